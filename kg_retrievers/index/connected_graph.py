@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
-from kg_retrievers.graph.cache import Immutable, LocalLock
+from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 from kg_retrievers.index.reach import Reach
+from kg_retrievers.index.recent import Recent
 
 _LOGGER = logging.getLogger(__name__)
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 #: The most facts of a part. PathQuestion's questions need some hundred, MetaQA's within 3 hops up to 120,000.
 MAX_FACTS = 20_000
@@ -261,48 +257,3 @@ def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list
 def _one(entity: StoredEntity | None) -> int:
     """Return how much a description counts."""
     return 1
-
-
-class Recent(Generic[Value]):
-    """Keeps what was read lately by key: so much of it, and for so many seconds."""
-
-    def __init__(self, most: int, seconds: float, size: Callable[[Value], int]) -> None:
-        """Begin empty; `size` says how much a value is."""
-        self._most, self._seconds, self._size_of = most, seconds, size
-        self._values: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
-        self._size, self._lock = 0, LocalLock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle how much is kept, and none of it."""
-        return type(self), (self._most, self._seconds, self._size_of)
-
-    def get_all(self, keys: Sequence[Key]) -> dict[Key, Value]:
-        """Return what is kept for some keys."""
-        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
-        with self._lock:
-            for key in keys:
-                kept = self._values.get(key)
-                if kept is not None and kept[0] > oldest:
-                    found[key] = kept[1]
-        return found
-
-    def keep(self, values: Mapping[Key, Value]) -> None:
-        """Keep values; the oldest go."""
-        now = time.monotonic()
-        with self._lock:
-            for key, value in values.items():
-                self._drop(key)
-                self._values[key] = now, value
-                self._size += 1 + self._size_of(value)
-            while self._size > self._most:
-                self._drop(next(iter(self._values)))
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._values.clear()
-            self._size = 0
-
-    def _drop(self, key: Hashable) -> None:
-        if kept := self._values.pop(key, None):
-            self._size -= 1 + self._size_of(kept[1])

@@ -18,9 +18,10 @@ from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, RAISE_TIMEOUT
 from kg_retrievers.database.fetching import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
+from kg_retrievers.database.sparql.entities import Entities
+from kg_retrievers.database.sparql.facts import FactParts
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import Solutions
-from kg_retrievers.database.sparql.parts import Parts
 from kg_retrievers.database.sparql.results import read_solutions, rows_of
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
@@ -123,7 +124,8 @@ class SparqlExecutor(Immutable):
         self._closed, self._reading = False, threading.RLock()
         self._schema: SparqlSchema | None = None
         self._keys = Keys(self._ask, self.schema)
-        self._parts = Parts(self._ask, self.schema, self._keys)
+        self._entities = Entities(self._ask, self.schema, self._keys)
+        self._facts = FactParts(self._ask, self.schema, self._keys, self._entities)
 
     @property
     def dialect(self) -> Dialect:
@@ -169,7 +171,8 @@ class SparqlExecutor(Immutable):
             if self._schema is None or refresh:
                 self._schema = read_schema(self._ask, self.vocabulary)
                 self._keys.forget()
-                self._parts.forget()
+                self._entities.forget()
+                self._facts.forget()
             return self._schema
 
     def run(
@@ -192,7 +195,7 @@ class SparqlExecutor(Immutable):
             found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
             if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
                 found = self._ask(written(checked, terms, limit + 1), columns)
-            return rows_of(found, checked, limit, self._keys, self._parts)
+            return rows_of(found, checked, limit, self._keys, self._facts)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
@@ -261,18 +264,18 @@ class SparqlExecutor(Immutable):
         """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
         _check_most("facts_of", "limit", limit)
         with self._within(timeout, "facts_of"):
-            return self._parts.facts_of(keys, relations, limit)
+            return self._facts.facts_of(keys, relations, limit)
 
     def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
         """Read the facts whose head and tail are both among some entities."""
         _check_most("facts_between", "limit", limit)
         with self._within(timeout, "facts_between"):
-            return self._parts.facts_between(keys, limit)
+            return self._facts.facts_between(keys, limit)
 
     def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
         """Describe those of the entities that the endpoint has, sorted by key."""
         with self._within(timeout, "describe"):
-            return self._parts.describe(keys)
+            return self._entities.describe(keys)
 
     def entities_named(
         self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
@@ -280,13 +283,13 @@ class SparqlExecutor(Immutable):
         """Return the keys of the entities whose key, label or alias is a name; see `PartReader.entities_named`."""
         _check_most("entities_named", "limit", limit)
         with self._within(timeout, "entities_named"):
-            return self._parts.entities_named(names, limit)
+            return self._entities.entities_named(names, limit)
 
     def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
         """Read some facts of each of some relations, those that the endpoint finds first."""
         _check_most("sample_facts", "count", count)
         with self._within(timeout, "sample_facts"):
-            return self._parts.sample_facts(relations, count)
+            return self._facts.sample_facts(relations, count)
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities; see `PartReader.entities_after`.
@@ -295,7 +298,7 @@ class SparqlExecutor(Immutable):
         """
         _check_most("entities_after", "page_size", page_size)
         with self._within(timeout, "entities_after"):
-            return self._parts.entities_after(position, page_size)
+            return self._entities.entities_after(position, page_size)
 
     def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph; for `KnowledgeGraph.from_executor`. Extra: `rdf`.

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kg_retrievers.database.sparql.facts import FactParts
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import Solutions
-from kg_retrievers.database.sparql.parts import Parts
 from kg_retrievers.database.sparql.safety import CheckedSparql
 from kg_retrievers.database.sparql.terms import STRING, Blank, Iri, Term, Text, read_term
 from kg_retrievers.database.values import Relationship, Rows
@@ -59,7 +59,7 @@ def fact_columns(columns: Sequence[str]) -> list[int]:
     return sorted(number for number, parts in found.items() if len(parts) == 3)
 
 
-def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, parts: Parts) -> Rows:
+def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, reader: FactParts) -> Rows:
     """Turn terms into keys, and three columns of a fact into one.
 
     Rows are sorted by their values, unless the query has an order of its own. Those that are equal by key, as where
@@ -73,7 +73,7 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, pa
     plain = [name for name in checked.columns if name not in of_facts]
     at = {name: position for position, name in enumerate(checked.columns)}
     key_of = keys.of_terms(term for row in stored for term in row)
-    triples = parts.by_rows([[row[at[f"{letter}{n}"]] for letter in "hrt"] for row in stored for n in facts])
+    triples = reader.by_rows([[row[at[f"{letter}{n}"]] for letter in "hrt"] for row in stored for n in facts])
     rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for number, row in enumerate(stored):
         values: list[Any] = [_key(row[at[name]], key_of) for name in plain]
