@@ -88,9 +88,10 @@ def _load_names(options: argparse.Namespace) -> int:
     check_size(options.graph)
     name = options.embeddings or STATIC
     embeddings = _embeddings(name)
-    names = open_names(options, embeddings, create=True)
     try:
         with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
+            database.relations()  # so that no table is made for a graph that cannot be read
+            names = open_names(options, embeddings, create=True)
             check_names(names, database, options)
             _tell_before(names.about, options)
             loaded = load_names(database, embeddings, names.store, progress=on_terminal(), workers=workers)

@@ -329,6 +329,13 @@ def test_a_misspelt_table_is_told_and_not_made(
     assert postgres.run("SELECT tablename FROM pg_tables") == tables
 
 
+def test_no_table_is_made_for_a_graph_that_cannot_be_read(run: Run, postgres: Postgres, vectors: str) -> None:
+    tables = postgres.run("SELECT tablename FROM pg_tables")
+    said = mistake(run("index", "http://127.0.0.1:9/query", "--vectors", vectors))
+    assert "http://127.0.0.1:9/query" in said
+    assert postgres.run("SELECT tablename FROM pg_tables") == tables
+
+
 def test_a_store_of_other_embeddings(run: Run, vectors: str) -> None:
     assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
     for command in (("ask", "films.lbdb", HER), ("index", "films.lbdb")):
