@@ -8,7 +8,7 @@ the examples are of other questions, and are made in memory. The graph is writte
 PostgreSQL with pgvector (exact search). No topic is given, no language model is asked, nothing is refused
 (`min_confidence=0`).
 
-Compared with the index in memory, question by question: the triples in their order, and the answers. Neighbourhoods
+Compared with the index in memory, question by question: the triples of each Document, and the answers in their order. Neighbourhoods
 have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
 (`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same N-Triples.
 
@@ -288,8 +288,8 @@ def both(
 
 
 def shown(documents: Sequence[Any]) -> list[Any]:
-    """Return the triples and answers of Documents."""
-    return [[document.metadata["triples"], document.metadata["answers"]] for document in documents]
+    """Return the triples and answers of Documents; SG-RAG's triples come in the order of the database."""
+    return [[sorted(document.metadata["triples"]), document.metadata["answers"]] for document in documents]
 
 
 def timed(ask: Callable[[], Any]) -> tuple[Any, float, float]:

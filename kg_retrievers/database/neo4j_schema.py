@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from kg_retrievers.database.executor import TIMEOUT, Fetch
@@ -43,8 +44,9 @@ _TYPES = {
 def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, who: str) -> DatabaseSchema:
     """Read labels, types, their properties and what types join.
 
-    Properties and ends are those of the first `SAMPLE` nodes of each label and relationships of each type, since the
-    procedures that return all of them (`db.schema.nodeTypeProperties`) read the whole graph for it.
+    Properties are those of the first `SAMPLE` nodes of each label. Ends and properties of relationships are those of
+    the first `WIDE_SAMPLE`; where these lack a type, of its first `SAMPLE`. The procedures that return all of them
+    (`db.schema.nodeTypeProperties`) read the whole graph for it.
 
     Args:
         fetch: Runs a query, and returns values as the driver does.
@@ -71,16 +73,8 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, w
             hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
             hint_shell="Name it, by label if need be: --key name or --key Person=name.",
         )
-    relations = []
-    for name in _names(
-        fetch, "CALL db.relationshipTypes()", "MATCH ()-[r]->() WITH r LIMIT $most WITH type(r) AS name"
-    ):
-        query = f"MATCH (a)-[r:{backticked(name)}]->(b) RETURN labels(a), labels(b), properties(r) LIMIT {SAMPLE}"
-        rows = fetch(query, {}, SAMPLE, TIMEOUT).rows
-        ends = {(head, tail) for heads, tails, _ in rows for head in heads for tail in tails}
-        if rows:
-            relations.append(RelationType(name, tuple(sorted(ends)), _types_of(row[2] for row in rows)))
-        sampled |= len(rows) == SAMPLE
+    relations, more = _relations(fetch)
+    sampled |= more
     held = [properties for label in labels for properties in label.properties.items()]
     lists = {name for name, type in held if type in ("LIST", "LIST<STRING>")}
     return DatabaseSchema(
@@ -91,6 +85,43 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, w
         "aliases" if "aliases" in lists else None,
         sampled,
     )
+
+
+def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:
+    """Return the types of relationships, and whether there may be more of their ends and properties.
+
+    Those among the first relationships are read by one query, the others one by one: where no index finds the
+    relationships of a type, each such query looks at all of the graph.
+    """
+    first = f"MATCH (a)-[r]->(b) WITH a, r, b LIMIT $most {_TOLD}"
+    rows = list(fetch(first, {"most": WIDE_SAMPLE}, MOST, TIMEOUT).rows)
+    more = sum(row[4] for row in rows) == WIDE_SAMPLE
+    seen = {row[0] for row in rows}
+    for name in _names(
+        fetch, "CALL db.relationshipTypes()", "MATCH ()-[r]->() WITH r LIMIT $most WITH type(r) AS name"
+    ):
+        if name not in seen:
+            query = f"MATCH (a)-[r:{backticked(name)}]->(b) WITH a, r, b LIMIT {SAMPLE} {_TOLD}"
+            rows += fetch(query, {}, SAMPLE, TIMEOUT).rows
+    by_name: dict[str, list[Sequence[Any]]] = {}
+    for row in rows:
+        by_name.setdefault(row[0], []).append(row)
+    relations = [
+        RelationType(name, _ends(of_type), _types_of(chain.from_iterable(row[3] for row in of_type)))
+        for name, of_type in sorted(by_name.items())
+    ]
+    return relations, more or any(row[4] >= SAMPLE for row in rows)
+
+
+#: What is told of relationships by their types and the labels of their ends: the properties of some, and how many.
+_TOLD = (
+    "RETURN type(r) AS name, labels(a) AS heads, labels(b) AS tails, "
+    f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
+)
+
+
+def _ends(rows: Iterable[Sequence[Any]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({(head, tail) for _, heads, tails, *_ in rows for head in heads for tail in tails}))
 
 
 def _names(fetch: Fetch, procedure: str, sample: str) -> list[str]:

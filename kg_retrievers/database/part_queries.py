@@ -69,11 +69,12 @@ class PartQueries:
         """Read the facts that join entities."""
         if not keys:
             return Facts([], False)
-        way, among = "-[r]->(m)", f"{self._key('m')} IN $keys"
+        way = "-[r]->(m)"
         if self._is_ladybug:
-            return self._ladybug_facts(keys, [(way, "n", "m")], f" AND {among}", limit)
+            return self._ladybug_facts(keys, [(way, "n", "m")], f" AND {self._key('m')} IN $keys", limit)
+        among = f"$among[toString({self._key('m')})] IS NOT NULL"  # a list would be read from its start for each fact
         parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
-        return self._described_facts(parts, keys, limit)
+        return self._described_facts(parts, keys, limit, among=dict.fromkeys(keys, True))
 
     def sample(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -178,11 +179,12 @@ class PartQueries:
             return f"n.{backticked(label.key)}"
         return key_of(name, self._schema, self._dialect)
 
-    def _described_facts(self, parts: Sequence[str], keys: list[str], limit: int) -> Facts:
+    def _described_facts(self, parts: Sequence[str], keys: list[str], limit: int, **further: Any) -> Facts:
         """Read facts and, by the same query, descriptions of entities: a row has the columns of both, one are NULL."""
         descriptions = [self._description(place, label, NO_FACT) for place, label in enumerate(self._labels)]
         most = (limit + 1) * len(parts) + MOST_NODES
-        rows = self._run(" UNION ".join([*parts, *descriptions]), {"keys": keys}, most) if parts else []
+        query = " UNION ".join([*parts, *descriptions])
+        rows = self._run(query, {"keys": keys, **further}, most) if parts else []
         found = self._facts([row[:3] for row in rows if row[0] is not None], limit)
         described = self._entities([row[3:] for row in rows if row[0] is None])
         return found._replace(entities=[entity for _, entity in described])

@@ -51,7 +51,10 @@ MOVIES = by_pattern(
     (r"CALL db\.relationshipTypes", Reply(["type"], [["DIRECTED"]])),
     (r"\(n:`Movie`\) RETURN properties", Reply(["n"], [[{"title": "Her", "year": 2013}]])),
     (r"\(n:`Person`\) RETURN properties", Reply(["n"], [[{"name": "Spike Jonze"}]])),
-    (r"RETURN labels", Reply(["a", "b", "r"], [[["Person"], ["Movie"], {}]])),
+    (
+        r"LIMIT \$most RETURN type",
+        Reply(["name", "heads", "tails", "properties", "found"], [["DIRECTED", ["Person"], ["Movie"], [{}], 1]]),
+    ),
     (r"\(n:`Person`\) WHERE n\.`title` .*count", Reply(["nodes"], [[0]])),
     (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]])),
     (r"count", Reply(["nodes"], [[1]])),

@@ -48,7 +48,8 @@ def test_a_server_that_stops_between_and_within_questions(server: ArcadeDB) -> N
         with pytest.raises(DatabaseUnavailableError, match="does not answer"):
             executor.facts_of(["e001"], timeout=5)
         server.restart()
-        assert executor.facts_of(["e001"])[:2] == facts_of("e001")  # connections of the old server are still in the pool
+        # connections of the old server are still in the pool
+        assert executor.facts_of(["e001"])[:2] == facts_of("e001")
         server.kill()
         starting = threading.Thread(target=server.restart)
         starting.start()

@@ -58,7 +58,10 @@ def store() -> Iterator[LangChainStore]:
         (r"CALL db\.labels", Reply(["label"], [["Film"]])),
         (r"CALL db\.relationshipTypes", Reply(["type"], [["DIRECTED"]])),
         (r"RETURN properties\(n\)", Reply(["properties(n)"], [[{"title": "Her", "scores": [1.5]}]])),
-        (r"RETURN labels\(a\)", Reply(["labels(a)", "labels(b)", "properties(r)"], [[["Person"], ["Film"], {}]])),
+        (
+            r"RETURN type\(r\) AS name",
+            Reply(["name", "heads", "tails", "properties", "found"], [["DIRECTED", ["Person"], ["Film"], [{}], 1]]),
+        ),
     )
     with BoltStub(script) as stub:
         store = LangChainStore(stub.uri)

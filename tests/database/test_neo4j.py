@@ -47,14 +47,19 @@ DIRECTED = relationship(7, 2, "DIRECTED IT", 1, year=2013)
 OWNS = relationship(8, 2, "OWNS", 3)
 FACT = Triple("Spike Jonze", "DIRECTED IT", "Her")
 
+RELATIONSHIPS = ["name", "heads", "tails", "properties", "found"]
+
 SCHEMA = (
     (r"CALL db\.labels", Reply(["label"], [["Film"], ["Gone"], ["Person"]])),
     (r"CALL db\.relationshipTypes", Reply(["type"], [["DIRECTED IT"], ["LOST"]])),
     (r"MATCH \(n:`Film`\) RETURN properties", Reply(["n"], [[HER.fields[2]], [{"title": "Adaptation", "year": 2002}]])),
     (r"MATCH \(n:`Person`\) RETURN properties", Reply(["n"], [[JONZE.fields[2]]])),
     (r"MATCH \(n:`Gone`\)", Reply(["n"])),
-    (r":`DIRECTED IT`\]->\(b\) RETURN labels", Reply(["a", "b", "r"], [[["Person"], ["Film"], {"year": 2013}]])),
-    (r":`LOST`\]->\(b\)", Reply(["a", "b", "r"])),
+    (
+        r"LIMIT \$most RETURN type\(r\)",
+        Reply(RELATIONSHIPS, [["DIRECTED IT", ["Person"], ["Film"], [{"year": 2013}], 1]]),
+    ),
+    (r":`LOST`\]->\(b\)", Reply(RELATIONSHIPS)),
 )
 
 
@@ -206,11 +211,17 @@ def test_types_of_properties(serve: Serve) -> None:
     assert (schema.types, schema.aliases, schema.sampled) == ("types", None, False)
 
 
-@pytest.mark.parametrize("of", [r"MATCH \(n:`Film`\)", r":`DIRECTED IT`\]->\(b\)"])
-def test_schema_of_a_sample(serve: Serve, of: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "reply"),
+    [
+        (r"MATCH \(n:`Film`\) RETURN", Reply(["n"], [[{"title": "x"}]] * 100)),
+        (r"LIMIT \$most RETURN", Reply(RELATIONSHIPS, [["DIRECTED IT", ["Person"], ["Film"], [{}] * 100, 101]])),
+        (r":`LOST`\]->\(b\)", Reply(RELATIONSHIPS, [["LOST", ["Person"], ["Film"], [{}] * 100, 100]])),
+    ],
+)
+def test_schema_of_a_sample(serve: Serve, query: str, reply: Reply) -> None:
     """There may be further properties and ends where there are as many nodes or relationships as are looked at."""
-    rows = [[["Person"], ["Film"], {}] if "DIRECTED" in of else [{"title": "x"}]] * 100
-    _, executor = serve((f"{of} RETURN", Reply(["a", "b", "c"][: len(rows[0])], rows)))
+    _, executor = serve((query, reply))
     assert executor.schema().sampled
 
 
@@ -219,7 +230,7 @@ def test_schema_of_a_database_without_the_procedures(serve: Serve) -> None:
     _, executor = serve(
         ("CALL", unknown),
         (r"UNWIND labels\(n\) AS name", Reply(["name"], [["Person"], ["Film"]])),
-        (r"type\(r\) AS name", Reply(["name"], [["DIRECTED IT"]])),
+        (r"type\(r\) AS name RETURN DISTINCT", Reply(["name"], [["DIRECTED IT"]])),
     )
     assert [label.name for label in executor.schema().labels] == ["Film", "Person"]
     assert [relation.name for relation in executor.schema().relations] == ["DIRECTED IT"]
@@ -257,10 +268,10 @@ def test_a_whole_graph(serve: Serve) -> None:
 
 def test_a_whole_graph_with_nodes_without_key_or_label(serve: Serve) -> None:
     labelled = (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]]))
-    _, executor = serve(labelled, ("WHERE .* count", Reply(["nodes"], [[3]])), ("count", Reply(["nodes"], [[5]])))
+    _, executor = serve(labelled, ("WHERE .* count", Reply(["nodes"], [[3]])), ("AS nodes", Reply(["nodes"], [[5]])))
     with pytest.raises(InvalidArgumentError, match=r"2 of 5 nodes 'Film' have no text in 'title'"):
         KnowledgeGraph.from_executor(executor)
-    _, executor = serve(("count", Reply(["nodes"], [[4]])))
+    _, executor = serve(("AS nodes", Reply(["nodes"], [[4]])))
     with pytest.raises(InvalidArgumentError, match="4 nodes have no label"):
         KnowledgeGraph.from_executor(executor)
 

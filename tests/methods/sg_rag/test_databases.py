@@ -162,7 +162,13 @@ def script(reply: Reply) -> Callable[[str, dict[str, Any]], Reply | None]:
         (r"CALL db\.labels", Reply(["label"], [["Entity"]])),
         (r"CALL db\.relationshipTypes", Reply(["type"], [["directed_by"], ["starring"]])),
         (r"MATCH \(n:`Entity`\) RETURN properties", Reply(["n"], [[{"key": "Her"}]])),
-        (r"RETURN labels", Reply(["a", "b", "r"], [[["Entity"], ["Entity"], {}]])),
+        (
+            r"LIMIT \$most RETURN type",
+            Reply(
+                ["name", "heads", "tails", "properties", "found"],
+                [[name, ["Entity"], ["Entity"], [{}], 1] for name in ("directed_by", "starring")],
+            ),
+        ),
         (r"AS target", reply),
     )
 
