@@ -8,13 +8,15 @@ the examples are of other questions, and are made in memory. The graph is writte
 PostgreSQL with pgvector (exact search). No topic is given, no language model is asked, nothing is refused
 (`min_confidence=0`).
 
-Compared with the index in memory, question by question: the triples of each Document, and the answers in their order. Neighbourhoods
-have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
-(`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same N-Triples.
+Compared with the index in memory, question by question: the triples of each Document, and the answers in their order.
+Neighbourhoods have all entities within two hops here, since in memory PageRank over the whole graph chooses where there
+are too many (`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same
+N-Triples.
 
 Queries and rows are those of the executor; what earlier questions read is forgotten first, unless `--keep` says
 otherwise. With `--again` each question is asked before it counts, so that what a method learns once of its examples is
-learned: RoG mines the relation paths of a template when a question first comes near to it. CPU is that of this process, wall that of a question with the database on loopback.
+learned: RoG mines the relation paths of a template when a question first comes near to it. CPU is that of this process,
+wall that of a question with the database on loopback.
 """
 
 from __future__ import annotations
