@@ -96,7 +96,7 @@ def main() -> None:
         store.documents_near = link.timed(store.documents_near, lambda found: len(found[0]))
         store.documents.get = link.timed(store.documents.get, len)
         began = time.perf_counter()
-        there = kg.GraphIndex.connect(executor, embeddings, store)
+        there = kg.GraphIndex.connect(executor, embeddings, store, timeout=120)
         print(f"connected in {1000 * (time.perf_counter() - began):.0f} ms, {fetch.queries} queries\n")
         print("| | n | memory ms | connected ms | link | fetch | run | queries | rows, median (most) | truncated |")
         print("|---|---|---|---|---|---|---|---|---|---|")
