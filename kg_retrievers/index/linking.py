@@ -253,7 +253,8 @@ class EntityLinker:
     def _is_english(self, text: QuestionText, match: Match) -> bool:
         """Return whether a mention is one lower-case word, but for function words, and likelier English than a name.
 
-        Its share of English text is compared with the share of the facts that has what it may mean.
+        Its share of English text is compared with the share of the facts that has what it may mean. Where a database
+        does not count its facts, it is taken for one of many.
         """
         written = text.question[match.start : match.end]
         telling = set(words_of(written)) - FUNCTION_WORDS
@@ -261,8 +262,8 @@ class EntityLinker:
             return False
         rows = [self.index.graph.adjacency.row(id) for id in self._ids(match.candidates)]
         facts: int = sum(row.stop - row.start for row in rows)
-        count = self.index.triple_count
-        return count is not None and english_share(telling.pop()) * count >= facts
+        share, count = english_share(telling.pop()), self.index.triple_count
+        return share > 0 if count is None else share * count >= facts
 
     def _is_tail(self, candidates: tuple[LinkedEntity, ...]) -> bool:
         """Return whether anything that a mention may mean is the tail of a fact."""
