@@ -19,6 +19,12 @@ WIDE_SAMPLE = 100_000
 #: The most names of labels, and of types.
 MOST = 100_000
 
+#: What is told of relationships by their types and the labels of their ends: the properties of some, and how many.
+_TOLD = (
+    "RETURN type(r) AS name, labels(a) AS heads, labels(b) AS tails, "
+    f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
+)
+
 #: The types of values, by the names of their classes in Python and in the driver.
 _TYPES = {
     "bool": "BOOLEAN",
@@ -111,13 +117,6 @@ def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:
         for name, of_type in sorted(by_name.items())
     ]
     return relations, more or any(row[4] >= SAMPLE for row in rows)
-
-
-#: What is told of relationships by their types and the labels of their ends: the properties of some, and how many.
-_TOLD = (
-    "RETURN type(r) AS name, labels(a) AS heads, labels(b) AS tails, "
-    f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
-)
 
 
 def _ends(rows: Iterable[Sequence[Any]]) -> tuple[tuple[str, str], ...]:
