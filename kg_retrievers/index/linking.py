@@ -180,8 +180,8 @@ class EntityLinker:
 
     @property
     def _schema(self) -> _Schema:
-        whole = self.index.whole.graph
-        return self._cache.get("schema", (whole,), lambda: _Schema.of(whole))
+        whole = self.index.whole
+        return whole.derived.get("schema words", (), lambda: _Schema.of(whole.graph))
 
     @property
     def _short_names(self) -> ShortNames:

@@ -117,6 +117,6 @@ class AtPart(Attempt):
         reach = self.reach
         self.lacked = frozenset(self._part.missing) - self._keys
         facts = self._part.facts.difference(reach.facts)
-        hops = reach.hops if reach.hops is None else max(reach.hops, *self._part.hops, 0)
+        hops = reach.hops if reach.hops is None else max(self._part.hops | {reach.hops})
         self.reach = reach._replace(facts=(*reach.facts, *sorted(facts)), hops=hops)
         self.is_done = not self.lacked and self.reach == reach
