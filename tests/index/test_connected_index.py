@@ -35,6 +35,7 @@ from kg_retrievers.errors import DatabaseTimeoutError, EntityLinkingError, Inval
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
+from kg_retrievers.index import linker_of
 from kg_retrievers.index.connected_index import ConnectedIndex
 from kg_retrievers.index.in_parts import in_parts
 from kg_retrievers.index.reach import Reach
@@ -73,6 +74,76 @@ def reader_of(index: GraphIndex) -> GraphReader:
     reader = index.reader
     assert isinstance(reader, GraphReader)
     return reader
+
+
+# --- what is asked of the database --------------------------------------------------------------------------------
+
+
+def asked(retriever: BaseKGRetriever, question: str) -> list[str]:
+    """Return the queries of a question that is asked for the second time, of whose part nothing is kept."""
+    index = retriever.index
+    assert isinstance(index, ConnectedIndex)
+    retriever.invoke(question)
+    index.connected.forget()
+    before = len(reader_of(index).queries)
+    assert retriever.invoke(question)
+    return reader_of(index).queries[before:]
+
+
+def test_a_neighborhood_is_three_queries() -> None:
+    """Descriptions come with the facts."""
+    retriever = NeighborhoodRetriever.from_index(connected(store=True), max_hops=2)
+    assert asked(retriever, "Who directed Inception?") == ["facts_of", "facts_of", "facts_between"]
+
+
+def test_a_pattern_is_made_of_three_hops_without_examples_and_of_one_with_them() -> None:
+    question = "Which films did the director of Inception direct?"
+    zero_shot = SimGRAGRetriever.from_index(connected(store=True), min_confidence=0.0)
+    assert asked(zero_shot, question) == ["facts_of"] * 3
+    pattern = Pattern.of(
+        (Unknown("film"), "directed_by", Unknown("who")), ("Alien", "directed_by", Unknown("who")), target="film"
+    )
+    examples = [Question("Which films did the director of Alien direct?", pattern=pattern)]
+    by_examples = SimGRAGRetriever.from_index(connected(store=True), examples=examples, min_confidence=0.0)
+    assert asked(by_examples, question) == ["facts_of", "facts_of", "describe"]
+
+
+def test_work_that_looks_further_gets_a_part_that_goes_so_far() -> None:
+    index, sizes = connected(), list[int]()
+
+    def work() -> int:
+        index.look_as_far_as(2)
+        sizes.append(len(index.graph))
+        return sizes[-1]
+
+    assert index.within(Reach(("Inception",), hops=1), work) == max(sizes)
+    assert len(sizes) == 2
+    assert sizes[0] < sizes[1]
+
+
+def test_only_the_outermost_entities_have_no_names_where_these_are_not_wanted() -> None:
+    builder = [("a", "knows", "b"), ("b", "knows", "c")]
+    graph = KnowledgeGraph.from_triples(builder, labels={"a": "Ann", "b": "Ben", "c": "Cat"})
+    index = connected(in_order(graph))
+    reach = Reach(("a",), hops=2, names_ends=False)
+    assert index.within(reach, lambda: [index.graph.label(key) for key in "abc"]) == ["Ann", "Ben", "c"]
+
+
+class CountlessReader(GraphReader):
+    """Reads parts, and counts no facts, as an endpoint."""
+
+    def count_facts(self, *, timeout: float = 1.0) -> int | None:
+        return None
+
+
+@pytest.mark.parametrize(("kind", "found"), [(GraphReader, ["film", "Her"]), (CountlessReader, ["Her"])])
+def test_an_english_word_is_no_entity_beside_a_name_where_no_facts_are_counted(
+    kind: type[GraphReader], found: list[str]
+) -> None:
+    """A half of two facts is more than the share of "film" in English text."""
+    graph = in_order(KnowledgeGraph.from_triples([("Her", "has_tags", "film"), ("Her", "directed_by", "Jonze")]))
+    index = GraphIndex.connect(kind(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+    assert [mention.text for mention in linker_of(index).link("who directed the film Her")] == found
 
 
 # --- as in memory -----------------------------------------------------------------------------------------------------
