@@ -25,6 +25,11 @@ _Reason = Literal["without_entities", "without_answers", "unreachable"]
 
 
 @dataclass(frozen=True)
+class MaskedQuestion(Question):
+    """A question whose text has `MASK` in place of its entities; none are looked for in it."""
+
+
+@dataclass(frozen=True)
 class TrainingQuestion:
     """A question whose answers can be reached from its entities.
 
@@ -132,6 +137,8 @@ def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, .
     given = [key for key in question.seed_entities if key in entities]
     if question.seed_entities and not given:
         return "", ()
+    if isinstance(question, MaskedQuestion):
+        return question.text, tuple(entities.find(key) for key in given)
     try:
         keys, text = link_question(linker, question.text, given)
     except EntityLinkingError:

@@ -38,6 +38,7 @@ from kg_retrievers.training.fit import (
     take_num_examples,
     train_on_questions,
 )
+from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.schedule import Schedule, stream
 
 try:
@@ -98,6 +99,7 @@ def train_triple_scorer(
     seed: int = 0,
     progress: bool = False,
     workers: Workers | None = None,
+    embedding_cache: str | Path | None = None,
     **config: Any,
 ) -> ModelTraining[TripleScorer]:
     """Train a scorer of triples on questions and their answers.
@@ -121,7 +123,8 @@ def train_triple_scorer(
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for.
+        questions: With answers; entities that are not given are looked for. Those with a graph of their own
+            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         output: A folder for the scorer, which must hold none; by default nothing is saved.
         max_hops: How far candidates are from the entities; also the longest path.
@@ -136,6 +139,7 @@ def train_triple_scorer(
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
+        embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         **config: Fields of `TripleScorerConfig` but the dimension.
 
     Raises:
@@ -145,6 +149,7 @@ def train_triple_scorer(
     """
     num_examples = take_num_examples(num_examples, config)
     check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
+    index, questions, validation = over_one_graph("train_triple_scorer", index, questions, validation, embedding_cache)
     options = _ExampleOptions(supervision, loss, max_hops, max_nodes)
     settings = TripleScorerConfig(dimension=index.dimension, **config)
     schedule = Schedule(num_examples, validations, patience, batch_size, learning_rate, seed)
