@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import TrainedModel
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import (
     BudgetError,
     DamagedDataError,
@@ -37,7 +38,8 @@ from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import embedding_name
+from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.index.reach import Reach
 
 #: Whether a retriever is given the entities of a question, or has to find them in its text.
@@ -59,9 +61,22 @@ _OF_THE_RUN = (
 class Asker:
     """Asks one question after the other."""
 
-    def __init__(self, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None, topic: Topic) -> None:
+    def __init__(
+        self,
+        retriever: BaseKGRetriever,
+        answerer: Runnable[Any, Any] | None,
+        topic: Topic,
+        embedding_cache: str | Path | None = None,
+    ) -> None:
         """Take the arguments of `evaluate`."""
         self.retriever, self.answerer, self.topic = retriever, answerer, topic
+        self._indexes = QuestionIndexes(retriever.index.embeddings, embedding_cache)
+
+    def _over_graph_of(self, question: Question) -> BaseKGRetriever:
+        """Return the retriever over the graph that a question is about."""
+        if not isinstance(question, GraphQuestion):
+            return self.retriever
+        return self.retriever.with_index(self._indexes.of(question.graph))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -88,16 +103,18 @@ class Asker:
     def warm_up(self, questions: Sequence[Question]) -> None:
         """Ask until there is evidence, unless that costs calls of a language model."""
         if not any(stage.calls_model for stage in self.retriever.stages):
-            for question in questions:
-                if self._retrieve(question, {})[0]:
+            for question in map(keyed, questions):
+                if self._retrieve(self._over_graph_of(question), question, {})[0]:
                     break
 
     def record(self, id: str, question: Question) -> Record:
-        """Ask a question and measure."""
+        """Ask a question and measure; the clock runs once the question's graph is indexed."""
+        question = keyed(question)
+        retriever = self._over_graph_of(question)
         counter = CostCounter()
         config: RunnableConfig = {"callbacks": [counter]}
         began = perf_counter()
-        documents, reason, error = self._retrieve(question, config)
+        documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
         prediction, error = self._answer(question, documents, config, error)
         said = self._read(prediction)
@@ -107,7 +124,7 @@ class Asker:
         value = result_value(documents)
         metrics = question_metrics(question, answers, triples, failed=error is not None, value=value)
         gold = list(question.answers)
-        names = self._labels([*gold, *answers])
+        names = _labels(retriever.index, [*gold, *answers])
         return {
             "id": id,
             "question": question.text,
@@ -131,17 +148,14 @@ class Asker:
             "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
         }
 
-    def _labels(self, keys: Sequence[str]) -> dict[str, str]:
-        """Return the labels of entities; what the graph lacks is its own."""
-        index, distinct = self.retriever.index, tuple(dict.fromkeys(keys))
-        return index.within(Reach(distinct), lambda: {key: index.graph.label(key) for key in distinct})
-
-    def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
+    def _retrieve(
+        self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
+    ) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
         seeds = question.seed_entities if self.topic == "given" else ()
         given = {"seed_entities": list(seeds)} if seeds else {}
         try:
-            return self.retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
+            return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
         except SearchBudgetError as error:  # it does not say that there is nothing
             return [], None, f"{type(error).__name__}: {error}"
         except RefusalError as error:
@@ -190,6 +204,17 @@ class AskBatch:
         self._asker.warm_up(self._warm_up)
         self._warm_up = ()
         return [self._asker.record(str(number), question) for number, question in numbered]
+
+
+def keyed(question: Question) -> Question:
+    """Return a question with keys of entities in place of names, where it has a graph of its own."""
+    return question.with_keys() if isinstance(question, GraphQuestion) else question
+
+
+def _labels(index: GraphIndex, keys: Sequence[str]) -> dict[str, str]:
+    """Return the labels of entities; what the graph lacks is its own."""
+    distinct = tuple(dict.fromkeys(keys))
+    return index.within(Reach(distinct), lambda: {key: index.graph.label(key) for key in distinct})
 
 
 def _setting(field: object) -> Any:

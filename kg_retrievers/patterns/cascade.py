@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
@@ -84,6 +86,15 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self.prompts = self.model.prompts if self.model else {}
         #: How many facts away from the entities of a question it looks, at first.
         self.hops = self.examples.hops if self.examples and not self.model else WALKED_HOPS
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the cascade over another graph, with the patterns of the same examples."""
+        moved = copy(self)
+        moved.linker = self.linker.with_index(index)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.zero_shot, moved.forms = on_index(self.zero_shot, index), self.forms.with_index(index)
+        moved.model = self.model and self.model.with_index(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask the language model where the others are not sure."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
@@ -66,6 +67,13 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
         self.llm, self.examples, self.index = llm, examples, index
         self.prompts = {"pattern": prompt, "repair": repair_prompt}
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph; without an index it is the same over any."""
+        moved = copy(self)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.index = self.index and index
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask, read, check the names, and if need be ask again with the reason."""
