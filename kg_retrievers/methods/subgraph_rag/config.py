@@ -55,7 +55,8 @@ class TripleScorerConfig:
             models that you trust.
         network: What the network sees; `rounds`, `reverse_rounds`, `directed`, `hops` and `rank` are those of "dde".
         topic: How the question's entities are marked; None for "column" with "dde", and "none" with the others, which
-            the paper compares with and without the mark. Its "MLP + topic entity" is "mlp" with "pair".
+            the paper compares with and without the mark. Its "MLP + topic entity" is "mlp" with "pair". Without the
+            mark, only the words of the question say what it is about: take `mask_entities=False`.
         mask_entities: Whether the question is embedded without its entities, `MASK` in their place; not in the paper.
 
     Raises:

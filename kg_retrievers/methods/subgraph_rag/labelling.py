@@ -109,7 +109,7 @@ def _place(text: str, places: dict[str, int], count: int) -> int | None:
 
 def _plain(text: str) -> str:
     """Return a written triple without capitals and marks of emphasis, with single blanks and no parentheses around."""
-    bare = " ".join(text.strip("`*_\"' \t").rstrip(".;").split()).casefold()
+    bare = " ".join(text.strip("`*_\"'.; \t").split()).casefold()
     return bare[1:-1] if bare.startswith("(") and bare.endswith(")") else bare
 
 
@@ -155,9 +155,10 @@ class TripleLabeller(GeneratorRunnable[Question, Question]):
     ) -> None:
         """Check the retriever, the model and the prompts."""
         if not isinstance(retriever, BaseKGRetriever):
-            raise InvalidArgumentError(
-                f"TripleLabeller: retriever must be a BaseKGRetriever, but got {retriever!r:.100}."
-            )
+            got = f"{retriever!r:.100}"
+            raise InvalidArgumentError(f"TripleLabeller: retriever must be a BaseKGRetriever, but got {got}.")
+        if max_triples < 1:
+            raise InvalidArgumentError(f"TripleLabeller: max_triples must be 1 or more, but got {max_triples}.")
         check_model(llm, "TripleLabeller")
         check_placeholders(prompt, LABELLING_PROMPT.input_variables, "TripleLabeller: prompt")
         check_placeholders(repair_prompt, LABELLING_REPAIR_PROMPT.input_variables, "TripleLabeller: repair_prompt")
