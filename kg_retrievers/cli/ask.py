@@ -98,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
             examples=given,
             models=of_retrievers,
             executor=lambda: database.executor,
+            preset=options.preset,
         )
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
