@@ -190,15 +190,17 @@ class SimGRAGRetriever(BaseKGRetriever):
         """
         check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
-        if fields.get("pattern_generator") is None:
-            made_by = {"asks_model": fields.get("asks_model", "unsure"), "shots": fields.get("shots", SHOTS)}
-            fields["pattern_generator"] = make_generator(index, llm, examples, **made_by)
-        elif llm is not None or examples is not None:
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
-                "Leave one out."
-            )
-        return cls(index=index, **cls.with_preset(fields))
+        given = cls.with_preset(fields)
+        if given.get("pattern_generator") is not None:
+            if llm is not None or examples is not None:
+                raise InvalidArgumentError(
+                    f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
+                    "Leave one out."
+                )
+            return cls(index=index, **given)
+        made_by = {"asks_model": given.get("asks_model", "unsure"), "shots": given.get("shots", SHOTS)}
+        given["pattern_generator"] = make_generator(index, llm, examples, **made_by)
+        return cls(index=index, **given)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
