@@ -99,6 +99,7 @@ class Asker:
         began = perf_counter()
         documents, reason, error = self._retrieve(question, config)
         latency = 1000 * (perf_counter() - began)
+        unfound = not documents and not self.retriever.closed_book
         prediction, error = self._answer(question, documents, config, error)
         said = self._read(prediction)
         answers = documents_answers(documents)
@@ -125,7 +126,7 @@ class Asker:
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
             "latency_ms": latency,
-            "refused": error is None and (not documents or (said is not None and not _answered(said))),
+            "refused": error is None and (unfound or (said is not None and not _answered(said))),
             "reason": reason,
             "error": error,
             "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
@@ -138,8 +139,9 @@ class Asker:
 
     def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
-        seeds = question.seed_entities if self.topic == "given" else ()
-        given = {"seed_entities": list(seeds)} if seeds else {}
+        given = self.retriever.inputs_for(question)
+        if self.topic == "linked":
+            given.pop("seed_entities", None)
         try:
             return self.retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
         except SearchBudgetError as error:  # it does not say that there is nothing
@@ -157,7 +159,7 @@ class Asker:
         """Return the reply of the answerer, and what went wrong."""
         if self.answerer is None:
             return None, error
-        if not documents:
+        if not documents and (error or not self.retriever.closed_book):
             return [], error
         try:
             reply = self.answerer.invoke({"question": question.text, "documents": documents}, config)
