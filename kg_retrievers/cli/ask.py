@@ -99,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
             examples=given,
             models=of_retrievers,
             executor=lambda: database.executor,
+            preset=options.preset,
         )
         check_can_answer(retriever, llm)
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SOURCES = ("plain", "examples", "llm")
 
 #: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor")
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,8 @@ def _settings(
         "field": dict(options.field),
         "examples": None,
     }
+    if options.preset:
+        settings["preset"] = options.preset
     if is_connected(options):
         settings |= {"vectors": options.vectors, "max_facts": options.max_facts}
     if examples is not None:
@@ -249,6 +251,7 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         examples=shared,
         models=models,
         executor=lambda: measurement.database.executor,
+        preset=_preset_of(choice, options),
     )
     check_can_answer(retriever, llm)
     if measurement.prompt:
@@ -283,6 +286,17 @@ def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, A
     if missing := sorted(fields.keys() & of_others - own.keys()):
         note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
     return {name: value for name, value in fields.items() if name not in missing}
+
+
+def _preset_of(choice: MethodChoice, options: argparse.Namespace) -> str | None:
+    """Return the preset to take; `compare` takes none for what lacks it."""
+    preset: str | None = options.preset
+    if preset is None or options.command != "compare":
+        return preset
+    lacking = [method.name for method in choice.methods if preset not in method.load_retriever().presets]
+    if lacking:
+        note(f"{', '.join(lacking)} has no preset {preset}; {choice.name} goes without")
+    return None if lacking else preset
 
 
 def run_method(

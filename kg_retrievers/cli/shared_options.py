@@ -24,6 +24,9 @@ MODEL_HELP = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, 
 #: How methods are named.
 METHODS = f"NAME[{SEPARATOR}NAME]"
 
+#: The names of presets.
+PRESETS = ("paper",)
+
 #: How questions over one graph are written.
 QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
 
@@ -194,6 +197,15 @@ def add_field(parser: Options, what: str, example: str, named_elsewhere: Collect
     )
 
 
+def add_preset(parser: Options, what: str) -> None:
+    """Add the settings of the method's paper."""
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help=f"the settings of the method's paper for {what}; what other options set wins",
+    )
+
+
 def add_json_flag(parser: Parser) -> None:
     """Add the choice of JSON on stdout."""
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
@@ -263,6 +275,7 @@ def add_measurement(parser: Parser, required: bool) -> None:
     add_embeddings(method)
     add_k(method)
     add_model(method, MODEL_HELP)
+    add_preset(method, "the retriever")
     add_field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
         "--examples",

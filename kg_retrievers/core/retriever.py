@@ -63,6 +63,9 @@ _LOGGER = logging.getLogger(__name__)
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
 
+#: The name of a preset: the settings of the method's paper.
+Preset = Literal["paper"]
+
 #: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
 REACHED_HOPS = 3
 
@@ -73,6 +76,7 @@ _RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
 class RetrieverFields(TypedDict, total=False):
     """The fields that every retriever takes by name."""
 
+    preset: Preset | None
     k: int
     style: DocumentStyle
     on_refusal: OnRefusal
@@ -116,6 +120,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
     #: Documents is no refusal then.
     closed_book: ClassVar[bool] = False
+
+    #: The fields that a preset sets, by its name; a field that is given by hand wins.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     #: The keys of the state that hold keys of entities, besides the seed entities.
     entity_inputs: ClassVar[frozenset[str]] = frozenset()
@@ -180,6 +187,22 @@ class BaseKGRetriever(BaseRetriever):
                     return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
+
+    @classmethod
+    def with_preset(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields with those of the `preset` among them in its place, but for those that are given.
+
+        Raises:
+            InvalidArgumentError: If the method has no such preset.
+        """
+        given = dict(fields)
+        preset = given.pop("preset", None)
+        if preset is None:
+            return given
+        if preset not in cls.presets:
+            known = f"it has {', '.join(cls.presets)}" if cls.presets else "it has none; leave it out"
+            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {known}.")
+        return {**cls.presets[preset], **given}
 
     @classmethod
     @abstractmethod

@@ -168,7 +168,7 @@ class CypherRetriever(BaseKGRetriever):
             )
         if "writer" not in fields:
             fields["writer"] = CascadeCypherWriter(index, llm=llm, examples=examples)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -181,7 +181,7 @@ class SimGRAGRetriever(BaseKGRetriever):
                 f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
                 "Leave one out."
             )
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -229,7 +229,7 @@ class UnionRetriever(BaseKGRetriever):
         given = {"llm": llm, "examples": examples, "model": model}
         if names := [name for name, value in given.items() if value is not None]:
             raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @classmethod
     def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Unpack[UnionFields]) -> Self:
@@ -245,7 +245,7 @@ class UnionRetriever(BaseKGRetriever):
                     f"For those in a list: {cls.__name__}.of(*retrievers)."
                 )
         fields["retrievers"] = (first, *others)
-        return cls(index=first.index, **fields)
+        return cls(index=first.index, **cls.with_preset(fields))
 
     @property
     def members(self) -> dict[str, BaseKGRetriever]:
