@@ -118,6 +118,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
+    #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
+    #: Documents is no refusal then.
+    closed_book: ClassVar[bool] = False
 
     #: The fields that a preset sets, by its name; a field that is given by hand wins.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -335,6 +338,10 @@ class BaseKGRetriever(BaseRetriever):
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}
 
+    def inputs_for(self, question: Question) -> dict[str, Any]:
+        """Return what `invoke` takes of a labelled question besides its text: the entities, where it names some."""
+        return {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
+
     def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
         keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
@@ -419,7 +426,7 @@ class BaseKGRetriever(BaseRetriever):
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
         documents: list[Document] = state["documents"]
-        if not documents:
+        if not documents and not self.closed_book:
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 

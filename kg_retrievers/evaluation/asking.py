@@ -120,6 +120,7 @@ class Asker:
         reply, error = self._reply(question, documents, config, error)
         prediction = None if reply is None else predicted_answers(reply)
         said = self._read(prediction)
+        found = bool(documents) or self.retriever.closed_book
         answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         tokens = sum(approximate_tokens(document.page_content) for document in documents)
@@ -144,7 +145,7 @@ class Asker:
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
             "latency_ms": latency,
-            "refused": error is None and not (documents if said is None else _answered(said)),
+            "refused": error is None and not (found if said is None else _answered(said)),
             "reason": reason,
             "error": error,
             "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
@@ -154,8 +155,9 @@ class Asker:
         self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
     ) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
-        seeds = question.seed_entities if self.topic == "given" else ()
-        given = {"seed_entities": list(seeds)} if seeds else {}
+        given = self.retriever.inputs_for(question)
+        if self.topic == "linked":
+            given.pop("seed_entities", None)
         try:
             return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
         except SearchBudgetError as error:  # it does not say that there is nothing
@@ -173,7 +175,8 @@ class Asker:
         """Return the reply of the answerer, and what went wrong; None without an answerer."""
         if self.answerer is None:
             return None, error
-        if error or not (documents or getattr(self.answerer, "decides_without_evidence", False)):
+        closed_book = self.retriever.closed_book or getattr(self.answerer, "decides_without_evidence", False)
+        if error or not (documents or closed_book):
             return [], error
         try:
             return self.answerer.invoke({"question": question.text, "documents": documents}, config), None
