@@ -47,7 +47,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
     GraphPromptModel,
     graph_prompt_examples,
 )
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import DATE
+from kg_retrievers.training.causal_lm import DATE
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
