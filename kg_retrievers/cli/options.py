@@ -28,6 +28,7 @@ from kg_retrievers.cli.shared_options import (
     add_llm,
     add_measurement,
     add_model,
+    add_preset,
     add_questions,
     add_reading,
     add_vectors,
@@ -117,6 +118,7 @@ def _ask(ask: Parser) -> None:
         metavar="P",
         help="refuse a question whose answers are less likely right, from 0 to 1 (default: the method's); 0: none",
     )
+    add_preset(ask, "the retriever")
     add_field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     add_database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
@@ -208,6 +210,7 @@ def _train(train: Parser) -> None:
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_preset(training, "the training and the model")
     add_workers(training, "find entities and candidates")
     add_field(
         training,

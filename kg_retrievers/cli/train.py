@@ -82,6 +82,8 @@ class _RetrieverTraining:
             train = method.load_trainer()
         given = dict(options.field)
         _check_fields(method, train, given)
+        if options.preset:
+            given["preset"] = _checked_preset(options.preset, method.name, train)
         if options.num_examples is not None:
             given["num_examples"] = options.num_examples
         questions, validation = read_training_questions(options)
@@ -127,6 +129,13 @@ def _check_fields(method: registry.Method, train: Callable[..., Any], given: dic
     known -= {*NAMED_IN_TRAINING}
     if unknown := [name for name in given if name not in known]:
         raise unknown_field(method.name, unknown[0], known)
+
+
+def _checked_preset(preset: str, method: str, train: Callable[..., Any]) -> str:
+    """Return a preset that the training takes."""
+    if "preset" not in inspect.signature(train).parameters:
+        raise InvalidArgumentError(f"the training of {method} has no preset. Leave out --preset.")
+    return preset
 
 
 def _counts(questions: TrainingQuestions) -> dict[str, int]:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 #: What `--field` does not set in a training: other options do, or the graph.
 NAMED_IN_TRAINING = (
     *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "workers"),
-    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
+    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor", "preset"),
 )
 
 #: The formats of questions with a graph each; `_reader` has what reads them.
@@ -88,6 +88,8 @@ def check_training(options: argparse.Namespace) -> None:
         raise InvalidArgumentError(
             f"--num-examples is not for {options.method}. Say how often it sees a question: --field epochs=N"
         )
+    elif options.preset:
+        raise InvalidArgumentError(f"the training of {options.method} has no preset. Leave out --preset.")
     if own:
         _check_no_graph_options(options)
     if options.graph is None and (not own or options.format == SCENE_GRAPHS):

@@ -58,6 +58,8 @@ class TrainedModel(ABC, Generic[Config]):
     trainer: ClassVar[str]
     #: The class of its configuration.
     config_class: ClassVar[type[Any]]
+    #: The settings that models of earlier versions were saved without; those have their defaults.
+    later_settings: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -99,7 +101,8 @@ class TrainedModel(ABC, Generic[Config]):
         """
         config, weights = load_checkpoint(folder, cls.method)
         try:
-            known = {field.name: config[field.name] for field in fields(cls.config_class)}
+            names = {field.name for field in fields(cls.config_class)} - (cls.later_settings - config.keys())
+            known = {name: config[name] for name in names}
             return cls(
                 cls.config_class(**known),
                 {name: array for name, array in weights.items() if name != "probe"},

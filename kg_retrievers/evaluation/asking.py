@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -36,6 +36,7 @@ from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
+from kg_retrievers.evaluation.replies import is_verdict, predicted_answers, verdict_value
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, embedding_name
@@ -116,12 +117,14 @@ class Asker:
         began = perf_counter()
         documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
-        prediction, error = self._answer(question, documents, config, error)
+        reply, error = self._reply(question, documents, config, error)
+        prediction = None if reply is None else predicted_answers(reply)
         said = self._read(prediction)
+        found = bool(documents) or self.retriever.closed_book
         answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         tokens = sum(approximate_tokens(document.page_content) for document in documents)
-        value = result_value(documents)
+        value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
         metrics = question_metrics(question, answers, triples, failed=error is not None, value=value)
         gold = list(question.answers)
         names = _labels(retriever.index, [*gold, *answers])
@@ -142,7 +145,7 @@ class Asker:
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
             "latency_ms": latency,
-            "refused": error is None and (not documents or (said is not None and not _answered(said))),
+            "refused": error is None and not (found if said is None else _answered(said)),
             "reason": reason,
             "error": error,
             "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
@@ -152,8 +155,9 @@ class Asker:
         self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
     ) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
-        seeds = question.seed_entities if self.topic == "given" else ()
-        given = {"seed_entities": list(seeds)} if seeds else {}
+        given = self.retriever.inputs_for(question)
+        if self.topic == "linked":
+            given.pop("seed_entities", None)
         try:
             return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
         except SearchBudgetError as error:  # it does not say that there is nothing
@@ -165,27 +169,21 @@ class Asker:
         except KGRetrieversError as error:
             return [], None, f"{type(error).__name__}: {error}"
 
-    def _answer(
+    def _reply(
         self, question: Question, documents: list[Document], config: RunnableConfig, error: str | None
-    ) -> tuple[str | list[str] | None, str | None]:
-        """Return the reply of the answerer, and what went wrong."""
+    ) -> tuple[Any, str | None]:
+        """Return the reply of the answerer, and what went wrong; None without an answerer."""
         if self.answerer is None:
             return None, error
-        if not documents:
+        closed_book = self.retriever.closed_book or getattr(self.answerer, "decides_without_evidence", False)
+        if error or not (documents or closed_book):
             return [], error
         try:
-            reply = self.answerer.invoke({"question": question.text, "documents": documents}, config)
+            return self.answerer.invoke({"question": question.text, "documents": documents}, config), None
         except _OF_THE_RUN:
             raise
         except KGRetrieversError as caught:
             return [], f"{type(caught).__name__}: {caught}"
-        answers = reply.get("answers") if isinstance(reply, Mapping) else reply
-        if not isinstance(answers, str | list):
-            raise InvalidArgumentError(
-                f"evaluate: the answerer must return a text, a list of texts, or a mapping with such a list under "
-                f"'answers', but returned {reply!r:.200}."
-            )
-        return answers, None
 
     def _read(self, prediction: str | list[str] | None) -> str | list[str] | None:
         """Return what a prediction says; of a text, the answers that `parse_answers` reads, one a line."""

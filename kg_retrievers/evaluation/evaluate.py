@@ -56,7 +56,8 @@ def evaluate(
 
     A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A reply
     that is a text is read by the retriever's `parse_answers`: what it finds is scored, and an abstention such as "ans:
-    not available" is a refusal.
+    not available" is a refusal. A verdict on a claim, as `FactVerifier` gives it, is the value that `exact_value`
+    compares with the gold one, True or False: so it is the accuracy of verdicts.
 
     The latency is the wall time of the retrieval, calls of language models included, one question after the other.
     Where no stage calls one, a question or a few are asked before, since the first search compiles.
@@ -75,8 +76,9 @@ def evaluate(
         retriever: Any retriever of this package.
         questions: The questions. Those with a gold value count for `exact_value`; those without gold answers or value,
             unless they are unanswerable, only for the size of the evidence, the cost and the refusals.
-        answerer: From `{"question", "documents"}` to a text, a list of texts, or a mapping with such a list under
-            "answers"; adds the metrics `text_...`.
+        answerer: From `{"question", "documents"}` to a text, a list of texts, a mapping with such a list under
+            "answers", or a verdict; adds the metrics `text_...`. Without evidence only one that decides without
+            (`FactVerifier(llm, otherwise="refuted")`) is asked.
         topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the
             entities in the text.
         method: The name in the report; the name of the class by default.
@@ -112,6 +114,11 @@ def evaluate(
     if isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable | None):
         raise InvalidArgumentError(
             f"evaluate: wanted an answerer or None, but got {answerer!r:.100}. Of a model: LLMCitedAnswerer(llm)."
+        )
+    if retriever.closed_book and answerer is None:
+        raise InvalidArgumentError(
+            f"evaluate: {type(retriever).__name__} finds no evidence, and nothing answers without it. Hand in an "
+            "answerer: llm_answerer(retriever.answer_prompt, llm, closed_book=True)."
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.index import EmbeddingCache, GraphIndex, link_question, linker_of
 from kg_retrievers.index.question_indexes import KeptVectors, QuestionIndexes
-from kg_retrievers.training.dataset import MaskedQuestion
+from kg_retrievers.training.dataset import LinkedQuestion
 
 
 class TrainingSet(NamedTuple):
@@ -77,12 +77,14 @@ def _placed(
         assert isinstance(one, GraphQuestion)
         question = one.with_keys()
         position = positions.setdefault(question.graph, len(positions))
-        seeds, text = _linked(indexes.of(question.graph), question)
+        seeds, masked = _linked(indexes.of(question.graph), question)
         placed.append(
-            MaskedQuestion(
-                text or question.text,
+            LinkedQuestion(
+                question.text,
                 seed_entities=tuple(_key(position, seed) for seed in seeds),
                 answers=tuple(_key(position, answer) for answer in question.answers),
+                triples=tuple(_placed_triple(position, triple) for triple in question.triples),
+                masked=masked,
             )
         )
     return placed
@@ -101,15 +103,15 @@ def _linked(index: GraphIndex, question: GraphQuestion) -> tuple[list[str], str]
 
 def _side_by_side(positions: dict[KnowledgeGraph, int]) -> KnowledgeGraph:
     """Return the graphs as parts of one that nothing joins."""
-    triples = (
-        (_key(position, head), relation, _key(position, tail))
-        for graph, position in positions.items()
-        for head, relation, tail in graph.triples()
-    )
+    triples = (_placed_triple(position, triple) for graph, position in positions.items() for triple in graph.triples())
     labels = chain.from_iterable(
         ((_key(position, key), graph.label(key)) for key in graph.entities) for graph, position in positions.items()
     )
     return KnowledgeGraph.from_triples(triples, labels=dict(labels))
+
+
+def _placed_triple(position: int, triple: Triple) -> Triple:
+    return Triple(_key(position, triple.head), triple.relation, _key(position, triple.tail))
 
 
 def _key(position: int, key: str) -> str:

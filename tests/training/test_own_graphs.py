@@ -10,6 +10,7 @@ import pytest
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, evaluate
 from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Triple
 from kg_retrievers.methods.registry import METHODS, Method
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.own_graphs import over_one_graph
@@ -42,19 +43,27 @@ def film(number: int) -> GraphQuestion:
 def test_graphs_stand_side_by_side(index: GraphIndex) -> None:
     questions = [film(1), film(2), film(1), film(3)]
     questions[2] = GraphQuestion(
-        "Which genre?", seed_entities=("Film 1",), answers=("Drama",), graph=questions[0].graph, id="again"
+        "Which genre?",
+        seed_entities=("Film 1",),
+        answers=("Drama",),
+        triples=(Triple("Film 1", "genre", "Drama"),),
+        graph=questions[0].graph,
+        id="again",
     )
     joined, learned, validating = over_one_graph("train", index, questions, [film(5)])
     graph = joined.graph
     assert len(graph) == 4 * 4  # two questions share a graph
     assert sorted(graph.relations) == ["directed by", "genre", "written by"]
     assert [graph.label(key) for key in ("0/Drama", "1/Drama", "3/Film 5")] == ["Drama", "Drama", "Film 5"]
-    assert [one.text for one in learned] == ["Who wrote _?", "Who directed _?", "Which genre?", "Who wrote _?"]
+    assert [one.text for one in learned][:2] == ["Who wrote Film 1?", "Who directed Film 2?"]
     assert [one.seed_entities for one in learned] == [("0/Film 1",), ("1/Film 2",), ("0/Film 1",), ("2/Film 3",)]
     assert validating is not None
     assert validating[0].answers == ("3/Writer 5",)
     found = training_questions(joined, learned, max_hops=3).usable
-    assert [one.text for one in found] == [one.text for one in learned]
+    assert [one.text for one in found] == ["Who wrote _?", "Who directed _?", "Which genre?", "Who wrote _?"]
+    assert [len(one.triples) for one in found] == [0, 0, 1, 0]
+    as_written = training_questions(joined, learned, max_hops=3, mask_entities=False).usable
+    assert as_written[0].text == "Who wrote Film 1?"
     assert all(len(one.seeds) == len(one.answers) == 1 for one in found)
 
 

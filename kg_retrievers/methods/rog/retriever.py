@@ -188,7 +188,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             raise InvalidArgumentError(
                 f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."
             )
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

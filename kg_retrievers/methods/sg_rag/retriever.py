@@ -168,7 +168,7 @@ class CypherRetriever(BaseKGRetriever):
             )
         if "writer" not in fields:
             fields["writer"] = CascadeCypherWriter(index, llm=llm, examples=examples)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     def with_index(self, index: GraphIndex) -> Self:
         """As in the base; the other graph is loaded into a database of its own when a query first runs.
