@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_retrievers.cli.load import read_index, read_training_questions
+from kg_retrievers.cli.own_graphs import GRAPH_FORMATS, all_have_graphs, first_index
 from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
 from kg_retrievers.cli.train_graph_prompt import (
-    GRAPH_FORMATS,
     NAMED_IN_TRAINING,
     NO_BETTER,
     PromptTraining,
@@ -87,7 +87,12 @@ class _RetrieverTraining:
         if options.num_examples is not None:
             given["num_examples"] = options.num_examples
         questions, validation = read_training_questions(options)
-        return cls(partial(train, read_index(options), questions, validation, **given))
+        if all_have_graphs(questions):
+            index = first_index(options, questions)
+            given["embedding_cache"] = options.embedding_cache
+        else:
+            index = read_index(options)
+        return cls(partial(train, index, questions, validation, **given))
 
     def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Return the facts of a training, for programs and for people."""
