@@ -12,6 +12,7 @@ import numpy as np
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.text_vectors import SAME_VECTOR
@@ -76,6 +77,7 @@ class TrainedModel(ABC, Generic[Config]):
         self.probe = arrays["probe"]
         self.embeddings = embeddings
         self.training = dict(training or {})
+        self._cache = Cache()
 
     def __repr__(self) -> str:
         """Show the configuration."""
@@ -129,6 +131,9 @@ class TrainedModel(ABC, Generic[Config]):
         """
         if not index.dimension:  # an empty graph has no vectors
             return
+        self._cache.get("embeddings", (index.embeddings,), lambda: self._compare_vectors(index))
+
+    def _compare_vectors(self, index: GraphIndex) -> None:
         vector = index.embed([PROBE])[0]
         if vector.shape != self.probe.shape or np.linalg.norm(vector - self.probe) > SAME_VECTOR:
             raise ModelMismatchError(

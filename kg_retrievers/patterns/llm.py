@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
@@ -13,7 +14,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, PatternParseError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, PatternParseError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import GraphIndex
@@ -34,7 +35,9 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     the graph lacks (see `check_known_texts`); the model is told the nearest names of the graph.
 
     Of the user's examples, the nearest to the question are shown to the model, the nearest last; our own `EXAMPLES`
-    come before them as far as `SHOTS` allows. The pattern has no confidence: how often a model is right is not known.
+    come before them as far as there is room. The pattern has no confidence: how often a model is right is not known.
+
+    Differs from the paper: the examples are those nearest to each question, where the paper shows the same to all.
 
     Args:
         llm: The language model; set its temperature to 0 for equal replies on every run.
@@ -42,9 +45,11 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         index: The indexed graph; None checks no names.
         prompt: In place of ours, with the placeholder `question`, and `shots` if examples are to be shown.
         repair_prompt: In place of ours, with the placeholders `question`, `reply` and `error`.
+        shots: How many worked examples the prompt shows in all, 1 or more; table 3 compares 4, 8 and 12. As many
+            examples of yours as that leave no room for ours.
 
     Raises:
-        InvalidArgumentError: If `llm` is no language model, or a prompt has other placeholders.
+        InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `shots` is below 1.
         PatternParseError: From `invoke`, if the second reply is unreadable, too.
     """
 
@@ -58,14 +63,24 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         index: GraphIndex | None = None,
         prompt: BasePromptTemplate[Any] = PATTERN_PROMPT,
         repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
+        shots: int = SHOTS,
     ) -> None:
-        """Check the model and the prompts."""
+        """Check the model, the prompts and the number of shots."""
         check_model(llm, "LLMPatternGenerator")
         optional = {"shots"}.intersection(getattr(prompt, "input_variables", ()))
         check_placeholders(prompt, {"question", *optional}, "LLMPatternGenerator: prompt")
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
-        self.llm, self.examples, self.index = llm, examples, index
+        if type(shots) is not int or shots < 1:
+            raise InvalidArgumentError(f"LLMPatternGenerator: shots must be an integer from 1, but got {shots!r:.100}.")
+        self.llm, self.examples, self.index, self.shots = llm, examples, index, shots
         self.prompts = {"pattern": prompt, "repair": repair_prompt}
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph; without an index it is the same over any."""
+        moved = copy(self)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.index = self.index and index
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask, read, check the names, and if need be ask again with the reason."""
@@ -101,6 +116,6 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     def _shots(self, input: Mapping[str, Any]) -> str:
         """Write the examples nearest to the question, after as many of ours as there is room for."""
-        nearest = self.examples.shots(input, SHOTS) if self.examples else []
-        ours = EXAMPLES[: SHOTS - len(nearest)]
+        nearest = self.examples.shots(input, self.shots) if self.examples else []
+        ours = EXAMPLES[: self.shots - len(nearest)]
         return write_shots([*ours, *map(as_shot, reversed(nearest))])
