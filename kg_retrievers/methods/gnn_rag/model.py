@@ -26,6 +26,7 @@ from kg_retrievers.methods.gnn_rag.tokens import check_tokens, embed_relations, 
 #: Added to the mean square of an entity's vector before its root divides the vector.
 SMALL = np.float32(0.01)
 
+
 class Surroundings(NamedTuple):
     """The entities around the seeds of a question, by position, and the entries that join them.
 
