@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -70,6 +70,25 @@ def _checked_answer_prompt(prompt: Any) -> BasePromptTemplate[Any]:
         raise ValueError(problem)
     checked: BasePromptTemplate[Any] = prompt
     return checked
+
+
+def named_prompt(prompt: Any, prompts: Mapping[str, BasePromptTemplate[Any]]) -> Any:
+    """Return the prompt of a name, where there are names, and anything else as it is.
+
+    Raises:
+        ValueError: If there are names, but not this one.
+
+    Example:
+        >>> from langchain_core.prompts import PromptTemplate
+        >>> short = PromptTemplate.from_template("{question} {evidence}")
+        >>> named_prompt("short", {"short": short}) is named_prompt(short, {}) is short
+        True
+    """
+    if not isinstance(prompt, str) or not prompts:
+        return prompt
+    if prompt not in prompts:
+        raise ValueError(f"wanted a prompt template of LangChain, or the name of one ({', '.join(prompts)})")
+    return prompts[prompt]
 
 
 #: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
