@@ -26,6 +26,7 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.readings import note_readings
@@ -224,6 +225,25 @@ class BaseKGRetriever(BaseRetriever):
             model: A trained model, for methods that need one.
             **fields: Fields of the retriever.
         """
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return a retriever with the same settings over another graph; nothing of this one's graph is kept.
+
+        What is built from the index, such as a generator of patterns, is moved by its own `with_index`; what it has
+        learned from examples goes along, by the names of relations.
+
+        Args:
+            index: The index of the other graph.
+
+        Raises:
+            InvalidArgumentError: If a part of the retriever is made for its graph and cannot be moved.
+            ModelMismatchError: If the index has other embeddings than those a model was trained with.
+        """
+        check_index(type(self).__name__, index)
+        if index is self.index:
+            return self
+        fields = {name: on_index(getattr(self, name), index) for name in self.model_fields_set - {"index"}}
+        return type(self)(index=index, **fields)
 
     @property
     @abstractmethod
