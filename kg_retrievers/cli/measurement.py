@@ -283,7 +283,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.answerer or (built.llm and kg_retrievers.LLMCitedAnswerer(built.llm)),
+                answerer=built.answerer or (built.llm and _written_by(built.llm, built.retriever, options.answers)),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,
@@ -301,6 +301,13 @@ def run_method(
     return report
 
 
+def _written_by(llm: BaseChatModel, retriever: BaseKGRetriever, answers: str) -> Runnable[Any, Any]:
+    """Return what writes answers from evidence: with citations, or with the answer prompt of the method."""
+    if answers == "cited":
+        return kg_retrievers.LLMCitedAnswerer(llm)
+    return kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
+
+
 def _weights(built: BuiltMethod) -> str | dict[str, str] | None:
     """Return the digest of the trained model, which does not depend on its folder; several by method."""
     weights = {name: model.weights for name, model in built.models.items()}
@@ -316,6 +323,14 @@ def check_output(path: str | None) -> None:
         file = Path(path)
         if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
             raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
+
+
+def check_figures(names: Sequence[str]) -> None:
+    """Check before the work begins that there are such figures."""
+    if names:
+        from kg_retrievers.evaluation import comparison
+
+        comparison.check_figures(names)
 
 
 def write_output(path: str, text: str) -> None:
