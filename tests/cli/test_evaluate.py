@@ -216,7 +216,7 @@ def test_a_table_is_grouped_and_shows_more_figures(run: Run) -> None:
     assert (heads[1], heads[-2:]) == ("answers", ["coverage", "median"])
     assert [row.split()[1] for row in rows if row.startswith("simgrag")] == ["all", "1", "2-4", "5-9"]
     code, _, err = run("evaluate", *ASKED, "--figure", "coverge")
-    assert (code, err) == (2, "kg-retrievers: compare: there is no figure 'coverge'; did you mean 'coverage'?\n")
+    assert (code, err) == (2, "kg-retrievers: error: compare: there is no figure 'coverge'; did you mean 'coverage'?\n")
     assert get_args(GroupBy) == GROUPS
 
 
