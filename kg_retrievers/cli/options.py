@@ -34,6 +34,7 @@ from kg_retrievers.cli.shared_options import (
     add_preset,
     add_questions,
     add_reading,
+    add_table,
     add_vectors,
     add_workers,
     examples_help,
@@ -268,6 +269,7 @@ def _evaluate(evaluate: Parser) -> None:
         metavar="FILE",
         help="keep what is measured as JSON lines; if there, go on",
     )
+    add_table(evaluate)
     add_json_file(evaluate, "the figures")
 
 
@@ -297,4 +299,5 @@ def _compare(compare: Parser) -> None:
         metavar="N",
         help="how many failures of each to tell (default: 10)",
     )
+    add_table(compare)
     add_json_file(compare, "the figures and failures")
