@@ -57,6 +57,11 @@ from .training.pyg import to_pyg as to_pyg
 
 # isort: split
 # generated: stub
+from .methods.baselines.closed_book import ClosedBookRetriever as ClosedBookRetriever
+from .methods.baselines.dense_subgraph import DenseSubgraphRetriever as DenseSubgraphRetriever
+from .methods.baselines.pagerank import PageRankRetriever as PageRankRetriever
+from .methods.baselines.passages import PassageRetriever as PassageRetriever
+from .methods.baselines.random_triples import RandomTripleRetriever as RandomTripleRetriever
 from .methods.g_retriever.graph_prompt.model import GraphPromptModel as GraphPromptModel
 from .methods.g_retriever.graph_prompt.training import train_graph_prompt as train_graph_prompt
 from .methods.g_retriever.retriever import PCSTRetriever as PCSTRetriever
@@ -65,9 +70,7 @@ from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
-from .methods.rog.planner import RelationPathPlanner as RelationPathPlanner
 from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
-from .methods.rog.training import train_planner as train_planner
 from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever
 from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer

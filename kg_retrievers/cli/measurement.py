@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SOURCES = ("plain", "examples", "llm")
 
 #: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor")
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,13 @@ class BuiltMethod:
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
         """The graph prompt, or else the language model, which answers from the evidence."""
-        return self.answerer or self.llm
+        return self.llm if self.retriever.closed_book else self.answerer or self.llm
+
+    def make_answerer(self) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does."""
+        if self.llm and self.retriever.closed_book:
+            return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=True)
+        return self.answerer or (self.llm and kg_retrievers.LLMCitedAnswerer(self.llm))
 
 
 def read_measurement(
@@ -183,6 +189,8 @@ def _settings(
         "field": dict(options.field),
         "examples": None,
     }
+    if options.preset:
+        settings["preset"] = options.preset
     if is_connected(options):
         settings |= {"vectors": options.vectors, "max_facts": options.max_facts}
     if examples is not None:
@@ -243,10 +251,25 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         examples=shared,
         models=models,
         executor=lambda: measurement.database.executor,
+        preset=_preset_of(choice, options),
     )
+    check_can_answer(retriever, llm)
     if measurement.prompt:
         models[GRAPH_PROMPT.name] = measurement.prompt
     return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
+
+
+def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:
+    """Check that there is a language model where a retriever finds no evidence by design.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if retriever.closed_book and llm is None:
+        raise InvalidArgumentError(
+            "the method none finds no evidence: a language model answers from what it knows.",
+            hint_shell="Name one: --llm provider:model",
+        )
 
 
 def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
@@ -257,12 +280,23 @@ def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, A
     if not fields or options.command != "compare":
         return fields
     of_others: set[str] = set()
-    for method in (*registry.METHODS, registry.UNION):
+    for method in (*registry.METHODS, *registry.BASELINES, registry.UNION):
         of_others |= method.load_retriever().model_fields.keys()
     own = registry.retriever_class(choice.methods).model_fields
     if missing := sorted(fields.keys() & of_others - own.keys()):
         note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
     return {name: value for name, value in fields.items() if name not in missing}
+
+
+def _preset_of(choice: MethodChoice, options: argparse.Namespace) -> str | None:
+    """Return the preset to take; `compare` takes none for what lacks it."""
+    preset: str | None = options.preset
+    if preset is None or options.command != "compare":
+        return preset
+    lacking = [method.name for method in choice.methods if preset not in method.load_retriever().presets]
+    if lacking:
+        note(f"{', '.join(lacking)} has no preset {preset}; {choice.name} goes without")
+    return None if lacking else preset
 
 
 def run_method(
@@ -283,7 +317,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.answerer or (built.llm and kg_retrievers.LLMCitedAnswerer(built.llm)),
+                answerer=built.make_answerer(),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,

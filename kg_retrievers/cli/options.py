@@ -28,6 +28,7 @@ from kg_retrievers.cli.shared_options import (
     add_llm,
     add_measurement,
     add_model,
+    add_preset,
     add_questions,
     add_reading,
     add_vectors,
@@ -117,6 +118,7 @@ def _ask(ask: Parser) -> None:
         metavar="P",
         help="refuse a question whose answers are less likely right, from 0 to 1 (default: the method's); 0: none",
     )
+    add_preset(ask, "the retriever")
     add_field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     add_database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
@@ -204,10 +206,18 @@ def _train(train: Parser) -> None:
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
+    tuned = ", ".join([method.name for method in registry.METHODS if method.tunes] + [GRAPH_PROMPT.name])
+    training.add_argument(
+        "--llm",
+        metavar="NAME_OR_FOLDER",
+        help=f"the causal language model of Hugging Face that is tuned or reads the graphs, for {tuned}, as in "
+        "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
+    )
     training.add_argument(
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_preset(training, "the training and the model")
     add_workers(training, "find entities and candidates")
     add_field(
         training,
@@ -222,12 +232,6 @@ def _train(train: Parser) -> None:
 
 def _prompt_training(prompt: Options) -> None:
     """Add the options for training a graph prompt."""
-    prompt.add_argument(
-        "--llm",
-        metavar="NAME_OR_FOLDER",
-        help="the causal language model of Hugging Face that is to read the graphs, as in Qwen/Qwen2.5-0.5B-Instruct; "
-        "it is downloaded where it is not there",
-    )
     prompt.add_argument(
         "--setting",
         choices=SETTINGS,

@@ -24,6 +24,9 @@ MODEL_HELP = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, 
 #: How methods are named.
 METHODS = f"NAME[{SEPARATOR}NAME]"
 
+#: The names of presets.
+PRESETS = ("paper",)
+
 #: How questions over one graph are written.
 QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
 
@@ -37,7 +40,8 @@ GRAPH_HELP = (
 def one_of_methods() -> str:
     """Return the help on the name of a method."""
     names = ", ".join(registry.method_names())
-    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
+    baselines = ", ".join(method.name for method in registry.BASELINES)
+    return f"one of {names}, or of the baselines {baselines} (default: that of --model, else {registry.DEFAULT.name})"
 
 
 def examples_help() -> str:
@@ -193,6 +197,15 @@ def add_field(parser: Options, what: str, example: str, named_elsewhere: Collect
     )
 
 
+def add_preset(parser: Options, what: str) -> None:
+    """Add the settings of the method's paper."""
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help=f"the settings of the method's paper for {what}; what other options set wins",
+    )
+
+
 def add_json_flag(parser: Parser) -> None:
     """Add the choice of JSON on stdout."""
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
@@ -262,6 +275,7 @@ def add_measurement(parser: Parser, required: bool) -> None:
     add_embeddings(method)
     add_k(method)
     add_model(method, MODEL_HELP)
+    add_preset(method, "the retriever")
     add_field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
         "--examples",

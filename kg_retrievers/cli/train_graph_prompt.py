@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 #: What `--field` does not set in a training: other options do, or the graph.
 NAMED_IN_TRAINING = (
     *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "workers"),
-    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
+    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor", "preset"),
 )
 
 #: The formats of questions with a graph each; `_reader` has what reads them.
@@ -78,16 +78,20 @@ def check_training(options: argparse.Namespace) -> None:
         InvalidArgumentError: If not.
     """
     own = options.format in GRAPH_FORMATS
-    if options.method != GRAPH_PROMPT.name:
-        _check_no_prompt_options(options, own)
-    elif options.llm is None:
+    is_prompt = options.method == GRAPH_PROMPT.name
+    tunes = is_prompt or registry.find_method(options.method).tunes
+    if not is_prompt:
+        _check_no_prompt_options(options, own, tunes)
+    if tunes and options.llm is None:
         raise InvalidArgumentError(
             f"{options.method} needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"
         )
-    elif options.num_examples is not None:
+    if is_prompt and options.num_examples is not None:
         raise InvalidArgumentError(
             f"--num-examples is not for {options.method}. Say how often it sees a question: --field epochs=N"
         )
+    if is_prompt and options.preset:
+        raise InvalidArgumentError(f"the training of {options.method} has no preset. Leave out --preset.")
     if own:
         _check_no_graph_options(options)
     if options.graph is None and (not own or options.format == SCENE_GRAPHS):
@@ -95,8 +99,8 @@ def check_training(options: argparse.Namespace) -> None:
         raise InvalidArgumentError(f"--graph must name {what}. See: kg-retrievers train --help")
 
 
-def _check_no_prompt_options(options: argparse.Namespace, own: bool) -> None:
-    given = {"--llm": options.llm, "--setting": options.setting, "--method": options.retriever}
+def _check_no_prompt_options(options: argparse.Namespace, own: bool, tunes: bool) -> None:
+    given = {"--llm": options.llm and not tunes, "--setting": options.setting, "--method": options.retriever}
     given |= {"--model": options.model, f"--format {options.format}": own}
     if flags := [flag for flag, value in given.items() if value]:
         raise InvalidArgumentError(
@@ -206,7 +210,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = _load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm)
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -251,8 +255,8 @@ class PromptTraining:
         ]
 
 
-def _load_causal_lm(name: str) -> CausalLM:
-    """Load the language model that is to read the graphs, by its name or folder."""
+def load_causal_lm(name: str) -> CausalLM:
+    """Load a causal language model by its name or folder."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
         return kg_retrievers.CausalLM.load(place)

@@ -126,6 +126,10 @@ class PlannedRelationPaths(Runnable[Mapping[str, Any], Rows]):
         """Take the index and the planner."""
         self.index, self.planner, self.decoding, self.score = index, planner, decoding, score
 
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return what proposes relation paths of another graph by the same planner."""
+        return type(self)(index, self.planner, decoding=self.decoding, score=self.score)
+
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Rows:
         """Return the relation paths for `{"masked_question", "seed_entities", "beam_width", "max_hops"}`."""
         return self._call_with_config(self._propose, input, config)

@@ -191,7 +191,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
                 f"{cls.__name__}: got proposer= beside llm=, examples= or model=, from which a proposer is made. Leave "
                 "one out."
             )
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

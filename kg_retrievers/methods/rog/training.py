@@ -31,6 +31,7 @@ from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, 
 try:
     from kg_retrievers.methods.rog.tuning import Example, LanguageModelTuning, TuningOptions, count_weights, tune
     from kg_retrievers.training.fit import check_arguments, checked_output, digest_of_questions, split_questions
+    from kg_retrievers.training.presets import takes_presets
     from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("train_planner", "graph-prompt") from cause
@@ -45,6 +46,7 @@ PATHS_LEARNED = 4
 PAIRS_TRIED = 20
 
 
+@takes_presets({"paper": {"supervision": "shortest"}})
 def train_planner(
     index: GraphIndex,
     questions: Sequence[Question],
@@ -63,6 +65,7 @@ def train_planner(
     threads: int | None = None,
     progress: bool = False,
     workers: Workers | None = None,
+    preset: Literal["paper"] | None = None,
     **config: Any,
 ) -> LanguageModelTuning[RelationPathPlanner]:
     """Tune a language model to write the relation paths that lead from a question's entities to its answers.
@@ -101,6 +104,7 @@ def train_planner(
         threads: The number of threads that torch runs on; None to leave it as it is.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that find the entities of questions before the training, `LocalWorkers` or `RayWorkers`.
+        preset: "paper" for the supervision of the paper.
         **config: Fields of `AdapterConfig`.
 
     Raises:

@@ -177,6 +177,10 @@ class UnionRetriever(BaseKGRetriever):
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
         for position, retriever in enumerate(retrievers):
+            if retriever.closed_book:
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} finds no evidence that could be fused. Leave it out"
+                )
             if any(
                 type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:position]
             ):
@@ -225,7 +229,7 @@ class UnionRetriever(BaseKGRetriever):
         given = {"llm": llm, "examples": examples, "model": model}
         if names := [name for name, value in given.items() if value is not None]:
             raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @classmethod
     def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Unpack[UnionFields]) -> Self:
@@ -241,7 +245,7 @@ class UnionRetriever(BaseKGRetriever):
                     f"For those in a list: {cls.__name__}.of(*retrievers)."
                 )
         fields["retrievers"] = (first, *others)
-        return cls(index=first.index, **fields)
+        return cls(index=first.index, **cls.with_preset(fields))
 
     @property
     def members(self) -> dict[str, BaseKGRetriever]:
