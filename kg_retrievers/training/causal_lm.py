@@ -230,7 +230,7 @@ class CausalLM:
 @contextmanager
 def _without_bars() -> Iterator[None]:
     """Show no progress bars of transformers."""
-    shown = logging.is_progress_bar_enabled()  # type: ignore[no-untyped-call]
+    shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield

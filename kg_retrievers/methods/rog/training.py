@@ -1,4 +1,4 @@
-"""Training of RoG's planner and of a reader of its paths, with torch (extra `graph-prompt`).
+"""Training of RoG's planner, with torch (extra `graph-prompt`).
 
 L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning.
 ICLR 2024, arXiv:2310.01061, section 4.
@@ -29,10 +29,9 @@ from kg_retrievers.training.causal_lm import CausalLM
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 
 try:
-    from kg_retrievers.methods.rog.tuning import Example, LanguageModelTuning, TuningOptions, count_weights, tune
+    from kg_retrievers.methods.rog.tuning import Example, LanguageModelTuning, TuningOptions, tune, tuned
     from kg_retrievers.training.fit import check_arguments, checked_output, digest_of_questions, split_questions
     from kg_retrievers.training.presets import takes_presets
-    from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("train_planner", "graph-prompt") from cause
 
@@ -146,20 +145,7 @@ def train_planner(
     }
     history = tune(adapted, examples, checked, options, facts, folder, progress=progress)
     planner = RelationPathPlanner(adapted, training={**facts, "validation": history, "seed": seed})
-    if folder:
-        planner.save_pretrained(folder)
-        forget_unfinished(folder)
-    trained, weights = count_weights(adapted)
-    return LanguageModelTuning(
-        model=planner,
-        history=history,
-        questions=len(examples),
-        validation=len(checked),
-        left_out=_left_out(learned, examples),
-        trained=trained,
-        weights=weights,
-        seconds=time.monotonic() - began,
-    )
+    return tuned(planner, adapted, history, (len(examples), len(checked)), _left_out(learned, examples), began, folder)
 
 
 def _left_out(learned: TrainingQuestions, examples: Sequence[Example]) -> dict[str, int]:

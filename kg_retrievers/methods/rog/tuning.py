@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -23,10 +24,19 @@ try:
     from kg_retrievers.training.adamw import AdamWTrainer
     from kg_retrievers.training.lora import switch_dropout
     from kg_retrievers.training.schedule import Schedule, stream
+    from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("Training a language model", "graph-prompt") from cause
 
-Model = TypeVar("Model")
+
+class _Saved(Protocol):
+    """A model that can be saved."""
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write it to a folder."""
+
+
+Model = TypeVar("Model", bound=_Saved)
 
 #: The texts of one question.
 Example = tuple[Text, ...]
@@ -147,10 +157,40 @@ def tune(
     return history
 
 
-def count_weights(adapted: AdaptedLM) -> tuple[int, int]:
-    """Return how many weights are trained, and how many there are."""
+def tuned(
+    model: Model,
+    adapted: AdaptedLM,
+    history: list[float],
+    counts: tuple[int, int],
+    left_out: dict[str, int],
+    began: float,
+    folder: Path | None,
+) -> LanguageModelTuning[Model]:
+    """Save a model that was trained, and say how.
+
+    Args:
+        model: The model.
+        adapted: Its language model.
+        history: The losses of all validations.
+        counts: How many questions trained and validated it.
+        left_out: How many others there were, by why they are not used.
+        began: When the training began, by the monotonic clock.
+        folder: Where to save it; None to save nothing.
+    """
+    if folder:
+        model.save_pretrained(folder)
+        forget_unfinished(folder)
     trained = sum(weight.numel() for weight in adapted.parameters.values())
-    return trained, sum(weight.numel() for weight in adapted.model.parameters())
+    return LanguageModelTuning(
+        model=model,
+        history=history,
+        questions=counts[0],
+        validation=counts[1],
+        left_out=left_out,
+        trained=trained,
+        weights=sum(weight.numel() for weight in adapted.model.parameters()),
+        seconds=time.monotonic() - began,
+    )
 
 
 @dataclass(kw_only=True)
