@@ -138,7 +138,7 @@ class BuiltMethod:
         """Return what answers from the evidence, or without it; None where nothing does.
 
         Args:
-            answers: "cited" for answers with citations, "plain" for those to the answer prompt of the method.
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
         """
         closed_book = self.retriever.closed_book
         if self.llm is None or (self.answerer and not closed_book):

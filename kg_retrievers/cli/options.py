@@ -209,6 +209,13 @@ def _train(train: Parser) -> None:
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
+    tuned = ", ".join([method.name for method in registry.METHODS if method.tunes] + [GRAPH_PROMPT.name])
+    training.add_argument(
+        "--llm",
+        metavar="NAME_OR_FOLDER",
+        help=f"the causal language model of Hugging Face that is tuned or reads the graphs, for {tuned}, as in "
+        "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
+    )
     training.add_argument(
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
@@ -229,12 +236,6 @@ def _train(train: Parser) -> None:
 
 def _prompt_training(prompt: Options) -> None:
     """Add the options for training a graph prompt."""
-    prompt.add_argument(
-        "--llm",
-        metavar="NAME_OR_FOLDER",
-        help="the causal language model of Hugging Face that is to read the graphs, as in Qwen/Qwen2.5-0.5B-Instruct; "
-        "it is downloaded where it is not there",
-    )
     prompt.add_argument(
         "--setting",
         choices=SETTINGS,
