@@ -124,6 +124,8 @@ class Asker:
             "pattern": documents[0].metadata["details"].get("pattern") if documents else None,
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
+            "input_tokens": counter.input_tokens,
+            "output_tokens": counter.output_tokens,
             "latency_ms": latency,
             "refused": error is None and (not documents or (said is not None and not _answered(said))),
             "reason": reason,

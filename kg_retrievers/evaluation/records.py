@@ -37,6 +37,8 @@ class Record(TypedDict):
         pattern: The pattern that led to the best evidence, if the method has one.
         prediction: What the answerer replied, a text or a list of texts; None without answerer.
         llm_calls: How many calls of language models the question took.
+        input_tokens: How many tokens their prompts had, by `CostCounter`; None in files of earlier versions.
+        output_tokens: How many tokens their replies had, likewise.
         latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
         refused: Whether no answer was given, on purpose.
         reason: What was said where the retriever refused the question; else None.
@@ -59,6 +61,8 @@ class Record(TypedDict):
     pattern: dict[str, Any] | None
     prediction: str | list[str] | None
     llm_calls: int
+    input_tokens: int | None
+    output_tokens: int | None
     latency_ms: float
     refused: bool
     reason: str | None
@@ -80,7 +84,7 @@ class Header(TypedDict):
 _RENAMED_METRICS = {"spurious_triples": "non_gold_triples", "score_h": "truthfulness"}
 
 #: Keys that files of earlier versions lack.
-_LATER: dict[str, Any] = {"gold_value": None, "value": None}
+_LATER: dict[str, Any] = {"gold_value": None, "value": None, "input_tokens": None, "output_tokens": None}
 
 _RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
 

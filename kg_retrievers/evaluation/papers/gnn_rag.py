@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from kg_retrievers.evaluation.papers.table import (
     OTHERS,
-    SHOWN,
     STATISTICS,
     Column,
     Group,
@@ -235,9 +234,7 @@ PAPER = Paper(
                 Row("GNN", _GNN, (None, None, 76.4, 52.9, 82.6, 64.1, 70.9, 47.8)),
             ),
         ),
-        Table(
-            number="5", caption="other graph networks, and none", columns=_ALL, rows=(_DENSE_ROW, *_BY_REASONER)
-        ),
+        Table(number="5", caption="other graph networks, and none", columns=_ALL, rows=(_DENSE_ROW, *_BY_REASONER)),
         Table(
             number="6",
             caption="Hit of several language models",
@@ -338,7 +335,12 @@ PAPER = Paper(
             caption="Hit of three prompts",
             columns=_HIT,
             rows=tuple(
-                Row(f"Prompt {letter}, {name}", run if letter == "A" else None, figures, letter != "A" and _NO_PROMPT or "")
+                Row(
+                    f"Prompt {letter}, {name}",
+                    run if letter == "A" else None,
+                    figures,
+                    (letter != "A" and _NO_PROMPT) or "",
+                )
                 for letter, *some in _PROMPTS
                 for name, run, figures in (("RoG", _ROG, tuple(some[:2])), ("GNN-RAG", _GNN_RAG, tuple(some[2:])))
             ),

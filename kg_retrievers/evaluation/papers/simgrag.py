@@ -45,7 +45,9 @@ _PROMPT_TABLES = {
 def _varied(label: str, fields: dict[str, int], *figures: float) -> Row:
     """Return a row of table 3: another number of examples in the prompt, or of subgraphs."""
     optional = "needed" if "shots" in fields else "optional"
-    run = Run("simgrag", label, fields, examples=_EXAMPLES, llm=optional, calls=2, tokens=_TOKENS) if fields else _SIMGRAG
+    run = (
+        Run("simgrag", label, fields, examples=_EXAMPLES, llm=optional, calls=2, tokens=_TOKENS) if fields else _SIMGRAG
+    )
     return Row(label.replace("-", " = "), run, figures)
 
 

@@ -10,7 +10,6 @@ from kg_retrievers.evaluation.papers.table import (
     OTHERS,
     Column,
     Group,
-    Paper,
     Questions,
     Row,
     Run,

@@ -41,7 +41,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Group:
-    """Some of a column's questions: those with `low` to `high` of what `by` counts; without `high` all from `low` on."""
+    """Some of the questions: those with `low` to `high` of what `by` counts, or without `high` all from `low` on."""
 
     by: Literal["hops", "answers", "entities"]
     low: int
