@@ -125,7 +125,13 @@ class BuiltMethod:
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
         """The graph prompt, or else the language model, which answers from the evidence."""
-        return self.answerer or self.llm
+        return self.llm if self.retriever.closed_book else self.answerer or self.llm
+
+    def make_answerer(self) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does."""
+        if self.llm and self.retriever.closed_book:
+            return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=True)
+        return self.answerer or (self.llm and kg_retrievers.LLMCitedAnswerer(self.llm))
 
 
 def read_measurement(
@@ -249,9 +255,23 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         executor=lambda: measurement.database.executor,
         preset=_preset_of(choice, options),
     )
+    check_can_answer(retriever, llm)
     if measurement.prompt:
         models[GRAPH_PROMPT.name] = measurement.prompt
     return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
+
+
+def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:
+    """Check that there is a language model where a retriever finds no evidence by design.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if retriever.closed_book and llm is None:
+        raise InvalidArgumentError(
+            "the method none finds no evidence: a language model answers from what it knows.",
+            hint_shell="Name one: --llm provider:model",
+        )
 
 
 def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
@@ -262,7 +282,7 @@ def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, A
     if not fields or options.command != "compare":
         return fields
     of_others: set[str] = set()
-    for method in (*registry.METHODS, registry.UNION):
+    for method in (*registry.METHODS, *registry.BASELINES, registry.UNION):
         of_others |= method.load_retriever().model_fields.keys()
     own = registry.retriever_class(choice.methods).model_fields
     if missing := sorted(fields.keys() & of_others - own.keys()):
@@ -299,7 +319,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.answerer or (built.llm and kg_retrievers.LLMCitedAnswerer(built.llm)),
+                answerer=built.make_answerer(),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,

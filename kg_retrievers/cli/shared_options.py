@@ -40,7 +40,8 @@ GRAPH_HELP = (
 def one_of_methods() -> str:
     """Return the help on the name of a method."""
     names = ", ".join(registry.method_names())
-    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
+    baselines = ", ".join(method.name for method in registry.BASELINES)
+    return f"one of {names}, or of the baselines {baselines} (default: that of --model, else {registry.DEFAULT.name})"
 
 
 def examples_help() -> str:

@@ -26,6 +26,7 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.readings import note_readings
@@ -117,6 +118,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
+    #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
+    #: Documents is no refusal then.
+    closed_book: ClassVar[bool] = False
 
     #: The fields that a preset sets, by its name; a field that is given by hand wins.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -222,6 +226,25 @@ class BaseKGRetriever(BaseRetriever):
             **fields: Fields of the retriever.
         """
 
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return a retriever with the same settings over another graph; nothing of this one's graph is kept.
+
+        What is built from the index, such as a generator of patterns, is moved by its own `with_index`; what it has
+        learned from examples goes along, by the names of relations.
+
+        Args:
+            index: The index of the other graph.
+
+        Raises:
+            InvalidArgumentError: If a part of the retriever is made for its graph and cannot be moved.
+            ModelMismatchError: If the index has other embeddings than those a model was trained with.
+        """
+        check_index(type(self).__name__, index)
+        if index is self.index:
+            return self
+        fields = {name: on_index(getattr(self, name), index) for name in self.model_fields_set - {"index"}}
+        return type(self)(index=index, **fields)
+
     @property
     @abstractmethod
     def stages(self) -> tuple[Stage, ...]:
@@ -315,6 +338,10 @@ class BaseKGRetriever(BaseRetriever):
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}
 
+    def inputs_for(self, question: Question) -> dict[str, Any]:
+        """Return what `invoke` takes of a labelled question besides its text: the entities, where it names some."""
+        return {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
+
     def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
         keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
@@ -399,7 +426,7 @@ class BaseKGRetriever(BaseRetriever):
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
         documents: list[Document] = state["documents"]
-        if not documents:
+        if not documents and not self.closed_book:
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 

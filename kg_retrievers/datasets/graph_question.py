@@ -6,7 +6,9 @@ He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Unders
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Self
 
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -32,3 +34,25 @@ class GraphQuestion(Question):
     _: KW_ONLY
     graph: KnowledgeGraph
     id: str
+
+    def with_keys(self) -> Self:
+        """Return the question with keys of its graph in place of names.
+
+        A name stands for all entities that bear it. An answer that the graph does not hold stays; a seed entity that it
+        does not hold is left out where others are there.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("Q1", "capital", "Q2")], labels={"Q2": "Rome"})
+            >>> GraphQuestion("What is its capital?", answers=("Rome",), graph=graph, id="0").with_keys().answers
+            ('Q2',)
+        """
+        seeds, answers = self._keys(self.seed_entities), self._keys(self.answers)
+        known = tuple(key for key in seeds if key in self.graph.entities)
+        return replace(self, seed_entities=known or seeds, answers=answers)
+
+    def _keys(self, names: Sequence[str]) -> tuple[str, ...]:
+        keys: dict[str, None] = {}
+        for name in names:
+            named = [name] if name in self.graph.entities else self.graph.entities_named(name)
+            keys |= dict.fromkeys(named or [name])
+        return tuple(keys)

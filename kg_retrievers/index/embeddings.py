@@ -23,7 +23,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embedding_cache import VectorCache
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
 #: one of 43,234 names with lengths 2 to 4, and 82 % with 3 to 5.
@@ -219,7 +219,7 @@ def embed(
     texts: Sequence[str],
     *,
     batch_size: int = 1024,
-    cache: EmbeddingCache | None = None,
+    cache: VectorCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Array:
@@ -262,7 +262,7 @@ def embed_batches(
     start: int = 0,
     width: int = 0,
     batch_size: int = 1024,
-    cache: EmbeddingCache | None = None,
+    cache: VectorCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Iterator[Array]:
@@ -315,12 +315,12 @@ class _Batch:
     missing: list[str]
 
     @classmethod
-    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: EmbeddingCache | None) -> _Batch:
+    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: VectorCache | None) -> _Batch:
         """Look up the texts."""
         known = cache.get(embedding_name(embeddings), texts) if cache else {}
         return cls(texts, known, [text for text in dict.fromkeys(texts) if text not in known])
 
-    def rows(self, embeddings: Embeddings, new: Array, cache: EmbeddingCache | None) -> Array:
+    def rows(self, embeddings: Embeddings, new: Array, cache: VectorCache | None) -> Array:
         """Return the vectors of all texts, and keep the new ones."""
         if cache and self.missing:
             cache.put(embedding_name(embeddings), dict(zip(self.missing, new, strict=True)))

@@ -104,6 +104,8 @@ class Learner(ABC, Generic[Model, Example]):
     index: GraphIndex
     #: Whether a question whose answer is its own entity supervises.
     own_entities: bool = False
+    #: Whether questions are read without their entities.
+    mask_entities: bool = True
     #: What else to do if no question supervises: the end of a sentence.
     advice: str
     #: The embedded questions, by text.
@@ -152,7 +154,7 @@ def take_num_examples(num_examples: int, config: dict[str, Any]) -> int:
     """Return `num_examples`, or the value of `visits`, its name in version 0.1, which is taken out of the config."""
     if "visits" not in config:
         return num_examples
-    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=3)
+    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=4)
     visits: int = config.pop("visits")
     return visits
 
@@ -248,8 +250,14 @@ def train_on_questions(
         ModelLoadError: If the unfinished training in the output is damaged.
     """
     began, folder = time.monotonic(), checked_output(who, output)
-    own = learner.own_entities
-    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, workers=workers)
+    find = partial(
+        training_questions,
+        learner.index,
+        max_hops=max_hops,
+        own_entities=learner.own_entities,
+        mask_entities=learner.mask_entities,
+        workers=workers,
+    )
     learned, validating = _split(who, learner.index.graph, find, questions, validation, max_hops, schedule.seed)
     _check_supervision(who, learner, learned, schedule)
     run = _Run(learner, learned, validating)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 
@@ -55,6 +56,14 @@ class CascadeRelationPaths(GeneratorRunnable[Mapping[str, Any], Rows]):
         self.model = None if llm is None else LLMRelationPaths(index, llm)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the cascade over another graph, with what the examples taught."""
+        moved = copy(self)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.zero_shot = self.zero_shot.with_index(index)
+        moved.model = self.model and self.model.with_index(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Rows]:
         """Ask the language model where the others are not sure."""

@@ -170,6 +170,19 @@ class CypherRetriever(BaseKGRetriever):
             fields["writer"] = CascadeCypherWriter(index, llm=llm, examples=examples)
         return cls(index=index, **cls.with_preset(fields))
 
+    def with_index(self, index: GraphIndex) -> Self:
+        """As in the base; the other graph is loaded into a database of its own when a query first runs.
+
+        Raises:
+            InvalidArgumentError: If `executor` is set, whose database holds this retriever's graph.
+        """
+        if self.executor is not None and index is not self.index:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: its executor holds the graph that it was built on, and no other. Build it "
+                "without executor=; each graph is then loaded into a database of its own."
+            )
+        return super().with_index(index)
+
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, write the queries, run them."""

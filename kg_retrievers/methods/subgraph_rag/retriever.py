@@ -27,6 +27,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
+from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
@@ -73,7 +74,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
     Differs from the paper: the default model is another, see `TripleScorer`; scores are normalised over the candidates;
     candidates lie between at most `max_nodes` entities within `max_hops`; the question is embedded without its
-    entities; `k` counts Documents.
+    entities, unless the model was trained with `mask_entities=False`; `k` counts Documents. `preset="paper"` answers
+    with the paper's dialogue (`DIALOGUE_PROMPT`); the paper's network is a matter of the model's training.
 
     Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
     scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
@@ -95,6 +97,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"scored_triples"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
 
     #: The trained model, or the folder of one.
     model: TripleScorer
@@ -167,7 +170,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         seeds = state["seed_entities"]
         triples, truncated = self.triples_in_scope(seeds)
         scorer: GraphTripleScorer = self._ready_model()
-        logits = scorer.score(state["masked_question"], triples, self.entity_ids(seeds)).astype(np.float64)
+        text = state["masked_question" if self.model.config.mask_entities else "question"]
+        logits = scorer.score(text, triples, self.entity_ids(seeds)).astype(np.float64)
         count = state["k"] if self.granularity == "triple" else self.max_triples
         best = np.argsort(-logits, kind="stable")[:count]
         shares = np.exp(logits - logits[best].max(initial=-np.inf))

@@ -47,12 +47,12 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
     GraphPromptModel,
     graph_prompt_examples,
 )
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import DATE
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers, write_question
 from kg_retrievers.testing import tiny_graph
+from kg_retrievers.training.causal_lm import DATE
 
 EMBEDDINGS = HashedEmbeddings(16)
 SIZES: dict[str, Any] = {"width": 8, "layers": 3, "heads": 2, "projection": 12, "before": "<s>", "after": ""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kg_retrievers.core.checkpoint import read_header
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph.cache import LocalLock
 
 try:
@@ -122,6 +122,27 @@ class CausalLM:
                 f"CausalLM: {self.name} has adapters already, of an earlier training or checkpoint. Load it anew: "
                 "CausalLM.load(...)."
             )
+
+    def check_trained_with(self, who: str, trained_with: Mapping[str, Any], folder: Path) -> None:
+        """Check that this is the language model of a training.
+
+        Args:
+            who: Whose training, for messages.
+            trained_with: The name and the fingerprint of the language model of the training.
+            folder: Where the trained model is.
+
+        Raises:
+            ModelMismatchError: If it is another one.
+        """
+        what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
+        for key, text in what.items():
+            if self.fingerprint[key] != trained_with[key]:
+                raise ModelMismatchError(
+                    f"{who}: {folder} was trained with {trained_with['name']}, which has "
+                    f"{text.format(trained_with[key])}, but {self!r} has {text.format(self.fingerprint[key])}.",
+                    hint_python="Hand in the former (llm=...), or train a model with the latter.",
+                    hint_shell="Put the former in its place, or train a model with the latter.",
+                )
 
     @property
     def device(self) -> torch.device:
