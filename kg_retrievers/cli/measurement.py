@@ -134,11 +134,18 @@ class BuiltMethod:
         """The graph prompt, or else the language model, which answers from the evidence."""
         return self.llm if self.retriever.closed_book else self.answerer or self.llm
 
-    def make_answerer(self) -> Runnable[Any, Any] | None:
-        """Return what answers from the evidence, or without it; None where nothing does."""
-        if self.llm and self.retriever.closed_book:
-            return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=True)
-        return self.answerer or (self.llm and kg_retrievers.LLMCitedAnswerer(self.llm))
+    def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does.
+
+        Args:
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+        """
+        closed_book = self.retriever.closed_book
+        if self.llm is None or (self.answerer and not closed_book):
+            return self.answerer
+        if answers == "cited" and not closed_book:
+            return kg_retrievers.LLMCitedAnswerer(self.llm)
+        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
 
 
 def read_measurement(
@@ -327,7 +334,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.make_answerer(),
+                answerer=built.make_answerer(options.answers),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,
@@ -361,6 +368,14 @@ def check_output(path: str | None) -> None:
         file = Path(path)
         if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
             raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
+
+
+def check_figures(names: Sequence[str]) -> None:
+    """Check before the work begins that there are such figures."""
+    if names:
+        from kg_retrievers.evaluation import comparison
+
+        comparison.check_figures(names)
 
 
 def write_output(path: str, text: str) -> None:

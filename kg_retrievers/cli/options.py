@@ -34,6 +34,7 @@ from kg_retrievers.cli.shared_options import (
     add_preset,
     add_questions,
     add_reading,
+    add_table,
     add_vectors,
     add_workers,
     examples_help,
@@ -208,6 +209,13 @@ def _train(train: Parser) -> None:
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
+    tuned = ", ".join([method.name for method in registry.METHODS if method.tunes] + [GRAPH_PROMPT.name])
+    training.add_argument(
+        "--llm",
+        metavar="NAME_OR_FOLDER",
+        help=f"the causal language model of Hugging Face that is tuned or reads the graphs, for {tuned}, as in "
+        "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
+    )
     training.add_argument(
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
@@ -228,12 +236,6 @@ def _train(train: Parser) -> None:
 
 def _prompt_training(prompt: Options) -> None:
     """Add the options for training a graph prompt."""
-    prompt.add_argument(
-        "--llm",
-        metavar="NAME_OR_FOLDER",
-        help="the causal language model of Hugging Face that is to read the graphs, as in Qwen/Qwen2.5-0.5B-Instruct; "
-        "it is downloaded where it is not there",
-    )
     prompt.add_argument(
         "--setting",
         choices=SETTINGS,
@@ -268,6 +270,7 @@ def _evaluate(evaluate: Parser) -> None:
         metavar="FILE",
         help="keep what is measured as JSON lines; if there, go on",
     )
+    add_table(evaluate)
     add_json_file(evaluate, "the figures")
 
 
@@ -297,4 +300,5 @@ def _compare(compare: Parser) -> None:
         metavar="N",
         help="how many failures of each to tell (default: 10)",
     )
+    add_table(compare)
     add_json_file(compare, "the figures and failures")

@@ -37,6 +37,9 @@ GRAPH_LEFT_OUT = (
     "beside the questions"
 )
 
+#: What the rows of a table group questions by.
+GROUPS = ("hops", "kind", "seed_entities", "answers")
+
 #: The help on graphs that are no files of another program.
 GRAPH_HELP = (
     "a folder of `index`, a LadybugDB file, a URI of a Neo4j database, as bolt://localhost:7687, or of a SPARQL "
@@ -304,6 +307,29 @@ def add_measurement(parser: Parser, required: bool) -> None:
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     add_llm(method)
+    method.add_argument(
+        "--answers",
+        choices=("cited", "prompt"),
+        default="cited",
+        help="ask --llm for answers with citations (default), or with the answer prompt of the method",
+    )
     add_database(method)
     add_workers(method, "ask")
     add_reading(parser, "--graph-format")
+
+
+def add_table(parser: Parser) -> None:
+    """Add the options for what the table shows."""
+    parser.add_argument(
+        "--by",
+        choices=GROUPS,
+        default=GROUPS[0],
+        help=f"show the figures of questions alike in this below those of all (default: {GROUPS[0]})",
+    )
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show this figure of --json, too, as coverage or hits@10; repeatable",
+    )

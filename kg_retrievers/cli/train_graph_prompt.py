@@ -63,17 +63,19 @@ def check_training(options: argparse.Namespace) -> None:
         InvalidArgumentError: If not.
     """
     own = options.format in GRAPH_FORMATS
-    if options.method != GRAPH_PROMPT.name:
-        _check_no_prompt_options(options)
-    elif options.llm is None:
+    is_prompt = options.method == GRAPH_PROMPT.name
+    tunes = is_prompt or registry.find_method(options.method).tunes
+    if not is_prompt:
+        _check_no_prompt_options(options, tunes)
+    if tunes and options.llm is None:
         raise InvalidArgumentError(
             f"{options.method} needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"
         )
-    elif options.num_examples is not None:
+    if is_prompt and options.num_examples is not None:
         raise InvalidArgumentError(
             f"--num-examples is not for {options.method}. Say how often it sees a question: --field epochs=N"
         )
-    elif options.preset:
+    if is_prompt and options.preset:
         raise InvalidArgumentError(f"the training of {options.method} has no preset. Leave out --preset.")
     if own:
         check_no_graph_options(options)
@@ -83,9 +85,9 @@ def check_training(options: argparse.Namespace) -> None:
         )
 
 
-def _check_no_prompt_options(options: argparse.Namespace) -> None:
+def _check_no_prompt_options(options: argparse.Namespace, tunes: bool) -> None:
     own = options.format in GRAPH_FORMATS and options.format not in ENTITY_FORMATS
-    given = {"--llm": options.llm, "--setting": options.setting, "--method": options.retriever}
+    given = {"--llm": options.llm and not tunes, "--setting": options.setting, "--method": options.retriever}
     given |= {"--model": options.model, f"--format {options.format}": own}
     if flags := [flag for flag, value in given.items() if value]:
         raise InvalidArgumentError(
@@ -182,7 +184,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = _load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm)
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -227,8 +229,8 @@ class PromptTraining:
         ]
 
 
-def _load_causal_lm(name: str) -> CausalLM:
-    """Load the language model that is to read the graphs, by its name or folder."""
+def load_causal_lm(name: str) -> CausalLM:
+    """Load a causal language model by its name or folder."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
         return kg_retrievers.CausalLM.load(place)
