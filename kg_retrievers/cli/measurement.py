@@ -165,10 +165,7 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    own = own or (options.graph is None and all_have_graphs(questions))
-    if not own and options.graph is None:
-        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
-    index = first_index(options, questions, examples) if own else read_index(options)
+    index = first_index(options, questions, examples) if own or options.graph is None else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
