@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import kg_retrievers
+from kg_retrievers.cli.connection import load_chosen_embeddings
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
@@ -26,11 +27,9 @@ from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import (
     RECORD,
-    STATIC,
     SavedModel,
     build_retriever,
     choose_methods,
-    load_embeddings,
     read_models,
 )
 
@@ -195,10 +194,7 @@ class PromptTraining:
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
                 questions, validation = _read_questions_with_graphs(options)
-                name = options.embeddings or STATIC
-                with status(f"loading {name}"):
-                    embeddings = load_embeddings(name)
-                to_examples = partial(_examples_of_graphs, spec, embeddings)
+                to_examples = partial(_examples_of_graphs, spec, load_chosen_embeddings(options))
             else:
                 questions, validation = read_training_questions(options)
                 index = read_index(options)
