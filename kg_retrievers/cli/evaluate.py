@@ -11,6 +11,7 @@ from kg_retrievers.cli.load import check_database_is_used
 from kg_retrievers.cli.measurement import (
     MethodChoice,
     build_method,
+    check_figures,
     check_output,
     read_measurement,
     run_method,
@@ -24,6 +25,7 @@ from kg_retrievers.serving.loading import choose_methods, read_models
 def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
+    check_figures(options.figure)
     check_output(options.records)
     with status("reading the trained models"):
         models = read_models(options.model)
@@ -38,5 +40,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":
-        show_comparison(kg_retrievers.compare([report], failures=0))
+        show_comparison(kg_retrievers.compare([report], failures=0, by=options.by, figures=options.figure))
     return 0

@@ -79,7 +79,7 @@ class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
         refuse_model(cls.__name__, model)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -105,7 +105,7 @@ class RandomTripleRetriever(BaseNeighborhoodRetriever):
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
         refuse_model(cls.__name__, model)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     def inputs_for(self, question: Question) -> dict[str, Any]:
         """Return its entities and, where answers are left out, these."""

@@ -24,6 +24,7 @@ from kg_retrievers.methods.gnn_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.methods.gnn_rag.tokens import check_tokens
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
 from kg_retrievers.training.schedule import Schedule, stream
 
@@ -66,6 +67,7 @@ def train_graph_reasoner(
     seed: int = 0,
     progress: bool = False,
     workers: Workers | None = None,
+    embedding_cache: str | Path | None = None,
     mask_seeds: bool | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
@@ -89,7 +91,8 @@ def train_graph_reasoner(
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for.
+        questions: With answers; entities that are not given are looked for. Those with a graph of their own
+            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         output: A folder for the model, which must hold none; by default nothing is saved.
         max_hops: How far candidates are from the entities.
@@ -102,6 +105,7 @@ def train_graph_reasoner(
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
+        embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         constant_rate: Whether the learning rate stays at its highest.
         preset: "paper" for the settings of the paper.
         mask_seeds: Whether the entities of a question are never candidates; None where less than `OWN_SHARE` of the
@@ -116,6 +120,7 @@ def train_graph_reasoner(
     """
     num_examples = take_num_examples(num_examples, config)
     check_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config)
+    index, questions, validation = over_one_graph("train_graph_reasoner", index, questions, validation, embedding_cache)
     limits = _Neighborhood(max_hops, max_nodes)
     if mask_seeds is None:
         mask_seeds = _own_share(index, questions, max_hops) < OWN_SHARE
