@@ -139,6 +139,11 @@ def add_embeddings(parser: Options) -> None:
         "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
         f"a folder was built with, else {STATIC}",
     )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the code that a model of local:MODEL brings; it can do whatever you can",
+    )
 
 
 def add_embedding_cache(parser: Options) -> None:
