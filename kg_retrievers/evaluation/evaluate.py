@@ -71,7 +71,7 @@ def evaluate(
         questions: The questions. Those with a gold value count for `exact_value`; those without gold answers or value,
             unless they are unanswerable, only for the size of the evidence, the cost and the refusals.
         answerer: From `{"question", "documents"}` to a text, a list of texts, or a mapping with such a list under
-            "answers"; adds the metrics `text_...`.
+            "answers"; adds the metrics `text_...` and `score_h`.
         topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the
             entities in the text.
         method: The name in the report; the name of the class by default.
