@@ -45,14 +45,11 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.index import EntityLinker, link_question
-from kg_retrievers.methods.subgraph_rag import training as triple_scorer_training
+from kg_retrievers.methods.subgraph_rag import network as triple_network
+from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples
-from kg_retrievers.methods.subgraph_rag.model import (
-    CandidateTriples,
-    GraphTripleScorer,
-    TripleScorer,
-    TripleScorerConfig,
-)
+from kg_retrievers.methods.subgraph_rag.model import CandidateTriples, GraphTripleScorer, TripleScorer
+from kg_retrievers.methods.subgraph_rag.training import NUM_EXAMPLES, train_triple_scorer
 
 FIRST = 100
 MAX_HOPS, MAX_NODES = 3, 2_000
@@ -95,7 +92,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=[*MODELS, "untrained", "cosine"], default=None)
     parser.add_argument("--seeds", type=int, default=3, help="how many, for the trained models (default: 3)")
     parser.add_argument("--limit", type=int, default=500, help="measured questions of each kind (default: 500)")
-    parser.add_argument("--num-examples", type=int, default=triple_scorer_training.NUM_EXAMPLES)
+    parser.add_argument("--num-examples", type=int, default=NUM_EXAMPLES)
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     arguments = parser.parse_args()
     found: dict[Any, Neighborhood] = {}
@@ -106,7 +103,7 @@ def main() -> None:
             found[key] = neighborhood(adjacency, seeds, **limits)
         return found[key]
 
-    triple_scorer_training.neighborhood = remembered  # type: ignore[assignment]
+    triple_network.neighborhood = remembered  # type: ignore[assignment]
     for section in arguments.sections:
         if section == "serving":
             serving()
@@ -144,7 +141,7 @@ def _show(
         scorer: TripleScorer | None = None
         if model in MODELS:
             settings = {"num_examples": arguments.num_examples, "seed": seed, **MODELS[model]}
-            done = triple_scorer_training.train_triple_scorer(task.index, task.training, task.validation, **settings)
+            done = train_triple_scorer(task.index, task.training, task.validation, **settings)
             scorer = done.model
             summary = f"{done.seconds:.0f} s, {len(done.history) - 1} validations" if summary == "-" else summary
         elif model == "untrained":

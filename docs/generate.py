@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.methods.registry import GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
+from kg_retrievers.methods.registry import BASELINES, GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -89,6 +89,15 @@ def method_table(path: Path, _: str) -> str:
         link = page(method).relative_to(path.parent)
         cells = [f"[{title(method)}]({link})", f"`{class_name(method)}`", shell_names(method), method.finds]
         rows.append(f"| {' | '.join([*cells, needs(method), paper(method)])} |")
+    return "\n".join([*rows, ""])
+
+
+def baseline_table(_path: Path, _subject: str) -> str:
+    """Return the table of the baselines, which share a page."""
+    rows = ["", "| on the shell | class | finds | paper |", "|---|---|---|---|"]
+    for method in BASELINES:
+        cells = [shell_names(method), f"`{class_name(method)}`", method.finds, paper(method)]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join([*rows, ""])
 
 
@@ -231,7 +240,7 @@ def navigation(path: Path, _: str) -> str:
 
 def stub_entries(_path: Path, _subject: str) -> str:
     """Return the imports of the methods' classes, models and trainers, as type checkers and lazy_loader read them."""
-    retrievers = [method.retriever for method in entries() if isinstance(method, Method)]
+    retrievers = [method.retriever for method in (*entries(), *BASELINES) if isinstance(method, Method)]
     trained = [part for method in entries() for part in (method.model, method.trainer) if part]
     lines = []
     for part in sorted({*retrievers, *trained}):
@@ -278,6 +287,7 @@ def _name(dotted: str) -> str:
 #: What is generated, by the name in the mark; after " of " the name says of what.
 PARTS: dict[str, Callable[[Path, str], str]] = {
     "table": method_table,
+    "baselines": baseline_table,
     "facts": facts,
     "fields": field_table,
     "navigation": navigation,

@@ -29,6 +29,7 @@ from .evaluation import check_grounding as check_grounding
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .evaluation import score_predictions as score_predictions
+from .evaluation import total_grounding as total_grounding
 from .evaluation import unanswerable_questions as unanswerable_questions
 from .graph import Evidence as Evidence
 from .graph import KnowledgeGraph as KnowledgeGraph
@@ -57,6 +58,11 @@ from .training.pyg import to_pyg as to_pyg
 
 # isort: split
 # generated: stub
+from .methods.baselines.closed_book import ClosedBookRetriever as ClosedBookRetriever
+from .methods.baselines.dense_subgraph import DenseSubgraphRetriever as DenseSubgraphRetriever
+from .methods.baselines.pagerank import PageRankRetriever as PageRankRetriever
+from .methods.baselines.passages import PassageRetriever as PassageRetriever
+from .methods.baselines.random_triples import RandomTripleRetriever as RandomTripleRetriever
 from .methods.g_retriever.graph_prompt.model import GraphPromptModel as GraphPromptModel
 from .methods.g_retriever.graph_prompt.training import train_graph_prompt as train_graph_prompt
 from .methods.g_retriever.retriever import PCSTRetriever as PCSTRetriever

@@ -22,6 +22,14 @@ class Reply:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Answer with this text, and say that it was cut at the limit of its length, or withheld for what it says."""
+
+    text: str
+    reason: str = "length"
+
+
+@dataclass(frozen=True)
 class RateLimit:
     """Refuse with status 429 and ask the client to come back after so many seconds."""
 
@@ -51,7 +59,7 @@ class ServerError:
     """Fail with status 500."""
 
 
-Behaviour = Reply | RateLimit | Delay | Hang | Garbage | ServerError
+Behaviour = Reply | Cut | RateLimit | Delay | Hang | Garbage | ServerError
 
 
 class OpenAIServer(LoopbackServer):
@@ -95,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
         match script.behaviours[position]:
             case Reply(text):
                 self._reply(body, text)
+            case Cut(text, reason):
+                self._reply(body, text, reason)
             case Delay(seconds, text):
                 if not script.stopped.wait(seconds):  # cut short when the context closes
                     self._reply(body, text)
@@ -120,16 +130,16 @@ class _Handler(BaseHTTPRequestHandler):
             except ConnectionError:
                 return script.abandoned.set()
 
-    def _reply(self, body: dict[str, Any], text: str) -> None:
+    def _reply(self, body: dict[str, Any], text: str, end: str = "stop") -> None:
         common = {"id": "chatcmpl-1", "created": int(time.time()), "model": body["model"]}
         if not body.get("stream"):
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": end}
             usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
             answer = common | {"object": "chat.completion", "choices": [choice], "usage": usage}
             return self._send(200, "application/json", json.dumps(answer).encode())
         deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
         deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+", text)]
-        deltas += [({}, "stop")]
+        deltas += [({}, end)]
         events = [
             common
             | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}

@@ -20,7 +20,7 @@ from langchain_core.retrievers import BaseRetriever
 import kg_retrievers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import MissingExtraError
-from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, UNION, Method, trainable
+from kg_retrievers.methods.registry import BASELINES, GRAPH_PROMPT, METHODS, UNION, Method, trainable
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = sorted(set(dir(kg_retrievers)) - {"__version__"})
 
 RETRIEVERS = (*METHODS, UNION)
+each_class = pytest.mark.parametrize("method", [*RETRIEVERS, *BASELINES], ids=lambda method: method.name)
 each_retriever = pytest.mark.parametrize("method", RETRIEVERS, ids=lambda method: method.name)
 
 
@@ -102,7 +103,7 @@ def test_every_retriever_is_in_the_registry() -> None:
         if not module.name.endswith("__main__"):
             with suppress(ImportError if module.name in WITHOUT_EXTRAS else ()):
                 importlib.import_module(module.name)
-    known = {method.load_retriever() for method in RETRIEVERS}
+    known = {method.load_retriever() for method in (*RETRIEVERS, *BASELINES)}
     waiting, found = [BaseKGRetriever], set()
     while waiting:
         kinds = waiting.pop().__subclasses__()
@@ -117,12 +118,12 @@ def is_public(kind: type) -> bool:
 
 
 def test_names_of_methods_are_unique() -> None:
-    names = [name for method in (*RETRIEVERS, GRAPH_PROMPT) for name in method.names]
+    names = [name for method in (*RETRIEVERS, *BASELINES, GRAPH_PROMPT) for name in method.names]
     assert len(names) == len(set(names))
-    assert len({method.class_name for method in RETRIEVERS}) == len(RETRIEVERS)
+    assert len({method.class_name for method in (*RETRIEVERS, *BASELINES)}) == len(RETRIEVERS) + len(BASELINES)
 
 
-@each_retriever
+@each_class
 def test_methods_are_exported(method: Method) -> None:
     retriever = method.load_retriever()
     assert issubclass(retriever, BaseKGRetriever)
@@ -135,7 +136,7 @@ def test_models_and_trainers_are_exported(method: Any) -> None:
         assert getattr(kg_retrievers, loaded.__name__) is loaded
 
 
-@each_retriever
+@each_class
 def test_methods_cite_their_paper(method: Method) -> None:
     module = sys.modules[method.load_retriever().__module__]
     arxiv = re.search(r"arXiv:\d{4}\.\d{5}", method.paper)
@@ -143,7 +144,7 @@ def test_methods_cite_their_paper(method: Method) -> None:
     assert cited in (module.__doc__ or ""), f"the docstring of {module.__name__} does not cite the paper: {cited}"
 
 
-@each_retriever
+@each_class
 def test_methods_are_under_contract(method: Method) -> None:
     assert method.class_name in names_in_contracts(), f"no RetrieverContract tests {method.class_name}"
 
@@ -153,6 +154,11 @@ def test_methods_have_a_page(method: Method) -> None:
     page = f"docs/methods/{method.name}.md"
     assert page in pages(), f"{page} is missing"
     assert mentions(pages()[page], method.class_name)
+
+
+def test_baselines_have_a_page() -> None:
+    page = pages()["docs/methods/baselines.md"]
+    assert [method.name for method in BASELINES if not mentions(page, method.class_name)] == []
 
 
 @each_retriever
@@ -171,8 +177,8 @@ def test_methods_are_in_the_command_line(command: str, capsys: pytest.CaptureFix
     main = importlib.import_module("kg_retrievers.cli").main
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
-    shown = capsys.readouterr().out
-    assert [method.name for method in METHODS if not mentions(shown, method.name)] == []
+    shown = re.sub(r"-\n +", "-", capsys.readouterr().out)  # lines are broken behind hyphens, too
+    assert [method.name for method in (*METHODS, *BASELINES) if not mentions(shown, method.name)] == []
 
 
 # --- what an editor sees ----------------------------------------------------------------------------------------------
@@ -191,16 +197,16 @@ def has_one_value(annotation: Any) -> bool:
     return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
 
 
-@each_retriever
+@each_class
 def test_editors_see_every_field(method: Method) -> None:
     fields = method.load_retriever().model_fields
     wanted = {name for name, field in fields.items() if not has_one_value(field.annotation)}
     shown = set(fields_by_name(method))
     assert shown >= set(BaseRetriever.model_fields), "LangChain's own fields are missing"
-    assert shown == wanted - {"index", "model"}
+    assert shown == wanted - {"index", "model"} | {"preset"}
 
 
-@each_retriever
+@each_class
 def test_editors_see_the_choices_of_a_field(method: Method) -> None:
     shown = fields_by_name(method)
     fields = method.load_retriever().model_fields
@@ -210,7 +216,7 @@ def test_editors_see_the_choices_of_a_field(method: Method) -> None:
     }
 
 
-@each_retriever
+@each_class
 def test_every_method_is_built_from_the_same(method: Method) -> None:
     parameters = inspect.signature(method.load_retriever().from_index).parameters
     assert [*parameters][:4] == ["index", "llm", "examples", "model"]

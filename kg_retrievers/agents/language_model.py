@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langchain_core.language_models import BaseChatModel
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.redaction import hide_secrets
 
+#: The most tokens of a reply: a model that repeats itself would write on for as long as its server lets it.
+MAX_REPLY_TOKENS = 4096
 
-def load_chat_model(name: str) -> BaseChatModel:
+
+def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> BaseChatModel:
     """Return a chat model with a temperature of 0; its key comes from the environment, as OPENAI_API_KEY.
 
     Args:
         name: Provider and model, as in "openai:gpt-4.1-mini".
+        max_tokens: The most tokens of a reply, those of its reasoning included; None for the limit of the provider.
 
     Raises:
-        InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key.
+        InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key; or
+            `max_tokens` is below 1.
         MissingExtraError: If the extra `openai` is not installed.
     """
     if not isinstance(name, str) or not all(part.strip() for part in (f"{name}:".split(":")[:2])):
         raise InvalidArgumentError(f'load_chat_model: wanted "provider:model", but got {name!r:.100}.')
+    if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
+        raise InvalidArgumentError(f"load_chat_model: max_tokens is 1 or more, or None, but got {max_tokens!r:.100}.")
+    limit: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
     try:
         from langchain.chat_models import init_chat_model
     except ImportError as cause:
         raise MissingExtraError(f"the language model {name!r}", "openai") from cause
     try:
-        return init_chat_model(name, temperature=0)
+        return init_chat_model(name, temperature=0, **limit)
     except Exception as error:  # each provider has errors of its own
         hide_secrets(error)
         reason = " ".join(str(error).split("\n")[0].split())

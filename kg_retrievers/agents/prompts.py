@@ -8,9 +8,9 @@ from langchain_core.prompts import ChatPromptTemplate
 from pydantic import BaseModel, BeforeValidator
 
 #: The version of the prompt. It changes with any change of its words.
-VERSION = "1"
+VERSION = "2"
 
-#: Asks for the method that suits a question. Placeholders: `question`, `methods`.
+#: Asks for the method that suits a question. Placeholders: `question`, `methods`, and `replies`, one a line.
 ROUTING_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
     [
         (
@@ -22,7 +22,8 @@ The methods, each with what it does:
 
 Question: {question}
 
-Reply with one JSON object and nothing else: {{"method": "the name of one of these methods"}}
+Reply with one of these JSON objects and nothing else:
+{replies}
 JSON:""",
         )
     ]

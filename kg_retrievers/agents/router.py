@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from inspect import getdoc
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import Runnable
 from langgraph.cache.base import BaseCache
 from langgraph.graph import START
@@ -18,14 +18,13 @@ from kg_retrievers.agents.prompts import ROUTING_PROMPT, MethodReply
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
-from kg_retrievers.chains.answer import Answerer, choose_answerer
+from kg_retrievers.chains.answer import Answerer, check_finds_evidence, choose_answerer
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model
-from kg_retrievers.core.replies import parse_object
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call
 from kg_retrievers.core.stages import QuestionShape, RetrievalState
+from kg_retrievers.core.structured_replies import StructuredModel, read_object
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, linker_of, question_entities
@@ -167,6 +166,7 @@ def _check(
             raise InvalidArgumentError(
                 f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
             )
+        check_finds_evidence(retriever, f"build_router: {method!r}")
         if not isinstance(method, str) or method in (*NODES, "route") or not method or {*method} & {*":|"}:
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."
@@ -209,6 +209,8 @@ def _route(
     """Return the node that decides the order of the retrievers."""
     first = next(iter(retrievers.values()))
     methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())
+    replies = "\n".join(json.dumps({"method": name}, ensure_ascii=False) for name in retrievers)
+    model = StructuredModel(llm, MethodReply, who="build_router").asked(method={"enum": [*retrievers]}) if llm else None
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         question = state["question"]
@@ -227,11 +229,11 @@ def _route(
         if shape != "open" and needs_operation(first.index, question, seeds or ()):
             order = sorted(order, key=lambda name: not retrievers[name].operations)
             routed_by = "rule: operation"
-        if llm is not None:
-            ask = (ROUTING_PROMPT | guarded(llm) | StrOutputParser()).with_config(callbacks=[counter])
-            reply = yield Call(ask, {"question": question, "methods": methods})
+        if model is not None:
+            ask = (ROUTING_PROMPT | model).with_config(callbacks=[counter])
+            reply = yield Call(ask, {"question": question, "methods": methods, "replies": replies})
             try:
-                method = parse_object(reply, MethodReply).method
+                method = read_object(reply, MethodReply).method
             except AnswerParseError:
                 method = ""
             if method in retrievers:

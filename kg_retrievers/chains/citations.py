@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel, BaseLanguageModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, evidence_of
-from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.replies import parse_object
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
+from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, read_object
+from kg_retrievers.errors import AnswerParseError
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Cited = TypeVar("Cited")
@@ -28,8 +25,8 @@ Cited = TypeVar("Cited")
 class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
     """Shows numbered facts to a language model and reads a reply that cites them; asks once more if it is unreadable.
 
-    A model with structured output is asked for it; of any other the text is read. Without documents, no model is
-    called.
+    A model with structured output is asked for it, by a schema that lets it cite only facts that are shown, and give
+    about as many answers; of any other model the text is read. Without documents, no model is called.
 
     Args:
         llm: The language model.
@@ -60,18 +57,7 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         check_placeholders(repair_prompt, ["question", "evidence", "reply", "error"], f"{who}: repair_prompt")
         self.llm = llm
         self.prompts = {"answer": prompt, "repair": repair_prompt}
-        self._model: Runnable[Any, Any] = llm
-        if structured is not False:
-            try:
-                if not isinstance(llm, BaseChatModel):
-                    raise NotImplementedError
-                # As a schema: for a class, the client of OpenAI raises an error of its own where a reply does not fit.
-                self._model = llm.with_structured_output(self.reply_form.model_json_schema(), include_raw=True)
-            except NotImplementedError:
-                if structured:
-                    raise InvalidArgumentError(
-                        f"{who}: structured=True, but {type(llm).__name__} has no structured output. Leave it out."
-                    ) from None
+        self._model = StructuredModel(llm, self.reply_form, structured=structured, who=who)
 
     def body(self, input: AnswerInput) -> Body[Cited]:
         """Show the facts, ask, read, and if need be ask again with the reason."""
@@ -81,23 +67,25 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
             values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
-        reply = yield Call(self.prompts["repair" if feedback else "answer"] | guarded(self._model), values)
+        model = self._model.asked(**self._bounds(len(shown.citable)))
+        reply = yield Call(self.prompts["repair" if feedback else "answer"] | model, values)
         try:
             return self._cited(self._read(reply), shown, input["documents"])
         except AnswerParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-        reply = yield Call(self.prompts["repair"] | guarded(self._model), values)
+        reply = yield Call(self.prompts["repair"] | model, values)
         return self._cited(self._read(reply), shown, input["documents"])
 
+    def _bounds(self, facts: int) -> dict[str, dict[str, Any]]:
+        """Return what so many facts add to the schema of replies: as many citations, none of anything else."""
+        number = {"type": "integer", "minimum": 1, "maximum": max(facts, 1)}
+        bounds: dict[str, dict[str, Any]] = {"citations": {"items": number, "maxItems": facts}}
+        if "answers" in self.reply_form.model_fields:
+            bounds["answers"] = {"maxItems": max(2 * facts, MAX_ITEMS)}  # two entities a fact
+        return bounds
+
     def _read(self, reply: Any) -> Reply:
-        if isinstance(reply, Mapping):  # a structured output, with the message it came in
-            reply = reply["raw"]
-        text = reply.text if isinstance(reply, BaseMessage) else str(reply)
-        if isinstance(reply, AIMessage) and reply.tool_calls:
-            text = json.dumps(reply.tool_calls[0]["args"], ensure_ascii=False)
-        elif isinstance(reply, AIMessage) and reply.invalid_tool_calls:
-            text = reply.invalid_tool_calls[0]["args"] or text
-        read: Reply = parse_object(text, self.reply_form)  # type: ignore[assignment]
+        read: Reply = read_object(reply, self.reply_form)  # type: ignore[assignment]
         return read
 
     @abstractmethod

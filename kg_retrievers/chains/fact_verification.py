@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, get_args
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -14,10 +14,23 @@ from typing_extensions import TypedDict
 from kg_retrievers.chains.answer import Retrieval
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence
-from kg_retrievers.chains.prompts import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
+from kg_retrievers.chains.prompts import VerdictReply
+from kg_retrievers.chains.verification_prompts import (
+    CLOSED_VERIFICATION_PROMPT,
+    CLOSED_VERIFICATION_REPAIR_PROMPT,
+    VERIFICATION_PROMPT,
+    VERIFICATION_REPAIR_PROMPT,
+)
 from kg_retrievers.core.results import result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: The verdicts.
+VerdictName = Literal["supported", "refuted", "not enough evidence"]
+
+#: What a claim is that is not supported; see `FactVerifier`.
+Otherwise = Literal["not enough evidence", "refuted"]
 
 
 class Verdict(TypedDict):
@@ -25,14 +38,15 @@ class Verdict(TypedDict):
 
     Attributes:
         verdict: The verdict. "not enough evidence", whatever the model says, where it cites nothing that was shown and
-            no operation gave a value, or where it contradicts an operation that told whether the claim holds.
+            no operation gave a value, or where it contradicts an operation that told whether the claim holds. Where
+            all that is not supported is refuted, see `FactVerifier`.
         explanation: How the facts bear on the claim; why there are none, where the claim was refused.
         citations: The facts that the verdict rests on; only facts that were shown.
         rejected_citations: How many citations of facts that were not shown were left out.
         value: What an operation gave, as in the metadata of the evidence; None where there was no operation.
     """
 
-    verdict: Literal["supported", "refuted", "not enough evidence"]
+    verdict: VerdictName
     explanation: str
     citations: list[Citation]
     rejected_citations: int
@@ -43,7 +57,20 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
     """Asks a language model for its verdict on a claim, with citations (SimGRAG, section 4.4 and table 13).
 
     Differs from the paper: a third verdict, "not enough evidence", where the paper's prompt refutes whatever the
-    evidence does not support; and citations. See `CitingModel` for arguments, errors and the second attempt.
+    evidence does not support; and citations. `otherwise="refuted"` is the paper's rule: the verdict is "supported"
+    where the model says so, whatever it cites, unless an operation told the contrary, and else "refuted", also where
+    there is no evidence.
+
+    Args:
+        llm: The language model.
+        prompt: In place of ours, with the placeholders `question` and `evidence`.
+        repair_prompt: In place of ours, with the placeholders `question`, `evidence`, `reply` and `error`.
+        structured: As for `CitingModel`.
+        otherwise: What a claim is that is neither supported nor, of three verdicts, refuted.
+
+    Raises:
+        InvalidArgumentError: If `otherwise` is misspelt, or as for `CitingModel`.
+        AnswerParseError: From `invoke`, if the second reply is unreadable, too.
     """
 
     reply_form = VerdictReply
@@ -52,31 +79,51 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         self,
         llm: BaseLanguageModel[Any],
         *,
-        prompt: BasePromptTemplate[Any] = VERIFICATION_PROMPT,
-        repair_prompt: BasePromptTemplate[Any] = VERIFICATION_REPAIR_PROMPT,
+        prompt: BasePromptTemplate[Any] | None = None,
+        repair_prompt: BasePromptTemplate[Any] | None = None,
         structured: bool | None = None,
+        otherwise: Otherwise = "not enough evidence",
     ) -> None:
         """Check the model and the prompts."""
-        super().__init__(llm, prompt, repair_prompt, structured)
+        if otherwise not in get_args(Otherwise):
+            raise InvalidArgumentError(
+                f'FactVerifier: otherwise is "not enough evidence" or "refuted", but got {otherwise!r:.100}.'
+            )
+        self.otherwise = otherwise
+        closed = otherwise == "refuted"
+        ours = CLOSED_VERIFICATION_PROMPT if closed else VERIFICATION_PROMPT
+        our_repair = CLOSED_VERIFICATION_REPAIR_PROMPT if closed else VERIFICATION_REPAIR_PROMPT
+        super().__init__(llm, prompt or ours, repair_prompt or our_repair, structured)
+
+    @property
+    def decides_without_evidence(self) -> bool:
+        """Whether a claim without evidence has a verdict, so that it counts as one in an evaluation."""
+        return self.otherwise == "refuted"
 
     def _cited(self, reply: VerdictReply, shown: ShownEvidence, documents: Sequence[Document]) -> Verdict:
         citations, strange = shown.cite(reply.citations, documents)
         explanation, _, gone = shown.read_marks(reply.explanation)
         value = result_value(documents)
-        rests_on_something = bool(citations) or value is not None
-        contradicts = isinstance(value, bool) and reply.verdict == ("refuted" if value else "supported")
         return {
-            "verdict": reply.verdict if rests_on_something and not contradicts else "not enough evidence",
+            "verdict": self._verdict(reply, value, cites=bool(citations)),
             "explanation": explanation,
             "citations": citations,
             "rejected_citations": len({*strange, *gone}),
             "value": value,
         }
 
+    def _verdict(self, reply: VerdictReply, value: object, *, cites: bool) -> VerdictName:
+        """Return the verdict that a reply may give, with what an operation told and whether it cites a fact."""
+        contradicts = isinstance(value, bool) and reply.verdict == ("refuted" if value else "supported")
+        if self.otherwise == "refuted":
+            return "supported" if reply.verdict == "supported" and not contradicts else "refuted"
+        rests_on_something = cites or value is not None
+        return reply.verdict if rests_on_something and not contradicts else "not enough evidence"
+
     def _refusal(self, input: AnswerInput) -> Verdict:
         reason = input.get("reason") or ""
         empty: Verdict = {
-            "verdict": "not enough evidence",
+            "verdict": self.otherwise,
             "explanation": reason,
             "citations": [],
             "rejected_citations": 0,
@@ -94,8 +141,8 @@ def fact_verification_chain(
 ) -> Runnable[str, Verdict]:
     """Return a chain from a claim to a verdict.
 
-    A claim that the retriever refuses gets "not enough evidence", with the reason as the explanation, whatever its
-    `on_refusal`.
+    A claim that the retriever refuses gets "not enough evidence", or what else the verifier says `otherwise`, with the
+    reason as the explanation, whatever its `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.

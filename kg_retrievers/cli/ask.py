@@ -12,6 +12,7 @@ import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
 from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
+from kg_retrievers.cli.measurement import check_can_answer
 from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names
@@ -98,16 +99,18 @@ def run(options: argparse.Namespace) -> int:
             examples=given,
             models=of_retrievers,
             executor=lambda: database.executor,
+            preset=options.preset,
         )
+        check_can_answer(retriever, llm)
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
             found = _search(retriever, options, k, answerers)
     _show(found, retriever, options)
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {k + 1}")
-    if found.documents and found.answer is None:
-        note(_why_no_answer(joined_names(methods), answerers))
-    return 0 if found.documents else NO_EVIDENCE
+    if found.answer is None and (found.documents or retriever.closed_book):
+        note(_why_no_answer(retriever, joined_names(methods), answerers))
+    return 0 if found.documents or (retriever.closed_book and found.answer) else NO_EVIDENCE
 
 
 def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
@@ -124,7 +127,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
         return _Found([], None, None, refusal, False)
     documents = found[:k]
     answer, names, reply = _answer(options.question, documents, retriever, answerers)
-    missing = unsupported(names, fact_lines(documents), reply, documents)
+    missing = None if retriever.closed_book else unsupported(names, fact_lines(documents), reply, documents)
     return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
@@ -135,11 +138,12 @@ def _answer(
     from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
 
     value: Any = {"question": question, "documents": documents}
-    if answerers.by_prompt is not None:
+    if answerers.by_prompt is not None and not retriever.closed_book:
         names = answerers.by_prompt.invoke(value)
         return "; ".join(names) or None, names, ""
     if answerers.llm is not None:
-        reply = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm).invoke(value)
+        answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm, closed_book=retriever.closed_book)
+        reply = answerer.invoke(value)
         names = retriever.parse_answers(reply)
         return "; ".join(names) or None, names, reply
     if not retriever.proposes_answers:
@@ -192,7 +196,9 @@ def _reply(found: _Found, question: str) -> dict[str, Any]:
     return reply
 
 
-def _why_no_answer(methods: str, answerers: _Answerers) -> str:
+def _why_no_answer(retriever: BaseKGRetriever, methods: str, answerers: _Answerers) -> str:
+    if retriever.closed_book:
+        return "the language model knows no answer"
     if answerers.prompt:
         return f"the model in {answerers.prompt.folder} writes no answer"
     if answerers.llm:

@@ -17,6 +17,13 @@ from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
+from kg_retrievers.cli.own_graphs import (
+    GRAPH_FORMATS,
+    all_have_graphs,
+    check_no_graph_options,
+    first_index,
+    graphs_file,
+)
 from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
 SOURCES = ("plain", "examples", "llm")
 
 #: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor")
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,20 @@ class BuiltMethod:
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
         """The graph prompt, or else the language model, which answers from the evidence."""
-        return self.answerer or self.llm
+        return self.llm if self.retriever.closed_book else self.answerer or self.llm
+
+    def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does.
+
+        Args:
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+        """
+        closed_book = self.retriever.closed_book
+        if self.llm is None or (self.answerer and not closed_book):
+            return self.answerer
+        if answers == "cited" and not closed_book:
+            return kg_retrievers.LLMCitedAnswerer(self.llm)
+        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
 
 
 def read_measurement(
@@ -134,7 +154,10 @@ def read_measurement(
     """Read the files and load the language model that the options name; the trained models were read before."""
     from kg_retrievers.evaluation.evaluate import describe_lost_answers
 
-    data = {"format": options.format, "only_hops": options.hops}
+    own = options.format in GRAPH_FORMATS
+    if own:
+        check_no_graph_options(options)
+    data = {"format": options.format, "only_hops": options.hops, **graphs_file(options)}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
     with status(f"reading {options.data}"):
@@ -142,7 +165,10 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    index = read_index(options)
+    own = own or (options.graph is None and all_have_graphs(questions))
+    if not own and options.graph is None:
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
+    index = first_index(options, questions, examples) if own else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
@@ -183,6 +209,8 @@ def _settings(
         "field": dict(options.field),
         "examples": None,
     }
+    if options.preset:
+        settings["preset"] = options.preset
     if is_connected(options):
         settings |= {"vectors": options.vectors, "max_facts": options.max_facts}
     if examples is not None:
@@ -242,11 +270,26 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         llm=llm,
         examples=shared,
         models=models,
-        executor=lambda: measurement.database.executor,
+        executor=None if all_have_graphs(measurement.questions) else lambda: measurement.database.executor,
+        preset=_preset_of(choice, options),
     )
+    check_can_answer(retriever, llm)
     if measurement.prompt:
         models[GRAPH_PROMPT.name] = measurement.prompt
     return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
+
+
+def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:
+    """Check that there is a language model where a retriever finds no evidence by design.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if retriever.closed_book and llm is None:
+        raise InvalidArgumentError(
+            "the method none finds no evidence: a language model answers from what it knows.",
+            hint_shell="Name one: --llm provider:model",
+        )
 
 
 def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
@@ -257,12 +300,23 @@ def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, A
     if not fields or options.command != "compare":
         return fields
     of_others: set[str] = set()
-    for method in (*registry.METHODS, registry.UNION):
+    for method in (*registry.METHODS, *registry.BASELINES, registry.UNION):
         of_others |= method.load_retriever().model_fields.keys()
     own = registry.retriever_class(choice.methods).model_fields
     if missing := sorted(fields.keys() & of_others - own.keys()):
         note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
     return {name: value for name, value in fields.items() if name not in missing}
+
+
+def _preset_of(choice: MethodChoice, options: argparse.Namespace) -> str | None:
+    """Return the preset to take; `compare` takes none for what lacks it."""
+    preset: str | None = options.preset
+    if preset is None or options.command != "compare":
+        return preset
+    lacking = [method.name for method in choice.methods if preset not in method.load_retriever().presets]
+    if lacking:
+        note(f"{', '.join(lacking)} has no preset {preset}; {choice.name} goes without")
+    return None if lacking else preset
 
 
 def run_method(
@@ -283,12 +337,13 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.answerer or (built.llm and _written_by(built.llm, built.retriever, options.answers)),
+                answerer=built.make_answerer(options.answers),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,
                 settings=measurement.settings | used,
                 records=records,
+                embedding_cache=options.embedding_cache,
                 progress=on_terminal(),
                 workers=workers,
             )
@@ -299,13 +354,6 @@ def run_method(
     if begun:
         note(f"what was measured before was taken from {records}")
     return report
-
-
-def _written_by(llm: BaseChatModel, retriever: BaseKGRetriever, answers: str) -> Runnable[Any, Any]:
-    """Return what writes answers from evidence: with citations, or with the answer prompt of the method."""
-    if answers == "cited":
-        return kg_retrievers.LLMCitedAnswerer(llm)
-    return kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
 
 
 def _weights(built: BuiltMethod) -> str | dict[str, str] | None:

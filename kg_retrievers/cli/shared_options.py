@@ -9,6 +9,7 @@ from kg_retrievers.cli import argument_types
 from kg_retrievers.cli.argument_types import UNION_EXAMPLE
 from kg_retrievers.cli.load import query_methods, quoted
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS
+from kg_retrievers.cli.own_graphs import FACTKG, GRAPH_FORMATS, SCENE_GRAPHS
 from kg_retrievers.cli.parser import Options, Parser
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.workers import workers_name
@@ -24,8 +25,17 @@ MODEL_HELP = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, 
 #: How methods are named.
 METHODS = f"NAME[{SEPARATOR}NAME]"
 
+#: The names of presets.
+PRESETS = ("paper",)
+
 #: How questions over one graph are written.
-QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
+QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl", FACTKG)
+
+#: The help on a graph that need not be named.
+GRAPH_LEFT_OUT = (
+    f"; left out where each question has a graph of its own; for {SCENE_GRAPHS} the file of these, unless it lies "
+    "beside the questions"
+)
 
 #: What the rows of a table group questions by.
 GROUPS = ("hops", "kind", "seed_entities", "answers")
@@ -40,7 +50,8 @@ GRAPH_HELP = (
 def one_of_methods() -> str:
     """Return the help on the name of a method."""
     names = ", ".join(registry.method_names())
-    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
+    baselines = ", ".join(method.name for method in registry.BASELINES)
+    return f"one of {names}, or of the baselines {baselines} (default: that of --model, else {registry.DEFAULT.name})"
 
 
 def examples_help() -> str:
@@ -130,6 +141,16 @@ def add_embeddings(parser: Options) -> None:
     )
 
 
+def add_embedding_cache(parser: Options) -> None:
+    """Add the file of vectors."""
+    parser.add_argument(
+        "--embedding-cache",
+        type=argument_types.file,
+        metavar="FILE",
+        help="keep the vectors of names for the next time, where each question has a graph of its own; made if new",
+    )
+
+
 def add_database(parser: Options) -> None:
     """Add the graph database that runs queries."""
     parser.add_argument(
@@ -196,6 +217,15 @@ def add_field(parser: Options, what: str, example: str, named_elsewhere: Collect
     )
 
 
+def add_preset(parser: Options, what: str) -> None:
+    """Add the settings of the method's paper."""
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help=f"the settings of the method's paper for {what}; what other options set wins",
+    )
+
+
 def add_json_flag(parser: Parser) -> None:
     """Add the choice of JSON on stdout."""
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
@@ -206,10 +236,10 @@ def add_json_file(parser: Parser, what: str) -> None:
     parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
 
 
-def add_graph_of_questions(questions: Options, required: bool, also: str = "") -> None:
+def add_graph_of_questions(questions: Options, also: str) -> None:
     """Add the graph that questions are about; `also` continues the help."""
     about = f"a file of any format, {GRAPH_HELP}{also}"
-    questions.add_argument("--graph", type=argument_types.place, required=required, metavar="GRAPH", help=about)
+    questions.add_argument("--graph", type=argument_types.place, metavar="GRAPH", help=about)
 
 
 def add_questions(
@@ -247,8 +277,10 @@ def add_measurement(parser: Parser, required: bool) -> None:
     """Add the options for a measurement: the questions, the graph, and the sources of methods."""
     questions = parser.add_argument_group("what is asked")
     splits = "metaqa: dev (default), dev_ntm for paraphrases, ..."
-    add_graph_of_questions(questions, required)
-    add_questions(questions, "--data", splits, required=required)
+    add_graph_of_questions(questions, also=GRAPH_LEFT_OUT)
+    formats = (*QUESTION_FORMATS, *GRAPH_FORMATS)
+    also = f"; those of {', '.join(GRAPH_FORMATS)} have a graph each"
+    add_questions(questions, "--data", splits, formats, required=required, also=also)
     questions.add_argument(
         "--unanswerable",
         type=argument_types.positive_integer,
@@ -263,8 +295,10 @@ def add_measurement(parser: Parser, required: bool) -> None:
     )
     method = parser.add_argument_group("what a method gets")
     add_embeddings(method)
+    add_embedding_cache(method)
     add_k(method)
     add_model(method, MODEL_HELP)
+    add_preset(method, "the retriever")
     add_field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
         "--examples",

@@ -44,6 +44,7 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
     @classmethod
     def _from_model(cls, index: GraphIndex, model: Any, fields: Mapping[str, Any]) -> Self:
         """Build the retriever with the `max_hops` and `max_nodes` of the training, unless the fields say otherwise."""
+        fields = cls.with_preset(fields)
         retriever = cls(index=index, model=model, **fields)
         for name in ("max_hops", "max_nodes"):
             if name in retriever.model.training and name not in fields:

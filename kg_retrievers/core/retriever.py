@@ -17,7 +17,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
@@ -26,8 +26,9 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
-from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
 from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
@@ -63,6 +64,9 @@ _LOGGER = logging.getLogger(__name__)
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
 
+#: The name of a preset: the settings of the method's paper.
+Preset = Literal["paper"]
+
 #: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
 REACHED_HOPS = 3
 
@@ -73,11 +77,12 @@ _RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
 class RetrieverFields(TypedDict, total=False):
     """The fields that every retriever takes by name."""
 
+    preset: Preset | None
     k: int
     style: DocumentStyle
     on_refusal: OnRefusal
     min_confidence: float
-    answer_prompt: BasePromptTemplate[Any]
+    answer_prompt: BasePromptTemplate[Any] | str
     parse_answers: Callable[[str], list[str]]
     name: str | None
     tags: list[str] | None
@@ -113,6 +118,15 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
+    #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
+    #: Documents is no refusal then.
+    closed_book: ClassVar[bool] = False
+
+    #: The prompts for answering that `answer_prompt` takes by name.
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {}
+
+    #: The fields that a preset sets, by its name; a field that is given by hand wins.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     #: The keys of the state that hold keys of entities, besides the seed entities.
     entity_inputs: ClassVar[frozenset[str]] = frozenset()
@@ -178,6 +192,27 @@ class BaseKGRetriever(BaseRetriever):
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
 
+    @field_validator("answer_prompt", mode="before")
+    @classmethod
+    def _named_prompt(cls, prompt: Any) -> Any:
+        return named_prompt(prompt, cls.answer_prompts)
+
+    @classmethod
+    def with_preset(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields with those of the `preset` among them in its place, but for those that are given.
+
+        Raises:
+            InvalidArgumentError: If the method has no such preset.
+        """
+        given = dict(fields)
+        preset = given.pop("preset", None)
+        if preset is None:
+            return given
+        if preset not in cls.presets:
+            known = f"it has {', '.join(cls.presets)}" if cls.presets else "it has none; leave it out"
+            raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {known}.")
+        return {**cls.presets[preset], **given}
+
     @classmethod
     @abstractmethod
     def from_index(
@@ -198,6 +233,25 @@ class BaseKGRetriever(BaseRetriever):
             model: A trained model, for methods that need one.
             **fields: Fields of the retriever.
         """
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return a retriever with the same settings over another graph; nothing of this one's graph is kept.
+
+        What is built from the index, such as a generator of patterns, is moved by its own `with_index`; what it has
+        learned from examples goes along, by the names of relations.
+
+        Args:
+            index: The index of the other graph.
+
+        Raises:
+            InvalidArgumentError: If a part of the retriever is made for its graph and cannot be moved.
+            ModelMismatchError: If the index has other embeddings than those a model was trained with.
+        """
+        check_index(type(self).__name__, index)
+        if index is self.index:
+            return self
+        fields = {name: on_index(getattr(self, name), index) for name in self.model_fields_set - {"index"}}
+        return type(self)(index=index, **fields)
 
     @property
     @abstractmethod
@@ -292,6 +346,10 @@ class BaseKGRetriever(BaseRetriever):
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}
 
+    def inputs_for(self, question: Question) -> dict[str, Any]:
+        """Return what `invoke` takes of a labelled question besides its text: the entities, where it names some."""
+        return {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
+
     def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
         keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
@@ -376,7 +434,7 @@ class BaseKGRetriever(BaseRetriever):
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
         documents: list[Document] = state["documents"]
-        if not documents:
+        if not documents and not self.closed_book:
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 

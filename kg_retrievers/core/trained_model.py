@@ -12,6 +12,7 @@ import numpy as np
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.text_vectors import SAME_VECTOR
@@ -57,6 +58,8 @@ class TrainedModel(ABC, Generic[Config]):
     trainer: ClassVar[str]
     #: The class of its configuration.
     config_class: ClassVar[type[Any]]
+    #: The settings that models of earlier versions were saved without; those have their defaults.
+    later_settings: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class TrainedModel(ABC, Generic[Config]):
         self.probe = arrays["probe"]
         self.embeddings = embeddings
         self.training = dict(training or {})
+        self._cache = Cache()
 
     def __repr__(self) -> str:
         """Show the configuration."""
@@ -97,7 +101,8 @@ class TrainedModel(ABC, Generic[Config]):
         """
         config, weights = load_checkpoint(folder, cls.method)
         try:
-            known = {field.name: config[field.name] for field in fields(cls.config_class)}
+            names = {field.name for field in fields(cls.config_class)} - (cls.later_settings - config.keys())
+            known = {name: config[name] for name in names}
             return cls(
                 cls.config_class(**known),
                 {name: array for name, array in weights.items() if name != "probe"},
@@ -126,6 +131,9 @@ class TrainedModel(ABC, Generic[Config]):
         """
         if not index.dimension:  # an empty graph has no vectors
             return
+        self._cache.get("embeddings", (index.embeddings,), lambda: self._compare_vectors(index))
+
+    def _compare_vectors(self, index: GraphIndex) -> None:
         vector = index.embed([PROBE])[0]
         if vector.shape != self.probe.shape or np.linalg.norm(vector - self.probe) > SAME_VECTOR:
             raise ModelMismatchError(

@@ -6,7 +6,9 @@ He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Unders
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Self
 
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -32,3 +34,42 @@ class GraphQuestion(Question):
     _: KW_ONLY
     graph: KnowledgeGraph
     id: str
+
+    def with_keys(self) -> Self:
+        """Return the question with keys of its graph in place of names.
+
+        A name stands for all entities that bear it. An answer that the graph does not hold stays; a seed entity that it
+        does not hold is left out where others are there.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("Q1", "capital", "Q2")], labels={"Q2": "Rome"})
+            >>> GraphQuestion("What is its capital?", answers=("Rome",), graph=graph, id="0").with_keys().answers
+            ('Q2',)
+        """
+        seeds, answers = self._keys(self.seed_entities), self._keys(self.answers)
+        known = tuple(key for key in seeds if key in self.graph.entities)
+        return replace(self, seed_entities=known or seeds, answers=answers)
+
+    def _keys(self, names: Sequence[str]) -> tuple[str, ...]:
+        keys: dict[str, None] = {}
+        for name in names:
+            named = [name] if name in self.graph.entities else self.graph.entities_named(name)
+            keys |= dict.fromkeys(named or [name])
+        return tuple(keys)
+
+
+def join_graphs(questions: Iterable[Question]) -> KnowledgeGraph:
+    """Return all that the graphs of questions hold as one graph, in which entities with equal keys are one.
+
+    So examples with graphs of their own, as parts of one knowledge graph, can teach a retriever: build it on the index
+    of this graph, with the examples. Questions without a graph add nothing.
+
+    Example:
+        >>> first = GraphQuestion("?", graph=KnowledgeGraph.from_triples([("Her", "genre", "Drama")]), id="0")
+        >>> second = GraphQuestion("?", graph=KnowledgeGraph.from_triples([("Alien", "genre", "Horror")]), id="1")
+        >>> join_graphs([first, second])
+        KnowledgeGraph(4 entities, 1 relations, 2 triples)
+    """
+    graphs = dict.fromkeys(question.graph for question in questions if isinstance(question, GraphQuestion))
+    labels = {key: graph.label(key) for graph in graphs for key in graph.entities if graph.label(key) != key}
+    return KnowledgeGraph.from_triples((triple for graph in graphs for triple in graph.triples()), labels=labels)

@@ -7,7 +7,6 @@ Layout: Luo, Li, Haffari, Pan: Reasoning on Graphs: Faithful and Interpretable L
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,46 +15,34 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from kg_retrievers.datasets.graph_question import GraphQuestion
-from kg_retrievers.errors import QuestionsLoadError
+from kg_retrievers.datasets.row_files import read_each_row
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import reasons
 
 
-def read_webqsp(path: str | Path) -> Iterator[GraphQuestion]:
-    """Yield the questions of a split, one after the other: its graphs fill gigabytes.
+def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQuestion]:
+    """Yield the questions of a split, one after the other: its graphs fill gigabytes. RoG's CWQ is read alike.
 
     A row is `{"id": text, "question": text, "answer": [text, ...], "q_entity": [key, ...], "graph": [[head, relation,
-    tail], ...]}`; other keys are ignored. The published files are Parquet; with the package `datasets`, a split becomes
-    JSON lines by `load_dataset("rmanluo/RoG-webqsp", split="test").to_json("test.jsonl")`.
+    tail], ...]}`; other keys are ignored. Rows stand in JSON lines, in Parquet as published, or in a folder of Arrow
+    files that the package `datasets` saved; the latter two need the extra `arrow`. See `read_each_row`.
 
     Triples with an empty name are left out. A graph may be empty, as that of one published question is.
 
     Differs from G-Retriever's code: names keep their capitals.
 
     Args:
-        path: The file of JSON lines, in UTF-8.
+        path: The file, or the folder.
+        split: Which split of a folder: "train", "validation" or "test".
 
     Raises:
-        QuestionsLoadError: When that line is reached: if the file cannot be read or is empty, or a row is malformed;
+        InvalidArgumentError: If a folder has no such split.
+        QuestionsLoadError: When that row is reached: if the file cannot be read or is empty, or a row is malformed;
             names the line.
+        MissingExtraError: If pyarrow is needed and not installed.
     """
-    line, empty = 0, True
-    try:
-        with open(path, "rb") as file:
-            for row in file:
-                line += 1
-                if row.strip():
-                    yield _question(json.loads(row.strip()))
-                    empty = False
-    except OSError as error:
-        raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {error.strerror}.", path) from error
-    except json.JSONDecodeError as error:
-        raise QuestionsLoadError(f"no valid JSON at column {error.colno}: {error.msg}.", path, line) from error
-    except (ValueError, RecursionError) as error:
-        raise QuestionsLoadError(str(error), path, line) from error
-    if empty:
-        raise QuestionsLoadError("wanted one row a line, but the file is empty.", path)
+    yield from read_each_row(path, split, _question)
 
 
 class Row(TypedDict):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import TrainedModel
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import (
     BudgetError,
     DamagedDataError,
@@ -35,11 +36,13 @@ from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record, WrittenAnswer
+from kg_retrievers.evaluation.replies import is_verdict, predicted_answers, verdict_value
 from kg_retrievers.evaluation.sizes import sizes_of
 from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
 from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
 from kg_retrievers.graph import Known, Pattern, Triple
-from kg_retrievers.index import embedding_name
+from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.index.reach import Reach
 
 #: Whether a retriever is given the entities of a question, or has to find them in its text.
@@ -61,9 +64,22 @@ _OF_THE_RUN = (
 class Asker:
     """Asks one question after the other."""
 
-    def __init__(self, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None, topic: Topic) -> None:
+    def __init__(
+        self,
+        retriever: BaseKGRetriever,
+        answerer: Runnable[Any, Any] | None,
+        topic: Topic,
+        embedding_cache: str | Path | None = None,
+    ) -> None:
         """Take the arguments of `evaluate`."""
         self.retriever, self.answerer, self.topic = retriever, answerer, topic
+        self._indexes = QuestionIndexes(retriever.index.embeddings, embedding_cache)
+
+    def _over_graph_of(self, question: Question) -> BaseKGRetriever:
+        """Return the retriever over the graph that a question is about."""
+        if not isinstance(question, GraphQuestion):
+            return self.retriever
+        return self.retriever.with_index(self._indexes.of(question.graph))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,29 +106,34 @@ class Asker:
     def warm_up(self, questions: Sequence[Question]) -> None:
         """Ask until there is evidence, unless that costs calls of a language model."""
         if not any(stage.calls_model for stage in self.retriever.stages):
-            for question in questions:
-                if self._retrieve(question, {})[0]:
+            for question in map(keyed, questions):
+                if self._retrieve(self._over_graph_of(question), question, {})[0]:
                     break
 
     def record(self, id: str, question: Question) -> Record:
-        """Ask a question and measure."""
+        """Ask a question and measure; the clock runs once the question's graph is indexed."""
+        question = keyed(question)
+        retriever = self._over_graph_of(question)
         counter, trace = CostCounter(), StageTrace()
         config: RunnableConfig = {"callbacks": [counter, trace]}
         began = perf_counter()
-        documents, reason, error = self._retrieve(question, config)
+        documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
         step = trace.step if reason or error else "answer"
-        prediction, error = self._answer(question, documents, config, error)
+        reply, error = self._reply(question, documents, config, error)
+        prediction = None if reply is None else predicted_answers(reply)
         said = self._read(prediction)
+        found = bool(documents) or self.retriever.closed_book
         answers = documents_answers(documents)
         ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
-        value, failed = result_value(documents), error is not None
+        value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
+        failed = error is not None
         metrics = question_metrics(question, answers, triples, failed=failed, value=value, ranked=ranked)
         gold = list(question.answers)
         pattern = documents[0].metadata["details"].get("pattern") if documents else trace.pattern
         patterns = _patterns(pattern, question)
-        names, gold_in_graph = self._look_up([*gold, *answers, *_known_texts(patterns)], gold)
+        names, gold_in_graph = _look_up(retriever.index, [*gold, *answers, *_known_texts(patterns)], gold)
         wanted = [names[key] for key in gold] or _texts(question)
         written = self._judge(prediction, question, wanted, documents)
         return {
@@ -136,7 +157,7 @@ class Asker:
             "written": written,
             "llm_calls": counter.llm_calls,
             "latency_ms": latency,
-            "refused": error is None and (not documents or (said is not None and not _answered(said))),
+            "refused": error is None and not (found if said is None else _answered(said)),
             "reason": reason,
             "error": error,
             "step": step if reason or failed else None,
@@ -144,16 +165,6 @@ class Asker:
             | _text_metrics(said, wanted)
             | _metrics_of_names(written, wanted, documents, question, failed=failed),
         }
-
-    def _look_up(self, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
-        """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
-        index, distinct = self.retriever.index, tuple(dict.fromkeys(keys))
-
-        def looked_up() -> tuple[dict[str, str], bool | None]:
-            held = any(key in index.graph.entities for key in gold) if gold else None
-            return {key: index.graph.label(key) for key in distinct}, held
-
-        return index.within(Reach(distinct), looked_up)
 
     def _judge(
         self, prediction: str | list[str] | None, question: Question, wanted: Sequence[str], documents: list[Document]
@@ -165,12 +176,15 @@ class Asker:
         answers = [answer for answer in answers if answer.strip()]
         return judge_answers(answers, wanted if question.answerable else [], documents)
 
-    def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
+    def _retrieve(
+        self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
+    ) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
-        seeds = question.seed_entities if self.topic == "given" else ()
-        given = {"seed_entities": list(seeds)} if seeds else {}
+        given = self.retriever.inputs_for(question)
+        if self.topic == "linked":
+            given.pop("seed_entities", None)
         try:
-            return self.retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
+            return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
         except SearchBudgetError as error:  # it does not say that there is nothing
             return [], None, f"{type(error).__name__}: {error}"
         except RefusalError as error:
@@ -180,27 +194,21 @@ class Asker:
         except KGRetrieversError as error:
             return [], None, f"{type(error).__name__}: {error}"
 
-    def _answer(
+    def _reply(
         self, question: Question, documents: list[Document], config: RunnableConfig, error: str | None
-    ) -> tuple[str | list[str] | None, str | None]:
-        """Return the reply of the answerer, and what went wrong."""
+    ) -> tuple[Any, str | None]:
+        """Return the reply of the answerer, and what went wrong; None without an answerer."""
         if self.answerer is None:
             return None, error
-        if not documents:
+        closed_book = self.retriever.closed_book or getattr(self.answerer, "decides_without_evidence", False)
+        if error or not (documents or closed_book):
             return [], error
         try:
-            reply = self.answerer.invoke({"question": question.text, "documents": documents}, config)
+            return self.answerer.invoke({"question": question.text, "documents": documents}, config), None
         except _OF_THE_RUN:
             raise
         except KGRetrieversError as caught:
             return [], f"{type(caught).__name__}: {caught}"
-        answers = reply.get("answers") if isinstance(reply, Mapping) else reply
-        if not isinstance(answers, str | list):
-            raise InvalidArgumentError(
-                f"evaluate: the answerer must return a text, a list of texts, or a mapping with such a list under "
-                f"'answers', but returned {reply!r:.200}."
-            )
-        return answers, None
 
     def _read(self, prediction: str | list[str] | None) -> str | list[str] | None:
         """Return what a prediction says; of a text, the answers that `parse_answers` reads, one a line."""
@@ -219,6 +227,22 @@ class AskBatch:
         self._asker.warm_up(self._warm_up)
         self._warm_up = ()
         return [self._asker.record(str(number), question) for number, question in numbered]
+
+
+def keyed(question: Question) -> Question:
+    """Return a question with keys of entities in place of names, where it has a graph of its own."""
+    return question.with_keys() if isinstance(question, GraphQuestion) else question
+
+
+def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
+    """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
+    distinct = tuple(dict.fromkeys(keys))
+
+    def looked_up() -> tuple[dict[str, str], bool | None]:
+        held = any(key in index.graph.entities for key in gold) if gold else None
+        return {key: index.graph.label(key) for key in distinct}, held
+
+    return index.within(Reach(distinct), looked_up)
 
 
 def _setting(field: object) -> Any:

@@ -15,7 +15,7 @@ from rich.progress import track
 
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.asking import AskBatch, Asker, Topic
 from kg_retrievers.evaluation.identity import digest
@@ -44,6 +44,7 @@ def evaluate(
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     records: str | Path | None = None,
+    embedding_cache: str | Path | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Report:
@@ -55,7 +56,8 @@ def evaluate(
 
     A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A reply
     that is a text is read by the retriever's `parse_answers`: what it finds is scored, and an abstention such as "ans:
-    not available" is a refusal.
+    not available" is a refusal. A verdict on a claim, as `FactVerifier` gives it, is the value that `exact_value`
+    compares with the gold one, True or False: so it is the accuracy of verdicts.
 
     The latency is the wall time of the retrieval, calls of language models included, one question after the other.
     Where no stage calls one, a question or a few are asked before, since the first search compiles.
@@ -64,14 +66,19 @@ def evaluate(
     wrong (a misspelt argument, a missing package, a used-up budget), and any other, as of a network, ends the run. What
     was done by then is in the file of records, and the same call continues it.
 
+    A question with a graph of its own (`GraphQuestion`) is asked over that graph, by the retriever that `with_index`
+    gives; the graph is indexed before the clock runs. Its gold answers may be names instead of keys: see
+    `GraphQuestion.with_keys`. What the retriever's examples taught goes along; its own graph is not looked at.
+
     A warning tells of gold answers that the graph does not hold, and of those that are names where keys are wanted.
 
     Args:
         retriever: Any retriever of this package.
         questions: The questions. Those with a gold value count for `exact_value`; those without gold answers or value,
             unless they are unanswerable, only for the size of the evidence, the cost and the refusals.
-        answerer: From `{"question", "documents"}` to a text, a list of texts, or a mapping with such a list under
-            "answers"; adds the metrics `text_...` and `score_h`.
+        answerer: From `{"question", "documents"}` to a text, a list of texts, a mapping with such a list under
+            "answers", or a verdict; adds the metrics `text_...` and `score_h`. Without evidence only one that decides
+            without (`FactVerifier(llm, otherwise="refuted")`) is asked.
         topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the
             entities in the text.
         method: The name in the report; the name of the class by default.
@@ -80,6 +87,8 @@ def evaluate(
         records: A file of JSON lines to keep what is measured; if it is there, the run is continued, as long as the
             questions, the retriever with its examples, prompts and language model (`identity`), and the rest of the
             settings are the same.
+        embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs of
+            their own; it is made where there is none. Without it they are kept for this run.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that ask, `LocalWorkers` or `RayWorkers`; this one by default. The records are the same but
             for the latency, that of a machine that does more at once; they are kept `SHARED_SIZE` at a time.
@@ -106,11 +115,16 @@ def evaluate(
         raise InvalidArgumentError(
             f"evaluate: wanted an answerer or None, but got {answerer!r:.100}. Of a model: LLMCitedAnswerer(llm)."
         )
+    if retriever.closed_book and answerer is None:
+        raise InvalidArgumentError(
+            f"evaluate: {type(retriever).__name__} finds no evidence, and nothing answers without it. Hand in an "
+            "answerer: llm_answerer(retriever.answer_prompt, llm, closed_book=True)."
+        )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
     if lost := describe_lost_answers(retriever.index, asked):
         warnings.warn(f"evaluate: {lost}", stacklevel=2)
-    asker = Asker(retriever, answerer, topic)
+    asker = Asker(retriever, answerer, topic, embedding_cache)
     header: Header = {
         "format": FORMAT,
         "method": method or type(retriever).__name__,
@@ -120,7 +134,7 @@ def evaluate(
             {
                 **(settings or {}),
                 **asker.settings,
-                "questions": digest([json.dumps(question.to_dict()) for question in asked]),
+                "questions": digest(list(map(_identity, asked))),
             }
         ),
     }
@@ -145,12 +159,23 @@ def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Worke
 
 def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
     """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
-    holds = in_parts(index, questions, _gold, lambda some: [_holds_answer(index.graph, question) for question in some])
-    lost = [question for question, held in zip(questions, holds, strict=True) if not held]
+    own = [question.with_keys() for question in questions if isinstance(question, GraphQuestion)]
+    shared = [question for question in questions if not isinstance(question, GraphQuestion)]
+    if lost_own := [question for question in own if not _holds_answer(question.graph, question)]:
+        count = f"the graph holds no gold answer of {len(lost_own)} of {len(questions)} questions"
+        return f"{count}, each with a graph of its own, as of {lost_own[0].text!r:.200}."
+    holds = in_parts(index, shared, _gold, lambda some: [_holds_answer(index.graph, question) for question in some])
+    lost = [question for question, held in zip(shared, holds, strict=True) if not held]
     if not lost:
         return ""
     count = f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions"
     return f"{count}, as of {lost[0].text!r:.200}.{tell_unknown_answer(index, lost)}"
+
+
+def _identity(question: Question) -> str:
+    """Return a text that changes with a question, and with the graph where it has its own."""
+    row = json.dumps(question.to_dict())
+    return f"{row} {question.graph.fingerprint}" if isinstance(question, GraphQuestion) else row
 
 
 def _gold(questions: Sequence[Question]) -> Reach:

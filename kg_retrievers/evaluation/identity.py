@@ -17,6 +17,7 @@ from langchain_core.load import dumps
 from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.database.executor import DatabaseExecutor
+from kg_retrievers.graph.cache import Cache
 from kg_retrievers.index import EntityLinker
 
 
@@ -64,6 +65,8 @@ def _own_texts(part: Any) -> list[str] | None:
             return [dumps(part)]
         case set() | frozenset():
             return sorted(identity(item) for item in part)
+        case Cache():  # made of the rest
+            return []
         case type() | DatabaseExecutor():  # a database is where facts are, and another place changes no result
             return []
         case _:

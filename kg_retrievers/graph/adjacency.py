@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.graph.columns import Array, offset_type
+from kg_retrievers.graph.columns import Array, StringTable, offset_type
 from kg_retrievers.graph.triple_order import TripleColumns, blocks, id_type, order_by_tail, sort_triples
 
 Bools = npt.NDArray[np.bool_]
@@ -286,6 +286,17 @@ def reversed_label(label: Any) -> Any:
         (6, [0, 7])
     """
     return label ^ 1
+
+
+def translated_label(label: int, names: StringTable, others: StringTable) -> int:
+    """Return the label of the relation of the same name in another graph; below 0 where that graph lacks it.
+
+    Args:
+        label: The label in one graph; one below 0 stays.
+        names: The relations of that graph.
+        others: The relations of the other graph.
+    """
+    return label if label < 0 else label_of(others.find(names[relation_of(label)]), is_backward(label))
 
 
 def label_count(relations: int) -> int:

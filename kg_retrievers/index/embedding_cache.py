@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,16 @@ _UNWRITABLE: dict[int, int | None] = {
     sqlite3.SQLITE_IOERR: errno.EIO,
     sqlite3.SQLITE_CANTOPEN: None,
 }
+
+
+class VectorCache(Protocol):
+    """Keeps vectors by embedding name and text."""
+
+    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
+        """Return the vectors that are known, float32 of shape (d), by text."""
+
+    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
+        """Keep vectors, float32 of shape (d), by text."""
 
 
 class EmbeddingCache:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from unicodedata import combining, normalize
 from zlib import crc32
@@ -23,7 +23,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embedding_cache import VectorCache
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
 #: one of 43,234 names with lengths 2 to 4, and 82 % with 3 to 5.
@@ -142,24 +142,36 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
 
     Args:
         model: A model's name on Hugging Face, or a folder.
+        trust_remote_code: Whether to run the code that the model brings, which can do whatever you can.
 
     Raises:
         MissingExtraError: If sentence-transformers is not installed.
+        InvalidArgumentError: If the model brings code, and `trust_remote_code` is not set.
     """
 
-    def __init__(self, model: str | Path) -> None:
+    def __init__(self, model: str | Path, *, trust_remote_code: bool = False) -> None:
         """Load the model."""
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as cause:
             raise MissingExtraError("SentenceTransformerEmbeddings", "local") from cause
-        self.model = str(model)
-        self._encoder = SentenceTransformer(self.model)
+        self.model, self.trust_remote_code = str(model), trust_remote_code
+        try:
+            self._encoder = SentenceTransformer(self.model, trust_remote_code=trust_remote_code)
+        except ValueError as cause:
+            if trust_remote_code or "trust_remote_code" not in str(cause):
+                raise
+            raise InvalidArgumentError(
+                f"local_embeddings: the model {self.model} brings code of its own, which is not run unasked.",
+                hint_python="Where you trust it: local_embeddings(model, trust_remote_code=True).",
+                hint_shell="Where you trust it: --trust-remote-code.",
+            ) from cause
         self._lock = LocalLock()  # a tokenizer must not be used by two threads at once
 
-    def __reduce__(self) -> tuple[type[SentenceTransformerEmbeddings], tuple[str]]:
+    def __reduce__(self) -> tuple[partial[SentenceTransformerEmbeddings], tuple[str]]:
         """Pickle the name of the model."""
-        return SentenceTransformerEmbeddings, (self.model,)
+        kind = partial(SentenceTransformerEmbeddings, trust_remote_code=self.trust_remote_code)
+        return kind, (self.model,)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; sentence-transformers sorts them by length itself."""
@@ -180,13 +192,21 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         return [of_text.float().cpu().numpy() for of_text in states]
 
 
-def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2") -> Embeddings:
+def local_embeddings(
+    model: str | Path = "sentence-transformers/all-MiniLM-L6-v2", *, trust_remote_code: bool = False
+) -> Embeddings:
     """Return sentence embeddings that run on this machine (extra `local`); the model is downloaded once.
+
+    Args:
+        model: A model's name on Hugging Face, or a folder.
+        trust_remote_code: Whether to run the code that the model brings, as "Alibaba-NLP/gte-large-en-v1.5" does. Such
+            code can do whatever you can.
 
     Raises:
         MissingExtraError: If sentence-transformers is not installed.
+        InvalidArgumentError: If the model brings code, and `trust_remote_code` is not set.
     """
-    return SentenceTransformerEmbeddings(model)
+    return SentenceTransformerEmbeddings(model, trust_remote_code=trust_remote_code)
 
 
 def embedding_name(embeddings: Embeddings) -> str:
@@ -219,7 +239,7 @@ def embed(
     texts: Sequence[str],
     *,
     batch_size: int = 1024,
-    cache: EmbeddingCache | None = None,
+    cache: VectorCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Array:
@@ -262,7 +282,7 @@ def embed_batches(
     start: int = 0,
     width: int = 0,
     batch_size: int = 1024,
-    cache: EmbeddingCache | None = None,
+    cache: VectorCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Iterator[Array]:
@@ -315,12 +335,12 @@ class _Batch:
     missing: list[str]
 
     @classmethod
-    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: EmbeddingCache | None) -> _Batch:
+    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: VectorCache | None) -> _Batch:
         """Look up the texts."""
         known = cache.get(embedding_name(embeddings), texts) if cache else {}
         return cls(texts, known, [text for text in dict.fromkeys(texts) if text not in known])
 
-    def rows(self, embeddings: Embeddings, new: Array, cache: EmbeddingCache | None) -> Array:
+    def rows(self, embeddings: Embeddings, new: Array, cache: VectorCache | None) -> Array:
         """Return the vectors of all texts, and keep the new ones."""
         if cache and self.missing:
             cache.put(embedding_name(embeddings), dict(zip(self.missing, new, strict=True)))

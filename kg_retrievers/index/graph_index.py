@@ -25,7 +25,7 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.connected_graph import FRESH_SECONDS, MAX_FACTS, TIMEOUT
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embedding_cache import EmbeddingCache, VectorCache
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.graph_search import GraphSearch
 from kg_retrievers.index.graph_vectors import embed_graph
@@ -112,7 +112,7 @@ class GraphIndex(GraphSearch):
         *,
         triples: bool = False,
         store: VectorStoreSearch | None = None,
-        cache: EmbeddingCache | str | Path | None = None,
+        cache: VectorCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         workers: Workers | None = None,
@@ -266,7 +266,7 @@ class GraphIndex(GraphSearch):
         embeddings: Embeddings,
         *,
         store: VectorStoreSearch | None = None,
-        cache: EmbeddingCache | str | Path | None = None,
+        cache: VectorCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         **changes: Unpack[Changes],

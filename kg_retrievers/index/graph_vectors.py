@@ -20,7 +20,7 @@ from kg_retrievers.graph.storage.column_file import ColumnFile
 from kg_retrievers.graph.storage.writer import FolderWriter
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.changes import triple_texts
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embedding_cache import VectorCache
 from kg_retrievers.index.embeddings import embed_batches, embedding_name, names_its_model
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM
 from kg_retrievers.index.vector_store import VectorStoreSearch
@@ -51,7 +51,7 @@ def embed_graph(
     *,
     triples: bool,
     store: VectorStoreSearch | None,
-    cache: EmbeddingCache | None,
+    cache: VectorCache | None,
     batch_size: int,
     progress: bool,
     workers: Workers | None,

@@ -96,6 +96,12 @@ class EntityLinker:
         self.no_entity = no_entity
         self._cache = Cache()
 
+    def with_index(self, index: GraphIndex) -> EntityLinker:
+        """Return a linker with the same settings for another graph: that of its index where this is that of its own."""
+        if self is linker_of(self.index):
+            return linker_of(index)
+        return type(self)(index, max_candidates=self.max_candidates, no_entity=self.no_entity)
+
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
 

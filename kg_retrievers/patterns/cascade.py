@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.patterns.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.patterns.question_forms import QuestionFormGenerator
 from kg_retrievers.patterns.reaches import WALKED_HOPS
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
@@ -53,6 +55,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         llm: The language model, if there is one.
         examples: Questions with patterns, or the generator made of them, if there are some.
         linker: Finds the entities of a question where none are given.
+        shots: How many worked examples the language model is shown; see `LLMPatternGenerator`.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
@@ -70,6 +73,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | ExamplePatternGenerator | None = None,
         linker: EntityLinker | None = None,
+        shots: int = SHOTS,
     ) -> None:
         """Make the generators."""
         check_index(type(self).__name__, index)
@@ -79,11 +83,20 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self.examples = examples
         self.zero_shot: Runnable[Any, Pattern] = ZeroShotPatternGenerator(index, linker=self.linker)
         self.forms = QuestionFormGenerator(index, linker=self.linker)
-        self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index)
+        self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
         #: How many facts away from the entities of a question it looks, at first.
         self.hops = self.examples.hops if self.examples and not self.model else WALKED_HOPS
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the cascade over another graph, with the patterns of the same examples."""
+        moved = copy(self)
+        moved.linker = self.linker.with_index(index)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.zero_shot, moved.forms = on_index(self.zero_shot, index), self.forms.with_index(index)
+        moved.model = self.model and self.model.with_index(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask the language model where the others are not sure."""

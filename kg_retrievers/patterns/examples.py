@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
+from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label, translated_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import (
     MASK,
@@ -140,6 +140,19 @@ class ExamplePatternGenerator(LinkingGenerator):
             )
         most_frequent_first = sorted(counts, key=lambda masked: (-counts[masked], masked))
         self._add_templates(most_frequent_first, firsts)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph, with the patterns of the same examples.
+
+        A template whose relations the other graph lacks fits none of its entities.
+        """
+        moved, graph = super().with_index(index), self.index.graph
+        moved._relation_ids = {}
+        moved._templates = {
+            slots: [one._replace(labels=_labels_in(index.graph, graph, one.labels)) for one in templates]
+            for slots, templates in self._templates.items()
+        }
+        return moved
 
     def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[Question, list[str]]]) -> None:
         """Keep the templates by their number of slots, each with its embedding and the id of its kind."""
@@ -297,6 +310,13 @@ def confidence_at(distance: float) -> float:
         True
     """
     return 1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance)))
+
+
+def _labels_in(
+    graph: KnowledgeGraph, old: KnowledgeGraph, labels: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the adjacency labels of each slot in another graph; below 0 where it lacks the relation."""
+    return tuple(tuple(translated_label(label, old.relations, graph.relations) for label in slot) for slot in labels)
 
 
 def _slot_term(position: int) -> Known:

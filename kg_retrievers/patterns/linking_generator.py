@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 
@@ -30,6 +31,12 @@ class LinkingGenerator(UntracedRunnable[Mapping[str, Any], Pattern]):
         check_index(type(self).__name__, index)
         self.index = index
         self.linker = linker or linker_of(index)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph."""
+        moved = copy(self)
+        moved.index, moved.linker = index, self.linker.with_index(index)
+        return moved
 
     def run_untraced(self, input: Mapping[str, Any], config: RunnableConfig) -> Pattern:
         """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""

@@ -231,6 +231,7 @@ def build_retriever(
     examples: Mapping[str, Sequence[Question] | None] | None = None,
     models: Mapping[str, SavedModel] | None = None,
     executor: Callable[[], Executor] | None = None,
+    preset: str | None = None,
 ) -> BaseKGRetriever:
     """Build the retriever of a method, or the union of several.
 
@@ -242,6 +243,7 @@ def build_retriever(
         examples: The labelled questions that a method gets, by its name.
         models: The trained models, by the names of their methods.
         executor: Returns the database in which queries are run; by default each retriever makes one for itself.
+        preset: The preset that each method gets; see `BaseKGRetriever.presets`.
 
     Example:
         >>> from kg_retrievers import GraphIndex, default_embeddings
@@ -254,7 +256,7 @@ def build_retriever(
     examples, models, fields = examples or {}, models or {}, fields or {}
 
     def build(method: Method, fields: Mapping[str, Any]) -> BaseKGRetriever:
-        given: dict[str, Any] = dict(fields)
+        given: dict[str, Any] = {**fields, "preset": preset}
         if method.runs_queries and executor is not None:
             given["executor"] = executor()
         saved = models.get(method.name)

@@ -14,6 +14,7 @@ from kg_retrievers.algorithms.neighborhood import hops_from
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import EntityLinker, GraphIndex, link_question, linker_of
 
@@ -25,20 +26,33 @@ _Reason = Literal["without_entities", "without_answers", "unreachable"]
 
 
 @dataclass(frozen=True)
+class LinkedQuestion(Question):
+    """A question whose entities are all given; none are looked for in it.
+
+    Attributes:
+        masked: The text with `MASK` in place of its entities.
+    """
+
+    masked: str = ""
+
+
+@dataclass(frozen=True)
 class TrainingQuestion:
     """A question whose answers can be reached from its entities.
 
     Attributes:
-        text: The question, with `MASK` in place of its entities.
+        text: The question, by default with `MASK` in place of its entities.
         seeds: The ids of the entities that it is about.
         answers: The ids of its answers, of those in the graph.
         missing: How many of its answers are not in the graph.
+        triples: The ids of its gold triples, of those in the graph.
     """
 
     text: str
     seeds: tuple[int, ...]
     answers: tuple[int, ...]
     missing: int
+    triples: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,7 @@ def training_questions(
     max_hops: int,
     *,
     own_entities: bool = False,
+    mask_entities: bool = True,
     workers: Workers | None = None,
 ) -> TrainingQuestions:
     """Find the entities of questions, and keep the questions that a model can learn from.
@@ -84,13 +99,14 @@ def training_questions(
         questions: With answers. Entities that are not given are linked in the text.
         max_hops: The largest distance of an answer from the question's entities.
         own_entities: Whether an answer that is an entity of the question itself counts at its own position.
+        mask_entities: Whether the text has `MASK` in place of the question's entities.
         workers: Processes that do this; this one by default.
 
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
     """
     batches = (questions[first : first + SHARED_SIZE] for first in range(0, len(questions), SHARED_SIZE))
-    made = map_batches(_Finding(index, max_hops, own_entities), batches, workers)
+    made = map_batches(_Finding(index, max_hops, own_entities, mask_entities), batches, workers)
     found = list(chain.from_iterable(made))
     reasons = Counter(one for one in found if isinstance(one, str))
     usable = [one for one in found if isinstance(one, TrainingQuestion)]
@@ -104,6 +120,7 @@ class _Finding:
     index: GraphIndex
     max_hops: int
     own_entities: bool
+    mask_entities: bool
 
     def __call__(self, questions: Sequence[Question]) -> list[TrainingQuestion | _Reason]:
         """Return what is found for each question."""
@@ -111,7 +128,7 @@ class _Finding:
 
     def _found(self, question: Question) -> TrainingQuestion | _Reason:
         entities, least = self.index.graph.entities, 0 if self.own_entities else 1
-        text, seeds = _linked(linker_of(self.index), question)
+        masked, seeds = _linked(linker_of(self.index), question)
         wanted = dict.fromkeys(question.answers)
         answers = np.array([entities.find(key) for key in wanted if key in entities], np.int64)
         if not seeds:
@@ -120,7 +137,21 @@ class _Finding:
             return "without_answers"
         if not _reached(self.index, seeds, answers, self.max_hops, least=least):
             return "unreachable"
-        return TrainingQuestion(text, seeds, tuple(answers.tolist()), len(wanted) - len(answers))
+        text = masked if self.mask_entities else question.text
+        missing = len(wanted) - len(answers)
+        return TrainingQuestion(
+            text, seeds, tuple(answers.tolist()), missing, _gold_triples(self.index.graph, question)
+        )
+
+
+def _gold_triples(graph: KnowledgeGraph, question: Question) -> tuple[int, ...]:
+    """Return the ids of a question's gold triples, of those in the graph."""
+    ids: list[int] = []
+    for head, relation, tail in question.triples:
+        parts = graph.entities.find(head), graph.relations.find(relation), graph.entities.find(tail)
+        if -1 not in parts:
+            ids += graph.edges.find(*parts).tolist()
+    return tuple(ids)
 
 
 def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, ...]]:
@@ -132,6 +163,8 @@ def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, .
     given = [key for key in question.seed_entities if key in entities]
     if question.seed_entities and not given:
         return "", ()
+    if isinstance(question, LinkedQuestion):
+        return question.masked, tuple(entities.find(key) for key in given)
     try:
         keys, text = link_question(linker, question.text, given)
     except EntityLinkingError:

@@ -104,6 +104,8 @@ class Learner(ABC, Generic[Model, Example]):
     index: GraphIndex
     #: Whether a question whose answer is its own entity supervises.
     own_entities: bool = False
+    #: Whether questions are read without their entities.
+    mask_entities: bool = True
     #: What else to do if no question supervises: the end of a sentence.
     advice: str
     #: The embedded questions, by text.
@@ -152,7 +154,7 @@ def take_num_examples(num_examples: int, config: dict[str, Any]) -> int:
     """Return `num_examples`, or the value of `visits`, its name in version 0.1, which is taken out of the config."""
     if "visits" not in config:
         return num_examples
-    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=3)
+    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=4)
     visits: int = config.pop("visits")
     return visits
 
@@ -248,16 +250,23 @@ def train_on_questions(
         ModelLoadError: If the unfinished training in the output is damaged.
     """
     began, folder = time.monotonic(), checked_output(who, output)
-    own = learner.own_entities
-    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, workers=workers)
-    learned, validating = _split(who, learner.index.graph, find, questions, validation, max_hops, schedule.seed)
+    find = partial(
+        training_questions,
+        learner.index,
+        max_hops=max_hops,
+        own_entities=learner.own_entities,
+        mask_entities=learner.mask_entities,
+        workers=workers,
+    )
+    graph, seed = learner.index.graph, schedule.seed
+    learned, validating = split_questions(who, graph, find, questions, validation, max_hops, seed)
     _check_supervision(who, learner, learned, schedule)
     run = _Run(learner, learned, validating)
     if workers:
         first = first_epoch(len(learned.usable), schedule).tolist()
         run.examples.make([*validating.usable, *(learned.usable[position] for position in first)], workers, progress)
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
-    facts = {**facts, "questions": len(learned.usable), "data": _digest(learner.index, learned, validating)}
+    facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}
     trainer = Trainer(
         parameters=learner.parameters,
         items=learned.usable,
@@ -323,7 +332,7 @@ class _Run(Generic[Model, Example]):
         return len((self.examples.seen - self.examples.supervised).intersection(self._learned.usable))
 
 
-def _split(
+def split_questions(
     who: str,
     graph: KnowledgeGraph,
     find: Callable[[Sequence[Question]], TrainingQuestions],
@@ -358,7 +367,7 @@ def _chosen(questions: TrainingQuestions, positions: set[int]) -> list[TrainingQ
     return [question for position, question in enumerate(questions.usable) if position in positions]
 
 
-def _digest(index: GraphIndex, *parts: TrainingQuestions) -> str:
+def digest_of_questions(index: GraphIndex, *parts: TrainingQuestions) -> str:
     """Return 32 hexadecimal digits that change with the index or the questions."""
     rows = [[asdict(question) for question in part.usable] for part in parts]
     return blake2b(json.dumps([index.fingerprint, rows]).encode(), digest_size=16).hexdigest()

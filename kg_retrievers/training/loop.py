@@ -113,7 +113,7 @@ class Trainer(Generic[Item, Example]):
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, the first being 0, as a share of the highest one."""
         steps = self.schedule.steps
-        share = max(LAST_RATE, 1 - step / steps)
+        share = 1.0 if self.schedule.constant_rate else max(LAST_RATE, 1 - step / steps)
         return share * min(1.0, (step + 1) / max(1.0, self.schedule.warm_up * steps))
 
     def step(self, step: int, examples: Sequence[Example]) -> None:

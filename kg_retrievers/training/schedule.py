@@ -23,6 +23,7 @@ class Schedule:
         learning_rate: The highest learning rate of Adam: at the first step, or after those of `warm_up`.
         seed: The seed of all random numbers.
         warm_up: The share of the steps, the first ones, in which the learning rate rises.
+        constant_rate: Whether it stays at its highest, instead of falling in a straight line.
 
     Raises:
         InvalidArgumentError: If a value is out of range.
@@ -35,6 +36,7 @@ class Schedule:
     learning_rate: float = Field(gt=0, lt=1)
     seed: int = Field(ge=0)
     warm_up: float = Field(default=0.0, ge=0, le=1)
+    constant_rate: bool = False
 
     @property
     def steps(self) -> int:

@@ -357,6 +357,23 @@ def test_a_name_that_no_fact_holds_is_told(
     assert found["supported"] is supported
 
 
+def test_a_language_model_answers_without_evidence(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    asked = ("ask", "films.csv", HER, "--method", "none")
+    wanted = "none finds no evidence: a language model answers from what it knows. Name one: --llm provider:model\n"
+    assert mistake(run(*asked)).endswith(wanted)
+    asked += ("--llm", "openai:test-model")
+    with server("Spike Jonze", "Her is a film.\nAnswer: Mallory", "not available") as peer:
+        code, out, err = run(*asked)
+        assert (code, err) == (0, "")
+        assert "Answer    Spike Jonze\n" in out
+        assert "Unsupported" not in out
+        code, out, err = run(*asked, "--field", "chain_of_thought=true", "--json")
+        found = json.loads(out)
+        assert (code, err, found["answer"], found["supported"], found["documents"]) == (0, "", "Mallory", None, [])
+        assert run(*asked)[::2] == (1, "kg-retrievers: the language model knows no answer\n")
+    assert "Spike" not in str(peer.requests[0]["messages"])
+
+
 def test_names_steer_no_terminal_and_make_no_rows(run: Run, folder: Path) -> None:
     (folder / "hostile.csv").write_text(f'head,relation,tail\nHer,directed_by,"{HOSTILE}"\n', "utf-8", newline="")
     code, out, _ = run("ask", "hostile.csv", HER)

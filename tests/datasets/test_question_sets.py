@@ -74,7 +74,7 @@ def test_a_limit_draws_by_the_seed_and_keeps_the_order(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "arguments", "told"),
     [
-        (".", {"format": "webqsp"}, "format is one of ('metaqa', 'pathquestion', 'jsonl'), but got 'webqsp'"),
+        (".", {"format": "web"}, "format is one of ('metaqa', 'pathquestion', 'jsonl', 'webqsp'"),
         (".", {"format": "metaqa", "only_hops": [0, 4]}, "MetaQA has the hops [1, 2, 3], but got [0, 4]"),
         (".", {"format": "metaqa", "limit": 0}, "the limit must be 1 or more, but got 0"),
         (".", {"format": "pathquestion", "split": "dev"}, "PathQuestion has no splits, but got 'dev'"),

@@ -105,7 +105,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
             InvalidArgumentError: If a model is given, a field is wrong, or a whole graph is too large.
         """
         refuse_model(cls.__name__, model)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is small enough to be embedded, or is embedded.

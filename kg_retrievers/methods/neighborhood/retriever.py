@@ -22,7 +22,6 @@ from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
-from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 
 #: One hop: all that the graph says of the entities themselves. A second hop holds hundreds of facts in most graphs.
@@ -91,7 +90,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
         refuse_model(cls.__name__, model)
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -102,7 +101,9 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         )
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
-        triples, hops, truncated = self._nearest_facts(state["seed_entities"])
+        triples, hops, truncated = self.facts_by_distance(state["seed_entities"])
+        within = hops <= self.max_hops  # facts between two entities at the rim are a hop farther
+        triples, hops = triples[within], hops[within]
         groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             truncated |= len(triples) > self.max_triples
@@ -113,14 +114,3 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
             facts = self.facts_of(group)
             evidence.append(Evidence(tuple(facts), score=1 / hop, truncated=truncated, details=details))
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
-
-    def _nearest_facts(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:
-        """Return the ids of the facts around the seeds, the nearest first, their hops, and whether some are missing."""
-        around = self.neighborhood(seeds)
-        heads, tails = self.graph.edges[around.triples][:, [0, 2]].T
-        hops_of_node = dict(zip(around.nodes.tolist(), around.hops.tolist(), strict=True))
-        nearer = [min(hops_of_node[head], hops_of_node[tail]) for head, tail in zip(heads, tails, strict=True)]
-        hops = 1 + np.array(nearer, np.int64)
-        within = hops <= self.max_hops  # facts between two entities at the rim are a hop farther
-        order = np.argsort(hops[within], kind="stable")
-        return around.triples[within][order], hops[within][order], around.truncated

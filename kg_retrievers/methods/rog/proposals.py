@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
@@ -19,7 +20,7 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
-from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
 from kg_retrievers.index.question_entities import tell_unknown_answer
@@ -75,6 +76,12 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         self.index = index
         self.llm = llm
         self.prompts = {"relation_paths": prompt, "repair": repair_prompt}
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the same over another graph."""
+        moved = copy(self)
+        moved.index = index
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[list[dict[str, Any]]]:
         """Ask, read, and if need be ask again with the reason."""
@@ -166,7 +173,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
             )
-        self.index = index
+        self.index = self._taught = index
         self.neighbors = neighbors
         templates = read_templates(index, examples, linker or linker_of(index))
         if not templates:
@@ -179,6 +186,15 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
         self._mined: dict[tuple[int, int], list[Mined]] = {}
         self._names = [masked.count(MASK) for masked in templates]
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the same over another graph; relation paths are still mined in the graph of the examples.
+
+        Those with a relation that the other graph lacks are passed over.
+        """
+        moved = copy(self)
+        moved.index = index
+        return moved
 
     def invoke(
         self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
@@ -256,6 +272,18 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     def _paths(self, template: int, max_hops: int) -> list[Mined]:
         """Return the relation paths of a template with their F1, best first."""
         if (template, max_hops) not in self._mined:
-            mined = mine_template(self.index, self._questions[template], max_hops=max_hops)
+            mined = mine_template(self._taught, self._questions[template], max_hops=max_hops)
             self._mined[template, max_hops] = mined
-        return self._mined[template, max_hops]
+        mined = self._mined[template, max_hops]
+        return mined if self.index is self._taught else list(self._translated(mined))
+
+    def _translated(self, mined: Sequence[Mined]) -> Iterator[Mined]:
+        """Yield the relation paths of the examples' graph whose relations are all in this one."""
+        there, here = self._taught.graph.relations, self.index.graph.relations
+        for one in mined:
+            paths = [
+                path._replace(labels=tuple(translated_label(label, there, here) for label in path.labels))
+                for path in one.paths
+            ]
+            if all(label >= 0 for path in paths for label in path.labels):
+                yield one._replace(paths=tuple(paths))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -40,6 +40,10 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
         self.index = index
         self.linker = linker or linker_of(index)
         self.generator = ZeroShotPatternGenerator(index, linker=self.linker)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the same over another graph."""
+        return type(self)(index, linker=self.linker.with_index(index))
 
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Rows:
         """Return the relation paths for `{"question", "seed_entities", "beam_width", "max_hops"}`."""

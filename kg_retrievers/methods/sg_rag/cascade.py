@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from langchain_core.language_models import BaseLanguageModel
 
@@ -57,6 +58,14 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
         self.hops = WALKED_HOPS if self.model else self.patterns.hops
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the cascade over another graph, with the templates of the same examples."""
+        moved = copy(self)
+        moved.templates = self.templates and self.templates.with_index(index)
+        moved.patterns = self.patterns.with_index(index)
+        moved.model = self.model and self.model.with_index(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask the language model where the others are not sure."""

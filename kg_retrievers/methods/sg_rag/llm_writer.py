@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
@@ -121,6 +122,13 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the writer over another graph, with the same examples."""
+        moved = copy(self)
+        moved.index, moved._directions = index, directions_of(index)
+        moved._patterns = self._patterns.with_index(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask, check, and ask again with the reason where the query cannot be run."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice, product, takewhile
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.schema import DatabaseSchema
@@ -82,6 +84,13 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.calls_model = getattr(generator, "calls_model", True)
         self.hops = getattr(generator, "hops", WALKED_HOPS)
         self._directions = directions_of(index)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the writer over another graph, with its generator."""
+        moved = copy(self)
+        moved.index, moved.generator = index, on_index(self.generator, index)
+        moved._directions = directions_of(index)
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Call the generator, and write its pattern."""

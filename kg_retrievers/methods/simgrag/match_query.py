@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
 #: What an entity without type adds to the distance where a type is meant.
 UNTYPED = 0.05
 
+#: What the type of a node does; see `SimGRAGRetriever.node_types`.
+NodeTypes = Literal["distance", "candidates", "ignore"]
+
 #: What a type of a node adds to the distance, and the entities of each such type.
 TypeCosts: TypeAlias = tuple[Array, list[Array]]
 
@@ -35,6 +38,7 @@ def match_query(
     k_types: int,
     allowed: Mapping[str, Array] = MappingProxyType({}),
     nearest: bool = False,
+    node_types: NodeTypes = "distance",
 ) -> MatchQuery:
     """Return what the matcher searches for.
 
@@ -46,13 +50,14 @@ def match_query(
         k_types: How many types are candidates for the type of a node; ignored where the graph has no types.
         allowed: The ids of the entities that some unknowns may be, by name.
         nearest: Whether names and relations mean the nearest ones alone.
+        node_types: What the types of nodes do.
 
     Raises:
         PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
     """
     nodes = pattern.nodes
     relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
-    _check_something_is_known(nodes, relations, index)
+    _check_something_is_known(nodes, relations, has_types=len(index.graph.types) > 0 and node_types != "ignore")
     find_entities = partial(nearest_named, index) if nearest else index.nearest_entities
     entity_candidates = _candidates(find_entities, nodes, k_nodes, index)
     relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
@@ -60,7 +65,14 @@ def match_query(
         relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
     unknown = [node for node in nodes if isinstance(node, Unknown)]
     limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
-    type_costs = _limited(_type_costs(nodes, k_types, index, only=bool(pattern.typed)), limited)
+    match node_types:
+        case "distance":
+            type_costs = _type_costs(nodes, k_types, index, only=bool(pattern.typed))
+        case "candidates":
+            type_costs = _type_candidates(unknown, k_types, index)
+        case "ignore":
+            type_costs = {}
+    type_costs = _limited(type_costs, limited)
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
@@ -79,8 +91,7 @@ def _limited(costs: dict[Term, TypeCosts], limited: Mapping[Term, Array]) -> dic
     return costs
 
 
-def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], index: GraphIndex) -> None:
-    has_types = len(index.graph.types) > 0
+def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], *, has_types: bool) -> None:
     for term in (*nodes, *relations):
         if isinstance(term, Known) or (has_types and term.type is not None):
             return
@@ -120,3 +131,12 @@ def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex, *, only: bool)
         beyond_nearest = nearest.distances - nearest.distances.min()
         costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
     return costs
+
+
+def _type_candidates(unknown: Sequence[Unknown], k: int, index: GraphIndex) -> dict[Term, TypeCosts]:
+    """Return the entities of the k types nearest to that of each typed unknown, which cost nothing (appendix C.1)."""
+    graph = index.graph
+    typed = [node for node in unknown if node.type is not None] if len(graph.types) else []
+    found = zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True)
+    members = {node: [graph.type_entities(kind) for kind in nearest.ids.tolist()] for node, nearest in found}
+    return {node: (np.zeros(1), [np.unique(np.concatenate(some)).astype(np.int32)]) for node, some in members.items()}

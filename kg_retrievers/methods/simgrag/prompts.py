@@ -14,7 +14,27 @@ from kg_retrievers.core.replies import marked_answers
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "2"
 
-#: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`.
+_SHOTS = """\
+Question: In which countries do the rivers end that rise in the Swiss Alps?
+Evidence:
+<facts>
+[1] (Rhine, source, Swiss Alps); (Rhine, mouth_country, Netherlands)
+[2] (Rhône, source, Swiss Alps); (Rhône, mouth_country, France)
+[3] (Po, source, Cottian Alps); (Po, mouth_country, Italy)
+</facts>
+Reason: The Rhine [1] and the Rhône [2] rise in the Swiss Alps, the Po does not.
+Answer: Netherlands; France
+
+Question: Who composed the opera Rusalka?
+Evidence:
+<facts>
+[1] (Rusalka, language, Czech); (Rusalka, premiere_year, 1901)
+</facts>
+Reason: The evidence tells the language and the year of Rusalka [1], but not its composer.
+Answer: The evidence does not say."""
+
+#: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`; `shots`, which is filled with
+#: examples of ours where nothing else is given.
 ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
     [
         (
@@ -33,23 +53,7 @@ the question.
 
 Examples
 
-Question: In which countries do the rivers end that rise in the Swiss Alps?
-Evidence:
-<facts>
-[1] (Rhine, source, Swiss Alps); (Rhine, mouth_country, Netherlands)
-[2] (Rhône, source, Swiss Alps); (Rhône, mouth_country, France)
-[3] (Po, source, Cottian Alps); (Po, mouth_country, Italy)
-</facts>
-Reason: The Rhine [1] and the Rhône [2] rise in the Swiss Alps, the Po does not.
-Answer: Netherlands; France
-
-Question: Who composed the opera Rusalka?
-Evidence:
-<facts>
-[1] (Rusalka, language, Czech); (Rusalka, premiere_year, 1901)
-</facts>
-Reason: The evidence tells the language and the year of Rusalka [1], but not its composer.
-Answer: The evidence does not say.
+{shots}
 
 Now the question to answer
 
@@ -61,7 +65,7 @@ Evidence:
 Reason:""",
         )
     ]
-)
+).partial(shots=_SHOTS)
 
 
 def parse_answers(reply: str) -> list[str]:

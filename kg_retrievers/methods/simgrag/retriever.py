@@ -29,15 +29,17 @@ from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
-from kg_retrievers.methods.simgrag.match_query import match_query
+from kg_retrievers.methods.simgrag.generators import AsksModel, make_generator
+from kg_retrievers.methods.simgrag.match_query import NodeTypes, match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
+from kg_retrievers.methods.simgrag.presets import PRESETS
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
-from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.llm import SHOTS
 from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern, reach_of_question
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
@@ -74,6 +76,9 @@ class SimGRAGFields(RetrieverFields, total=False):
     k_nodes: int
     k_relations: int
     k_types: int
+    node_types: NodeTypes
+    asks_model: AsksModel
+    shots: int
     distinct: Literal["auto", "known", "nodes", "none"]
     direction: Literal["ignore", "respect"]
     ties: Literal["merge", "break"]
@@ -98,7 +103,8 @@ class SimGRAGRetriever(BaseKGRetriever):
     (`distinct="auto"`); "widened" in the details marks what is found only because it may; a typed node adds the
     distance of its entity's type beyond that of the nearest type of the graph, and an entity without type adds nothing;
     embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
-    generator is sure: see `CascadePatternGenerator`; `pattern_generator=LLMPatternGenerator(llm)` asks it always.
+    generator is sure: see `CascadePatternGenerator`. `preset="paper"` does none of this, but for unit vectors and for
+    names that a text equals, which are at distance 0 and all others at `EXACT_NAME_MARGIN` at least.
 
     Cost: no call of the language model, one where it is asked, two where its first reply cannot be used.
     The search is linear in the edges around the candidates for a pattern without cycles.
@@ -116,6 +122,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     state_class: ClassVar[type] = SimGRAGState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     operations: ClassVar[bool] = True
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: Runnable[Any, Pattern]
@@ -127,6 +134,15 @@ class SimGRAGRetriever(BaseKGRetriever):
     k_relations: int = Field(default=K_RELATIONS, ge=1)
     #: How many types are candidates for a node's type; types are ignored where the graph has none.
     k_types: int = Field(default=K_TYPES, ge=1)
+    #: What the type of a node does. "distance": it adds to the distance how much farther than the nearest type that of
+    #: the entity is. "candidates": an unknown is an entity of one of the `k_types` nearest types, at no distance.
+    #: "ignore": nothing.
+    node_types: NodeTypes = "distance"
+    #: When the generator that `from_index` makes asks a language model, where there is one: "unsure", where neither an
+    #: example nor the zero-shot generator is sure, or "always". Fixed once the retriever is made.
+    asks_model: AsksModel = Field(default="unsure", frozen=True)
+    #: How many worked examples it shows to the model; yours come first. Fixed once the retriever is made.
+    shots: int = Field(default=SHOTS, ge=1, strict=True, frozen=True)
     #: Which nodes must be different entities; see `match_pattern`. "auto": "none" where the pattern may revisit what it
     #: names, else "known"; see `decide_revisits`.
     distinct: Literal["auto", "known", "nodes", "none"] = "auto"
@@ -163,9 +179,9 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Args:
             index: The indexed graph.
-            llm: Writes the patterns where neither an example nor the zero-shot generator is sure; the examples nearest
-                to the question are shown to it.
-            examples: Questions with patterns; one that is near serves as template.
+            llm: Writes the patterns where neither an example nor the zero-shot generator is sure, or all of them
+                (`asks_model`); the examples nearest to the question are shown to it (`shots`).
+            examples: Questions with patterns; one that is near serves as template, unless the model is always asked.
             model: None; SimGRAG has nothing to train.
             **fields: Fields of the retriever.
 
@@ -174,14 +190,17 @@ class SimGRAGRetriever(BaseKGRetriever):
         """
         check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
-        if fields.get("pattern_generator") is None:
-            fields["pattern_generator"] = CascadePatternGenerator(index, llm=llm, examples=examples)
-        elif llm is not None or examples is not None:
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
-                "Leave one out."
-            )
-        return cls(index=index, **fields)
+        given = cls.with_preset(fields)
+        if given.get("pattern_generator") is not None:
+            if llm is not None or examples is not None:
+                raise InvalidArgumentError(
+                    f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
+                    "Leave one out."
+                )
+            return cls(index=index, **given)
+        made_by = {"asks_model": given.get("asks_model", "unsure"), "shots": given.get("shots", SHOTS)}
+        given["pattern_generator"] = make_generator(index, llm, examples, **made_by)
+        return cls(index=index, **given)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -338,6 +357,7 @@ class SimGRAGRetriever(BaseKGRetriever):
             k_types=self.k_types,
             allowed=allowed,
             nearest=nearest,
+            node_types=self.node_types,
         )
 
     def _respects_direction(self, pattern: Pattern) -> bool:

@@ -41,6 +41,7 @@ def encode_distances(
     rounds: int = 2,
     reverse_rounds: int = 2,
     directed: bool = True,
+    pair: bool = False,
 ) -> npt.NDArray[np.float32]:
     """Return the directional distance encoding (DDE) of each entity.
 
@@ -52,10 +53,12 @@ def encode_distances(
     With `directed=False` each mean is over both, where a self-loop counts twice, and there are only `rounds`. Where no
     triple has an inverse, as in MetaQA, directed walks cannot get from a film by its director to another film.
 
-    *Differs from the paper*, where s(0) is a pair, (1 - s, s), and so is all that follows. The two of a pair
-    add up to the probability o(l) that such a walk does not get stuck, whatever the seeds. Here s stands alone. With
-    `directed=False` o(l) is 1 at both ends of every triple, so that a linear layer with a bias can do as much with one
-    number as with the pair; with `directed=True` o(l) is less where a dead end is near, and that is left out.
+    With `pair=True`, s(0) is the paper's pair, (1 - s, s), and so is all that follows: two columns for each of those
+    above. The two of a pair add up to the probability o(l) that such a walk does not get stuck, whatever the seeds.
+
+    *Differs from the paper* by default, where s stands alone. With `directed=False` o(l) is 1 at both ends of every
+    triple, so that a linear layer with a bias can do as much with one number as with the pair; with `directed=True`
+    o(l) is less where a dead end is near, and that is left out.
 
     Cost: O((rounds + reverse_rounds) * m) for m triples.
 
@@ -67,9 +70,10 @@ def encode_distances(
         rounds: How many steps from head to tail, or either way with `directed=False`; 0 or more.
         reverse_rounds: How many steps from tail to head; 0 or more, and 0 with `directed=False`.
         directed: Whether the two directions are told apart.
+        pair: Whether each column stands behind one for what is no seed.
 
     Returns:
-        float32, shape (nodes, 1 + rounds + reverse_rounds): in [0, 1].
+        float32, shape (nodes, 1 + rounds + reverse_rounds), or twice as many columns with `pair`: in [0, 1].
 
     Raises:
         InvalidArgumentError: If a shape or a value is out of range.
@@ -87,14 +91,25 @@ def encode_distances(
             "encode_distances: rounds and reverse_rounds must be 0 or more, and reverse_rounds 0 with directed=False, "
             f"but got {rounds} and {reverse_rounds} with directed={directed}."
         )
-    columns = [np.zeros(nodes)]
-    columns[0][seeds] = 1
-    for (here, there), count in zip(_ways(heads, tails, directed), (rounds, reverse_rounds), strict=False):
-        degrees, values = np.maximum(np.bincount(there, minlength=nodes), 1), columns[0]
+    start = np.zeros(nodes)
+    start[seeds] = 1
+    steps = list(zip(_ways(heads, tails, directed), (rounds, reverse_rounds), strict=False))
+    columns = _means(start, steps)
+    if pair:
+        pairs = zip(_means(1 - start, steps), columns, strict=True)
+        columns = [column for both in pairs for column in both]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _means(start: Array, steps: list[tuple[tuple[Array, Array], int]]) -> list[Array]:
+    """Return the start, then the means after each round of each way, which begins with the start again."""
+    columns, nodes = [start], len(start)
+    for (here, there), count in steps:
+        degrees, values = np.maximum(np.bincount(there, minlength=nodes), 1), start
         for _ in range(count):
             values = np.bincount(there, values[here], nodes) / degrees
             columns.append(values)
-    return np.stack(columns, axis=1).astype(np.float32)
+    return columns
 
 
 def follow_relations(

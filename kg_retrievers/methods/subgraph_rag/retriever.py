@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import networkx as nx
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
@@ -26,7 +27,9 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
+from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
@@ -73,7 +76,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
     Differs from the paper: the default model is another, see `TripleScorer`; scores are normalised over the candidates;
     candidates lie between at most `max_nodes` entities within `max_hops`; the question is embedded without its
-    entities; `k` counts Documents.
+    entities, unless the model was trained with `mask_entities=False`; `k` counts Documents. `preset="paper"` answers
+    with the paper's dialogue (`DIALOGUE_PROMPT`); the paper's network is a matter of the model's training.
 
     Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
     scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
@@ -95,6 +99,11 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"scored_triples"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {
+        "facts": ANSWER_PROMPT,
+        "dialogue": DIALOGUE_PROMPT,
+    }
 
     #: The trained model, or the folder of one.
     model: TripleScorer
@@ -106,7 +115,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     max_triples: int = Field(default=K, ge=1, le=MAX_K)
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
-    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "facts", or "dialogue" as
+    #: in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
@@ -167,7 +177,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         seeds = state["seed_entities"]
         triples, truncated = self.triples_in_scope(seeds)
         scorer: GraphTripleScorer = self._ready_model()
-        logits = scorer.score(state["masked_question"], triples, self.entity_ids(seeds)).astype(np.float64)
+        text = state["masked_question" if self.model.config.mask_entities else "question"]
+        logits = scorer.score(text, triples, self.entity_ids(seeds)).astype(np.float64)
         count = state["k"] if self.granularity == "triple" else self.max_triples
         best = np.argsort(-logits, kind="stable")[:count]
         shares = np.exp(logits - logits[best].max(initial=-np.inf))

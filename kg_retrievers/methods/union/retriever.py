@@ -36,6 +36,7 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
 )
+from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.reach import Reach
@@ -55,7 +56,7 @@ _NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, B
 class FoundEvidence(TypedDict):
     """Evidence that a member found: these keys of a Document's metadata. The others follow.
 
-    Only what an operation gave, its `value`, may have no triples.
+    Only what an operation gave, its `value`, and an entity alone, in the details, may have no triples.
     """
 
     triples: list[tuple[str, str, str]]
@@ -177,6 +178,10 @@ class UnionRetriever(BaseKGRetriever):
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
         for position, retriever in enumerate(retrievers):
+            if retriever.closed_book:
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} finds no evidence that could be fused. Leave it out"
+                )
             if any(
                 type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:position]
             ):
@@ -225,7 +230,7 @@ class UnionRetriever(BaseKGRetriever):
         given = {"llm": llm, "examples": examples, "model": model}
         if names := [name for name, value in given.items() if value is not None]:
             raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
-        return cls(index=index, **fields)
+        return cls(index=index, **cls.with_preset(fields))
 
     @classmethod
     def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Unpack[UnionFields]) -> Self:
@@ -241,7 +246,7 @@ class UnionRetriever(BaseKGRetriever):
                     f"For those in a list: {cls.__name__}.of(*retrievers)."
                 )
         fields["retrievers"] = (first, *others)
-        return cls(index=first.index, **fields)
+        return cls(index=first.index, **cls.with_preset(fields))
 
     @property
     def members(self) -> dict[str, BaseKGRetriever]:
@@ -324,7 +329,7 @@ class UnionRetriever(BaseKGRetriever):
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
         triples, value = [Triple(*triple) for triple in row["triples"]], row.get("value")
-        if not triples and value is None:
+        if not triples and value is None and not row.get("details", {}).get(LONE_ENTITIES):
             raise InvalidArgumentError(f"{who} one triple or more, but got none.")
         if strange := [triple for triple in triples if triple not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")

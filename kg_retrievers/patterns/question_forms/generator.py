@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
@@ -63,6 +63,12 @@ class QuestionFormGenerator(LinkingGenerator):
         """Take the index; its classes are read when first needed."""
         super().__init__(index, linker)
         self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph."""
+        moved = super().with_index(index)
+        moved.zero_shot = self.zero_shot.with_index(index)
+        return moved
 
     @property
     def _values(self) -> ValueColumns:

@@ -31,8 +31,9 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
 from kg_retrievers.methods.subgraph_rag import model as triple_scorer
-from kg_retrievers.methods.subgraph_rag.model import IDENTIFIERS, TripleScorer, TripleScorerConfig, without_text
-from kg_retrievers.methods.subgraph_rag.training import Example, _Network
+from kg_retrievers.methods.subgraph_rag.config import IDENTIFIERS, TripleScorerConfig, without_text
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer
+from kg_retrievers.methods.subgraph_rag.network import Example, Supervising, TripleNetwork
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion
 from kg_retrievers.training.fit import _Examples
@@ -48,6 +49,11 @@ CONFIGS = (
     {"rounds": 0, "hops": 1, "identifiers": ""},
     {"rounds": 0, "hops": 0, "identifiers": ".*"},
     {"hidden": 17, "hops": 4},
+    {"rounds": 2, "reverse_rounds": 1, "directed": True, "topic": "pair"},
+    {"network": "mlp"},
+    {"network": "mlp", "topic": "pair", "hidden": 5},
+    {"network": "graphsage"},
+    {"network": "graphsage", "topic": "column", "hidden": 3, "identifiers": ""},
 )
 
 ENTITIES = ("Her", "Spike Jonze", "m.02mjmr", "千と千尋", "g.11b6", "1984", "Q42")
@@ -105,6 +111,43 @@ def mean_of_neighbors(start: dict[int, float], steps: list[tuple[int, int]], rou
     return columns[1:]
 
 
+def distance_columns(
+    config: TripleScorerConfig, edges: list[tuple[int, ...]], start: dict[int, float]
+) -> list[dict[int, float]]:
+    """Return the numbers that tell where each entity lies, of a pair those for what is no seed first."""
+    along, against = [(h, t) for h, _, t in edges], [(t, h) for h, _, t in edges]
+    columns, pair = [], config.topic == "pair"
+    for marks in ([{node: 1 - mark for node, mark in start.items()}] if pair else []) + [start]:
+        mine = [marks]
+        if config.directed:
+            mine += mean_of_neighbors(marks, along, config.rounds)
+            mine += mean_of_neighbors(marks, against, config.reverse_rounds)
+        else:
+            mine += mean_of_neighbors(marks, along + against, config.rounds)
+        columns.append(mine)
+    joined = [column for together in zip(*columns, strict=True) for column in together]
+    if config.network == "dde":
+        return joined
+    return joined[: {None: 0, "column": 1, "pair": 2}[config.topic]]
+
+
+def graphsage(
+    of: dict[str, torch.Tensor],
+    edges: list[tuple[int, ...]],
+    words: dict[int, torch.Tensor],
+    relations: list[torch.Tensor],
+) -> dict[int, torch.Tensor]:
+    """Equations 3 to 5: the mean of entity and relation side by side over what leads there, then a perceptron."""
+    updated = {}
+    first = torch.cat([of["sage_entity"], of["sage_neighbor"], of["sage_relation"]])
+    for node, own in words.items():
+        incoming = [torch.cat([words[head], relations[relation]]) for head, relation, tail in edges if tail == node]
+        mean = torch.stack(incoming).mean(0) if incoming else torch.zeros(2 * len(own)).double()
+        hidden = (torch.cat([own, mean]) @ first + of["sage_bias"]).relu()
+        updated[node] = hidden @ of["sage_output"] + of["sage_output_bias"]
+    return updated
+
+
 def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
     """The network in torch, in double precision: all inputs of a triple side by side, one layer, ReLU, a product."""
     config, graph = scorer.config, case.graph
@@ -122,17 +165,11 @@ def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
 
     asked = embedded(question)
     relations = [embedded(readable(relation)) for relation in graph.relations]
-    along, against = [(h, t) for h, _, t in edges], [(t, h) for h, _, t in edges]
     start = {node: float(node in case.seeds) for node in nodes}
-    columns = [start]
-    if config.directed:
-        columns += mean_of_neighbors(start, along, config.rounds)
-        columns += mean_of_neighbors(start, against, config.reverse_rounds)
-    else:
-        columns += mean_of_neighbors(start, along + against, config.rounds)
+    columns = distance_columns(config, edges, start)
     steps: list[list[float]] = [[] for _ in edges]
     x = start
-    for hop in range(config.hops):
+    for hop in range(config.hops if config.network == "dde" else 0):
         weighs = (asked @ of["follow_question"]).reshape(config.hops, 2, config.rank)[hop]
         follow = [
             [
@@ -148,12 +185,15 @@ def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
             row.append(follow[0][relation] * x[head] + follow[1][relation] * x[tail])
         x = {node: 1 - float(np.exp(-mass)) for node, mass in y.items()}
         columns.append(x)
-    names = ["question", "head", "relation", "tail", "head_structure", "tail_structure"] + ["steps"] * bool(config.hops)
-    layer = torch.cat([of[name] for name in names])
+    names = ["question", "head", "relation", "tail", "head_structure", "tail_structure", "steps"]
+    layer = torch.cat([of[name] for name in names if name in of])
+    words = {node: vector(node) for node in nodes}
+    if config.network == "graphsage":
+        words = graphsage(of, edges, words, relations)
     rows = [
         torch.cat(
             [
-                *(asked, vector(head), relations[relation], vector(tail)),
+                *(asked, words[head], relations[relation], words[tail]),
                 *(torch.tensor([column[node] for column in columns]).double() for node in (head, tail)),
                 torch.tensor(row).double(),
             ]
@@ -173,9 +213,9 @@ def test_it_agrees_with_the_network_in_torch(case: Case, question: str) -> None:
     assert found.tolist() == pytest.approx(forward(scorer, case, question), abs=1e-5)
 
 
-def in_torch(index: GraphIndex, scorer: TripleScorer) -> tuple[_Network, _Examples[Example]]:
+def in_torch(index: GraphIndex, scorer: TripleScorer) -> tuple[TripleNetwork, _Examples[Example]]:
     """Return what trains a scorer, with its weights."""
-    network = _Network(index, scorer.config, "softmax", np.random.default_rng(0), max_hops=2)
+    network = TripleNetwork(index, scorer.config, Supervising(max_hops=2), np.random.default_rng(0))
     with torch.no_grad():
         for name, parameter in network.parameters.items():
             parameter.copy_(torch.from_numpy(scorer.weights[name]))
@@ -199,7 +239,7 @@ def test_it_agrees_with_what_is_trained(case: Case, data: st.DataObject) -> None
         expected.append(on_graph.score(text, batch[-1].triples, numbers(seeds))[chosen[-1]])
     network.embed([example.question.text for example in batch])
     with torch.no_grad():
-        found = network._scores(batch, chosen).numpy()
+        found = network.scores(batch, chosen).numpy()
     assert found == pytest.approx(np.concatenate(expected), abs=1e-5)
 
 
@@ -272,7 +312,7 @@ def test_from_many_threads() -> None:
 def test_what_looks_the_same_has_the_same_score(leaves: int) -> None:
     """Exactly, wherever it stands: else rounding, which is another on each machine, would order equal triples."""
     index = indexed([("hub", "has", f"m.0ab{leaf}") for leaf in range(leaves)])
-    for config in ({}, {"hops": 0}, {"hidden": 64}):
+    for config in ({}, {"hops": 0}, {"hidden": 64}, {"network": "mlp"}, {"network": "graphsage", "hidden": 64}):
         scorer = drawn(**config)
         found = scorer.on(index).score("what has _ ?", np.arange(leaves), numbers([index.graph.entities.find("hub")]))
         assert len(set(found.tolist())) == 1, config

@@ -11,7 +11,9 @@ from langchain_core.documents import Document
 from kg_retrievers.chains import AnswerInput, llm_answerer, show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT, EXAMPLE_FACTS
+from kg_retrievers.methods.subgraph_rag.labelling import LABELLING_PROMPT, LABELLING_REPAIR_PROMPT
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.testing import ScriptedChatModel
 
 MOONS = [
@@ -29,13 +31,23 @@ def documents(facts: Sequence[Triple]) -> list[Document]:
     return [Document(verbalize([fact], style="triples").text, metadata={"triples": [list(fact)]}) for fact in facts]
 
 
-def test_prompt_snapshot() -> None:
+PROMPTS = {
+    "answer": ANSWER_PROMPT,
+    "dialogue": DIALOGUE_PROMPT,
+    "labelling": LABELLING_PROMPT,
+    "labelling_repair": LABELLING_REPAIR_PROMPT,
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_prompt_snapshot(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
-    check_placeholders(ANSWER_PROMPT, ["question", "evidence"], "answer")
-    snapshot = Path(__file__).parents[2] / "snapshots" / "subgraph_rag_answer_prompt.txt"
-    text = (
-        ANSWER_PROMPT.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
-    )
+    values = {"question": "who directed {Her}?", "evidence": "[1]\nHer -> directed by -> Spike Jonze"}
+    if name == "labelling_repair":
+        values |= {"reply": "{Spike}", "error": "no line begins with it."}
+    check_placeholders(PROMPTS[name], values, name)
+    snapshot = Path(__file__).parents[2] / "snapshots" / f"subgraph_rag_{name}_prompt.txt"
+    text = PROMPTS[name].format(**values) + "\n"
     if not snapshot.exists():
         snapshot.write_text(text, encoding="utf-8")
         pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")
@@ -57,3 +69,24 @@ def test_a_chain_returns_the_steps_and_the_answers() -> None:
     assert model.prompts[0][0].text.endswith(
         "Facts:\n<facts>\n[1]\nUranus -> moon -> Titania\n</facts>\nQuestion: Which moons has Uranus?\nSteps:"
     )
+
+
+def test_the_dialogue_shows_thirty_triples_as_evidence_is_shown() -> None:
+    """System, the example as it was asked and answered, the question; the example's answers are read."""
+    facts = [Triple(*fact.split(" -> ")) for fact in EXAMPLE_FACTS]
+    assert len(set(facts)) == 30
+    messages = DIALOGUE_PROMPT.format_messages(question="Who?", evidence="[1]\nA -> b -> C")
+    assert [message.type for message in messages] == ["system", "human", "ai", "human"]
+    assert f"<facts>\n{show_evidence(documents(facts)).text}\n</facts>" in messages[1].text
+    assert messages[3].text == "Triples:\n<facts>\n[1]\nA -> b -> C\n</facts>\n\nQuestion: Who?"
+    answers = parse_answers(messages[2].text)
+    assert answers == ["Germany", "Poland", "Slovakia", "Austria"]
+    bordering = [fact.tail for fact in facts if fact[:2] == ("Czech Republic", "shares border with")]
+    assert answers == bordering
+
+
+def test_a_chain_asks_by_the_dialogue() -> None:
+    model = ScriptedChatModel(replies=["Fact 1 says it.\nans: Titania\nans: Miranda"])
+    asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": documents(MOONS[1:2])}
+    assert llm_answerer(DIALOGUE_PROMPT, model, parse_answers).invoke(asked) == "Titania; Miranda"
+    assert [message.type for message in model.prompts[0]] == ["system", "human", "ai", "human"]

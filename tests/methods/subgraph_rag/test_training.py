@@ -18,9 +18,11 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
-from kg_retrievers.methods.subgraph_rag import training as triple_scorer_training
-from kg_retrievers.methods.subgraph_rag.model import TripleScorer, TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.training import Example, _chosen, _Network, train_triple_scorer
+from kg_retrievers.methods.subgraph_rag import network as triple_network
+from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer
+from kg_retrievers.methods.subgraph_rag.network import Example, Supervising, TripleNetwork, choose_triples
+from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.fit import ModelTraining, _Examples, _gain
@@ -40,7 +42,7 @@ def training(request: pytest.FixtureRequest) -> tuple[str, ModelTraining[TripleS
 
 def mean_loss(scorer: TripleScorer, loss: str, questions: TrainingQuestions) -> float:
     """Return the loss of a scorer on some questions."""
-    network = _Network(INDEX, scorer.config, loss, np.random.default_rng(0), max_hops=3, max_nodes=2000)
+    network = TripleNetwork(INDEX, scorer.config, Supervising(loss=loss, max_nodes=2000), np.random.default_rng(0))
     network.embed([question.text for question in questions.usable])
     examples = _Examples(network)
     with torch.no_grad():
@@ -57,7 +59,7 @@ def test_a_scorer_learns(training: tuple[str, ModelTraining[TripleScorer]]) -> N
     assert 1 <= len(done.history) <= 5
     assert done.seconds > 0
     assert (len(done.training.usable), len(done.validation.usable)) == (60, 30)
-    drawn = _Network(INDEX, done.model.config, loss, np.random.default_rng([0, 1])).weights
+    drawn = TripleNetwork(INDEX, done.model.config, Supervising(loss=loss), np.random.default_rng([0, 1])).weights
     untrained = TripleScorer(done.model.config, drawn, probe=done.model.probe, embeddings="")
     for questions in (done.training, done.validation):
         assert mean_loss(done.model, loss, questions) < 0.5 * mean_loss(untrained, loss, questions)
@@ -86,7 +88,7 @@ def test_the_losses_by_hand() -> None:
     far = TrainingQuestion("what _ ?", (find("2013"),), (find("Adaptation"),), 0)
     for kind in ("softmax", "binary"):
         scorer = train_triple_scorer(index, [Question("x", ("Her",), ("Jonze",))], num_examples=1, validations=1).model
-        network = _Network(index, scorer.config, kind, np.random.default_rng(3), max_hops=2)
+        network = TripleNetwork(index, scorer.config, Supervising(loss=kind, max_hops=2), np.random.default_rng(3))
         network.embed([question.text])
         examples = _Examples(network)
         example, nothing = examples.of(question), examples.of(far)
@@ -96,7 +98,7 @@ def test_the_losses_by_hand() -> None:
         assert examples.of(far) is not nothing  # what teaches nothing is not kept
         assert (examples.seen, examples.supervised) == ({question, far}, {question})
         with torch.no_grad():
-            scores = network._scores([example], [np.arange(3)]).double().numpy()
+            scores = network.scores([example], [np.arange(3)]).double().numpy()
             losses = [float(network.loss(batch, np.random.default_rng(0))) for batch in ([example], [example, nothing])]
         if kind == "softmax":
             expected = np.log(np.exp(scores).sum()) - scores[1:].mean()
@@ -108,17 +110,17 @@ def test_the_losses_by_hand() -> None:
 
 def test_drawn_triples_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     positive = np.array([True] * 3 + [False] * 10 + [True] * 3)
-    rows, weights = _chosen(positive, np.random.default_rng(0))
+    rows, weights = choose_triples(positive, np.random.default_rng(0))
     assert rows.tolist() == [0, 1, 2, 13, 14, 15, *range(3, 13)]
     assert weights.tolist() == [1] * 16
-    monkeypatch.setattr(triple_scorer_training, "MAX_POSITIVES", 4)
-    monkeypatch.setattr(triple_scorer_training, "MAX_NEGATIVES", 5)
-    rows, weights = _chosen(positive, np.random.default_rng(0))
+    monkeypatch.setattr(triple_network, "MAX_POSITIVES", 4)
+    monkeypatch.setattr(triple_network, "MAX_NEGATIVES", 5)
+    rows, weights = choose_triples(positive, np.random.default_rng(0))
     assert len(set(rows.tolist())) == 9
     assert positive[rows].tolist() == [True] * 4 + [False] * 5
     assert (weights.dtype, weights.tolist()) == (np.float32, [1.5] * 4 + [2.0] * 5)
     for all_alike in (True, False):
-        assert len(_chosen(np.full(2, all_alike), np.random.default_rng(0))[0]) == 2
+        assert len(choose_triples(np.full(2, all_alike), np.random.default_rng(0))[0]) == 2
 
 
 def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[TripleScorer]:
@@ -154,7 +156,7 @@ def test_a_scorer_goes_on(
     """Interrupted in the second round of three; in the end only the scorer is there."""
     with monkeypatch.context() as patched:
         if where == "loss":
-            patched.setattr(_Network, "loss", interrupted(3, _Network.loss))
+            patched.setattr(TripleNetwork, "loss", interrupted(3, TripleNetwork.loss))
         else:
             patched.setattr(fit, "_gain", interrupted(20, fit._gain))
         with pytest.raises(KeyboardInterrupt):
@@ -175,7 +177,7 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a training that was interrupted after its first round."""
     folder = tmp_path_factory.mktemp("scorer")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_Network, "loss", interrupted(3, _Network.loss))
+        patched.setattr(TripleNetwork, "loss", interrupted(3, TripleNetwork.loss))
         with pytest.raises(KeyboardInterrupt):
             trained(folder)
     return folder
@@ -217,7 +219,7 @@ def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr(_Network, "loss", lambda *_: pytest.fail("it is trained"))
+    monkeypatch.setattr(TripleNetwork, "loss", lambda *_: pytest.fail("it is trained"))
     with pytest.raises(InvalidArgumentError, match="file"):
         trained(tmp_path / "file")
 
@@ -226,7 +228,7 @@ def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
     ("arguments", "message"),
     [
         ({"loss": "hinge"}, "train_triple_scorer: loss must be 'softmax' or 'binary', but got 'hinge'"),
-        ({"supervision": "both"}, "supervision must be 'undirected' or 'directed', but got 'both'"),
+        ({"supervision": "both"}, "supervision must be 'undirected', 'directed' or 'triples', but got 'both'"),
         ({"num_examples": 0}, "num_examples must be"),
         ({"seed": -1}, "seed must be"),
         ({"hidden": 0}, "hidden must be"),
@@ -301,7 +303,7 @@ def test_the_gain_counts_answers_that_are_missing() -> None:
     question = TrainingQuestion("_", numbers[:1], numbers[1:], missing=1)
     example = Example(question, np.array([2, 0, 1]), None, None, None)  # type: ignore[arg-type]
     scorer = SimpleNamespace(index=index, score=lambda *_: np.array([1.0, 3.0, 2.0], np.float32))
-    ranked = _Network(index, TripleScorerConfig(8), "softmax", np.random.default_rng(0)).rank(scorer, example)  # type: ignore[arg-type]
+    ranked = TripleNetwork(index, TripleScorerConfig(8), Supervising(), np.random.default_rng(0)).rank(scorer, example)  # type: ignore[arg-type]
     assert [graph.entities[number] for number in ranked.tolist()] == list("ABCD")
     best = 1 + 1 / np.log2(3) + 1 / np.log2(4)
     assert _gain(ranked, question) == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / best)
@@ -329,14 +331,14 @@ def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.
     index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
     asked = [Question(f"where to, hub, at {n}?", ("hub",), ("end",)) for n in range(22)]
     looked_at = []
-    real = _Network.example
+    real = TripleNetwork.example
 
-    def example(self: _Network, question: TrainingQuestion) -> Example:
+    def example(self: TripleNetwork, question: TrainingQuestion) -> Example:
         looked_at.append(question)
         return real(self, question)
 
-    monkeypatch.setattr(_Network, "example", example)
-    monkeypatch.setattr(_Network, "embed", lambda *_: pytest.fail("the training began"))
+    monkeypatch.setattr(TripleNetwork, "example", example)
+    monkeypatch.setattr(TripleNetwork, "embed", lambda *_: pytest.fail("the training began"))
     count = min(num_examples - 1, 20)  # of 22, two validate
     with pytest.raises(InvalidArgumentError, match=f"of {count} questions, none has what it should teach"):
         train_triple_scorer(index, asked, max_nodes=1, num_examples=num_examples, validations=2, hidden=4)

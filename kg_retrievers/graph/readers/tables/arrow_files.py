@@ -76,11 +76,12 @@ class ArrowFile:
                 yield [_encoded(batch.column(name)) for name in columns]
         pyarrow.default_memory_pool().release_unused()
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each row by the names of the columns."""
+    def rows(self, at_once: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns; of so many at a time, Python objects are made."""
         with _arrow_errors(self._path):
             for batch in self._read(None):
-                yield from batch.to_pylist()
+                for start in range(0, batch.num_rows, at_once):
+                    yield from batch.slice(start, at_once).to_pylist()
 
     def _parquet_names(self) -> list[str]:
         """Return the names of the columns, if the file says that it becomes no larger than it may."""

@@ -1,10 +1,10 @@
 """The graph as a soft prompt of a language model, trained and served: G-Retriever's generator."""
 
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample, graph_prompt_examples
 from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.training import GraphPromptTraining, train_graph_prompt
+from kg_retrievers.training.causal_lm import CausalLM
 
 __all__ = [
     "CausalLM",

@@ -34,31 +34,27 @@ from kg_retrievers.errors import (
     ModelLoadError,
     ModelMismatchError,
 )
-from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.text_vectors import SAME_VECTOR
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
-from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput, graph_of
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
+from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
     from safetensors import SafetensorError
-    from safetensors.torch import load, save
+    from safetensors.torch import load
+
+    from kg_retrievers.training.lora import ADAPTER, ADAPTER_WEIGHTS, save_for_peft, set_adapters
 except ImportError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
 #: The method's name in checkpoints and on the shell.
 METHOD = "graph-prompt"
-
-#: The folder inside of a model's that holds a copy of its adapters for peft, and the files in it. The word also stands
-#: before the names of the adapters' weights in the model itself.
-ADAPTER, ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter", "adapter_config.json", "adapter_model.safetensors"
 
 #: How many vectors of names and relations are kept, since questions repeat them.
 KEPT_VECTORS = 100_000
@@ -171,11 +167,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         }
         save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
         if adapters:
-            with raise_write_errors(folder / ADAPTER):
-                (folder / ADAPTER).mkdir(exist_ok=True)
-            write_file(folder / ADAPTER / ADAPTER_CONFIG, network.adapter_config)
-            copied = {name: weight.detach().cpu().contiguous() for name, weight in adapters.items()}
-            write_file(folder / ADAPTER / ADAPTER_WEIGHTS, save(copied, {"format": "pt"}))
+            save_for_peft(network.model, network.lm.name, folder)
 
     @classmethod
     def from_pretrained(
@@ -211,7 +203,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         _check_embeddings(embeddings, saved.embeddings, saved.probe)
         if not isinstance(llm, CausalLM):
             llm = CausalLM.load(llm or saved.language_model["name"], revision=None if llm else saved.revision)
-        _check_language_model(llm, saved.language_model, folder)
+        llm.check_trained_with(cls.__name__, saved.language_model, folder)
         vectors = TextVectors(embeddings, KEPT_VECTORS)
         precision = precision or saved.precision
         network = GraphPromptNetwork(llm, saved.config, vectors, len(saved.probe), precision=precision)
@@ -219,7 +211,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             if network.tokens is not None:
                 network.tokens.load_state_dict(saved.tokens)
             if saved.config.lora_rank:
-                network.set_adapters(saved.adapters)
+                set_adapters(network.model, saved.adapters)
         except (RuntimeError, TypeError, ValueError) as cause:
             raise _damaged(folder, cause) from cause
         return cls(
@@ -247,13 +239,14 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
                 'GraphPromptModel: wanted {"question": text, "documents": list of Documents}, but got '
                 f"{input!r:.200}. With a retriever in front: answer_chain(retriever, model)."
             )
-        triples, labels = facts_of(documents, "graph prompt")
-        if not triples and self.empty_graph == "raise":
+        triples, labels, entities = graph_of(documents)
+        if not (triples or entities) and self.empty_graph == "raise":
             raise InvalidArgumentError(
-                f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
+                "GraphPromptModel: there is no triple and no entity in the evidence for "
+                f"{input['question']!r:.200}. Retrieve more, "
                 'or have it answered from the question alone: empty_graph="answer".'
             )
-        return self.network.prompt(input["question"], triples, labels, room=self.max_new_tokens)
+        return self.network.prompt(input["question"], triples, labels, entities=entities, room=self.max_new_tokens)
 
     def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question."""
@@ -474,19 +467,6 @@ def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
             hint_python="Hand in the former, or train a model with the latter.",
             hint_shell="Index the graph with the former (--embeddings), or train a model with the latter.",
         )
-
-
-def _check_language_model(lm: CausalLM, trained_with: Mapping[str, Any], folder: Path) -> None:
-    """Check that a language model is the one of the training."""
-    what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
-    for key, text in what.items():
-        if lm.fingerprint[key] != trained_with[key]:
-            raise ModelMismatchError(
-                f"GraphPromptModel: {folder} was trained with {trained_with['name']}, which has "
-                f"{text.format(trained_with[key])}, but {lm!r} has {text.format(lm.fingerprint[key])}.",
-                hint_python="Hand in the former (llm=...), or train a model with the latter.",
-                hint_shell="Put the former in its place, or train a model with the latter.",
-            )
 
 
 def _digest(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,14 +10,15 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, LearnedTokens, PromptGraph, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ANSWER_SEPARATOR, write_question
+from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
-    from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+
+    from kg_retrievers.training.lora import adapter_weights, add_adapters, switch_dropout
 except ImportError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
@@ -114,25 +114,14 @@ class GraphPromptNetwork:
 
     def _with_adapters(self) -> Any:
         config = self.config
-        linear = [name for name, module in self.lm.model.named_modules() if _is_linear(module)]
-        for target in config.lora_targets:
-            if not any(name == target or name.endswith(f".{target}") for name in linear):
-                last = sorted({name.rpartition(".")[2] for name in linear})
-                raise InvalidArgumentError(
-                    f"GraphPromptConfig: {self.lm!r} has no linear layers {target!r} that could be given adapters. It "
-                    f"has: {last}.",
-                    hint_python="Name some of these: lora_targets=(...).",
-                    hint_shell="Name some of these: --field 'lora_targets=[...]'.",
-                )
-        adapters = LoraConfig(
-            r=config.lora_rank,
-            lora_alpha=config.lora_alpha,
-            lora_dropout=config.lora_dropout,
-            target_modules=sorted(config.lora_targets),
-            bias="none",
-            task_type="CAUSAL_LM",
+        return add_adapters(
+            type(config).__name__,
+            self.lm,
+            rank=config.lora_rank,
+            alpha=config.lora_alpha,
+            dropout=config.lora_dropout,
+            targets=config.lora_targets,
         )
-        return get_peft_model(self.lm.model, adapters).eval()
 
     # --- what is trained ------------------------------------------------------------------------------------------
 
@@ -151,37 +140,14 @@ class GraphPromptNetwork:
     @property
     def adapters(self) -> dict[str, torch.Tensor]:
         """The weights of the adapters in the language model; none without."""
-        if not self.config.lora_rank:
-            return {}
-        weights: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
-        return weights
-
-    @property
-    def adapter_config(self) -> str:
-        """The configuration of the adapters as peft writes it, in JSON."""
-        config = self.model.peft_config["default"].to_dict() | {"base_model_name_or_path": self.lm.name}
-        config |= {name: sorted(value) for name, value in config.items() if isinstance(value, set)}
-        return json.dumps(config | {"inference_mode": True}, indent=2, sort_keys=True, default=str)
-
-    def set_adapters(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Take the weights of adapters.
-
-        Raises:
-            ValueError: If they are not those of this language model and configuration.
-        """
-        wanted = {name: weight.shape for name, weight in self.adapters.items()}
-        if wanted != {name: weight.shape for name, weight in weights.items()}:
-            raise ValueError("its weights have other names or shapes than the configuration says")
-        set_peft_model_state_dict(self.model, dict(weights))
+        return adapter_weights(self.model) if self.config.lora_rank else {}
 
     def train(self, on: bool) -> None:
         """Switch what is trained to training, or back; the language model itself never drops anything out."""
         if self.tokens is not None:
             self.tokens.train(on)
         if self.config.lora_rank:
-            for name, module in self.model.named_modules():
-                if "lora_dropout" in name:
-                    module.train(on)
+            switch_dropout(self.model, on)
 
     # --- what is read ---------------------------------------------------------------------------------------------
 
@@ -192,6 +158,7 @@ class GraphPromptNetwork:
         labels: Mapping[str, str],
         answers: Sequence[str] = (),
         *,
+        entities: Sequence[str] = (),
         room: int | None = None,
     ) -> Prompt:
         """Return what is read of a question; the text of the graph is cut so that question and answer have room.
@@ -201,6 +168,7 @@ class GraphPromptNetwork:
             triples: The graph, most important first. The encoder is given all, also those that the text leaves out.
             labels: What entities are called, by key.
             answers: In training, the answers to learn.
+            entities: The entities of the graph that no triple holds.
             room: The most tokens of an answer; by default those of the configuration.
 
         Raises:
@@ -209,7 +177,7 @@ class GraphPromptNetwork:
         config, lm = self.config, self.lm
         before = lm.encode(config.before or "", special=True)
         asked = question if config.show_question else None
-        with_text = config.show_graph and bool(triples)
+        with_text = config.show_graph and bool(triples or entities)
         after = lm.encode(write_question(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
         label: list[int] = []
         if answers:
@@ -224,11 +192,15 @@ class GraphPromptNetwork:
             )
         text, shown = "", 0
         if with_text and (budget := min(left, config.max_context_tokens)):
-            text, shown = self._write(triples, labels, budget)
-        graph = PromptGraph.of(triples, labels) if triples and isinstance(self.tokens, GraphTokens) else None
+            text, shown = self._write(triples, labels, entities, budget)
+        graph = None
+        if (triples or entities) and isinstance(self.tokens, GraphTokens):
+            graph = PromptGraph.of(triples, labels, entities)
         return Prompt(tuple(before), (*lm.encode(text), *after), tuple(label), graph, text, shown, len(triples))
 
-    def _write(self, triples: Sequence[Triple], labels: Mapping[str, str], budget: int) -> tuple[str, int]:
+    def _write(
+        self, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str], budget: int
+    ) -> tuple[str, int]:
         """Return the graph in words, and how many triples it shows; a text has `budget` tokens at most."""
         written = verbalize(
             triples,
@@ -236,6 +208,7 @@ class GraphPromptNetwork:
             label=lambda key: labels.get(key, key),
             max_tokens=budget,
             count_tokens=lambda words: self._count(words, budget),
+            entities=entities,
         )
         return written.text, written.shown
 
@@ -332,8 +305,3 @@ class GraphPromptNetwork:
             mask, cache = torch.cat([mask, mask.new_ones(len(mask), 1)], 1), found.past_key_values
             given = self._given(vectors, mask, positions)
             positions = positions + 1
-
-
-def _is_linear(module: torch.nn.Module) -> bool:
-    """Whether a layer is linear: torch's, GPT-2's transposed one, or a quantised one, which are named after it."""
-    return isinstance(module, torch.nn.Linear) or type(module).__name__.startswith(("Linear", "Conv1D"))

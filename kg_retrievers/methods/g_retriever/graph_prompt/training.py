@@ -24,26 +24,23 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
 from kg_retrievers.methods.g_retriever.graph_prompt.model import KEPT_VECTORS, GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
+from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
 
+    from kg_retrievers.training.adamw import AdamWTrainer
     from kg_retrievers.training.fit import VALIDATION_SHARE, checked_output
-    from kg_retrievers.training.loop import Trainer
     from kg_retrievers.training.schedule import Schedule, stream
     from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("train_graph_prompt", "graph-prompt") from cause
-
-#: The betas of AdamW, as in the published code.
-BETAS = (0.9, 0.95)
 
 
 @dataclass(frozen=True)
@@ -297,7 +294,10 @@ class _Prompts:
         """Return the prompts of examples."""
 
         def prompts(examples: Sequence[GraphPromptExample]) -> list[Prompt]:
-            return [network.prompt(one.question, one.triples, one.labels, one.answers) for one in examples]
+            return [
+                network.prompt(one.question, one.triples, one.labels, one.answers, entities=one.entities)
+                for one in examples
+            ]
 
         return cls(prompts(learned), prompts(validating))
 
@@ -376,39 +376,16 @@ def _count_weights(network: GraphPromptNetwork) -> tuple[int, int]:
 
 
 @dataclass(kw_only=True)
-class PromptTrainer(Trainer[Prompt, Prompt]):
+class PromptTrainer(AdamWTrainer[Prompt, Prompt]):
     """Trains what makes the soft tokens of a language model, and its adapters.
 
     Attributes:
         network: The language model and what makes its soft tokens.
         micro_batch_size: How many prompts go through the language model at once.
-        last_rate: The share to which the learning rate falls.
-        weight_decay: The weight decay of AdamW.
-        max_gradient: The longest gradient that counts as it is.
     """
 
     network: GraphPromptNetwork
     micro_batch_size: int
-    last_rate: float
-    weight_decay: float
-    max_gradient: float
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return AdamW."""
-        rate, decay = self.schedule.learning_rate, self.weight_decay
-        return torch.optim.AdamW(self.parameters.values(), lr=rate, betas=BETAS, weight_decay=decay)
-
-    def rate(self, step: int) -> float:
-        """Return the share of a learning rate that rises in a straight line, then falls along a cosine."""
-        warm = self.schedule.warm_up * self.schedule.steps
-        if step < warm:
-            return min(1.0, (step + 1) / warm)
-        fallen = (step - warm) / max(1.0, self.schedule.steps - warm)
-        return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
-
-    def format_score(self, score: float) -> str:
-        """Return the loss, of which the validation is the negative."""
-        return f"loss {-score:.3f}"
 
     def step(self, step: int, examples: Sequence[Prompt]) -> None:
         """Compute the gradients of the mean loss, one micro-batch after the other.
@@ -483,5 +460,8 @@ def _split(
 
 def _digest(*parts: Sequence[GraphPromptExample]) -> str:
     """Return 32 hexadecimal digits that change with the examples."""
-    rows = [[[one.question, one.answers, one.triples, sorted(one.labels.items())] for one in part] for part in parts]
+    rows = [
+        [[one.question, one.answers, one.triples, sorted(one.labels.items()), *one.entities] for one in part]
+        for part in parts
+    ]
     return blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()

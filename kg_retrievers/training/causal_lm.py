@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 from kg_retrievers.core.checkpoint import read_header
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph.cache import LocalLock
 
 try:
@@ -20,6 +20,7 @@ try:
     from jinja2 import TemplateError
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 except ImportError as cause:
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
 
@@ -92,9 +93,10 @@ class CausalLM:
         given: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
         kind: Any = dtype if dtype == "auto" else getattr(torch, dtype)
         try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
-            load: Any = AutoModelForCausalLM.from_pretrained
-            model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
+            with _without_bars():
+                tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
+                load: Any = AutoModelForCausalLM.from_pretrained
+                model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
             if info["missing_keys"]:
                 raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
             model = model.to(where)
@@ -122,6 +124,27 @@ class CausalLM:
                 f"CausalLM: {self.name} has adapters already, of an earlier training or checkpoint. Load it anew: "
                 "CausalLM.load(...)."
             )
+
+    def check_trained_with(self, who: str, trained_with: Mapping[str, Any], folder: Path) -> None:
+        """Check that this is the language model of a training.
+
+        Args:
+            who: Whose training, for messages.
+            trained_with: The name and the fingerprint of the language model of the training.
+            folder: Where the trained model is.
+
+        Raises:
+            ModelMismatchError: If it is another one.
+        """
+        what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
+        for key, text in what.items():
+            if self.fingerprint[key] != trained_with[key]:
+                raise ModelMismatchError(
+                    f"{who}: {folder} was trained with {trained_with['name']}, which has "
+                    f"{text.format(trained_with[key])}, but {self!r} has {text.format(self.fingerprint[key])}.",
+                    hint_python="Hand in the former (llm=...), or train a model with the latter.",
+                    hint_shell="Put the former in its place, or train a model with the latter.",
+                )
 
     @property
     def device(self) -> torch.device:
@@ -202,6 +225,18 @@ class CausalLM:
                 hint_shell="Pass --field chat=false, or say what stands around it: --field before=... and after=...",
             )
         return before, after[0]
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Show no progress bars of transformers."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _missing(path: Path) -> str:

@@ -1,0 +1,190 @@
+"""Asks language models for JSON objects of a closed, bounded schema, and reads what comes, also where it was cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel, BaseLanguageModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+from pydantic import BaseModel
+
+from kg_retrievers.core.model_calls import GuardedModel, guarded
+from kg_retrievers.core.replies import parse_object
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, ModelCallError
+
+#: The longest list, and the longest text in characters, where a form does not say so itself. Without such bounds, a
+#: model that repeats itself writes on until its reply is cut.
+MAX_ITEMS, MAX_TEXT = 20, 300
+
+#: Says of a reply that it was cut at the limit of its length.
+CUT = "the reply was cut at the limit of its length. Be shorter."
+
+#: How clients say why a reply ended, and by which words they say that it was cut.
+_REASONS = ("finish_reason", "stop_reason", "done_reason")
+_CUT_REASONS = ("length", "max_tokens", "model_length")
+
+#: The errors of clients, by name, whose package need not be there: a reply was cut, or withheld.
+_CUT_ERROR, _WITHHELD_ERROR = "LengthFinishReasonError", "ContentFilterFinishReasonError"
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def bounded_schema(form: type[BaseModel], **fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a form, in which no object is open, and no list and no text without an end.
+
+    Args:
+        form: A pydantic model of the object.
+        **fields: What is added to the schema of a field, by its name.
+
+    Example:
+        >>> class Reply(BaseModel):
+        ...     names: list[str]
+        >>> schema = bounded_schema(Reply, names={"maxItems": 3})
+        >>> schema["additionalProperties"], schema["properties"]["names"]["maxItems"]
+        (False, 3)
+        >>> schema["properties"]["names"]["items"]
+        {'type': 'string', 'maxLength': 300}
+    """
+    schema = form.model_json_schema()
+    for name, added in fields.items():
+        schema["properties"][name] |= added
+    bounded: dict[str, Any] = _bounded(schema)
+    return bounded
+
+
+def _bounded(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_bounded(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: _bounded(value) for key, value in node.items()}
+    if node.get("type") == "object":
+        node.setdefault("additionalProperties", False)
+    elif node.get("type") == "array":
+        node.setdefault("maxItems", MAX_ITEMS)
+    elif node.get("type") == "string" and not {"enum", "const"} & {*node}:
+        node.setdefault("maxLength", MAX_TEXT)
+    return node
+
+
+class StructuredModel:
+    """A language model that is asked for objects of a form: by its structured output, where it has some.
+
+    Args:
+        llm: The language model.
+        form: A pydantic model of the object.
+        structured: Whether to use the model's structured output; None where the model has it.
+        who: Who asks, for errors.
+
+    Raises:
+        InvalidArgumentError: If structured output is asked of a model that has it not.
+    """
+
+    def __init__(
+        self, llm: BaseLanguageModel[Any], form: type[BaseModel], *, structured: bool | None = None, who: str
+    ) -> None:
+        """Find out whether the model has structured output."""
+        self._llm, self._form = llm, form
+        self._has_schema = structured is not False and _has_structured_output(llm, form)
+        if structured and not self._has_schema:
+            raise InvalidArgumentError(
+                f"{who}: structured=True, but {type(llm).__name__} has no structured output. Leave it out."
+            )
+
+    def asked(self, **fields: Mapping[str, Any]) -> GuardedModel:
+        """Return what is called; `reply_text` and `read_object` read what it gives.
+
+        Args:
+            **fields: What is added to the schema of a field, by its name, for this question.
+        """
+        if not self._has_schema:
+            return guarded(self._llm)
+        # As a schema: for a class, the client of OpenAI raises an error of its own where a reply does not fit.
+        schema = bounded_schema(self._form, **fields)
+        return _CutReplies(bound=self._llm.with_structured_output(schema, include_raw=True))
+
+
+def _has_structured_output(llm: BaseLanguageModel[Any], form: type[BaseModel]) -> bool:
+    if not isinstance(llm, BaseChatModel):
+        return False
+    try:
+        llm.with_structured_output(bounded_schema(form), include_raw=True)
+    except NotImplementedError:
+        return False
+    return True
+
+
+class _CutReplies(GuardedModel):
+    """A model whose client raises an error where a reply was cut; here the reply comes as far as it goes."""
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the model."""
+        try:
+            return super().invoke(input, config, **kwargs)
+        except Exception as error:
+            return self._cut_reply(error)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the model."""
+        try:
+            return await super().ainvoke(input, config, **kwargs)
+        except Exception as error:
+            return self._cut_reply(error)
+
+    def _cut_reply(self, error: Exception) -> AIMessage:
+        """Return the reply that an error of a client holds.
+
+        Raises:
+            ModelCallError: If the server withheld the reply.
+        """
+        kind = type(error).__name__
+        if kind == _WITHHELD_ERROR:
+            raise ModelCallError(
+                f"{self._who}: the server withheld its reply, for what it says. Ask otherwise, or ask another model."
+            ) from error
+        if kind != _CUT_ERROR:
+            raise error
+        choices = getattr(getattr(error, "completion", None), "choices", None) or [None]
+        text = getattr(getattr(choices[0], "message", None), "content", None)
+        return AIMessage(text or "", response_metadata={"finish_reason": "length"})
+
+
+def reply_text(reply: Any) -> str:
+    """Return the text of a reply: of a message, of the arguments of a call, or of a structured output with either."""
+    if isinstance(reply, Mapping):  # a structured output, with the message it came in
+        reply = reply["raw"]
+    if isinstance(reply, AIMessage) and reply.tool_calls:
+        return json.dumps(reply.tool_calls[0]["args"], ensure_ascii=False)
+    text = reply.text if isinstance(reply, BaseMessage) else str(reply)
+    if isinstance(reply, AIMessage) and reply.invalid_tool_calls:
+        return reply.invalid_tool_calls[0]["args"] or text
+    return text
+
+
+def was_cut(reply: Any) -> bool:
+    """Tell whether a reply was cut at the limit of its length, as the client says.
+
+    Example:
+        >>> was_cut(AIMessage("{", response_metadata={"finish_reason": "length"})), was_cut("{")
+        (True, False)
+    """
+    message = reply["raw"] if isinstance(reply, Mapping) else reply
+    told = getattr(message, "response_metadata", None) or {}
+    return any(str(told.get(name)).casefold() in _CUT_REASONS for name in _REASONS)
+
+
+def read_object(reply: Any, form: type[Form]) -> Form:
+    """Read the object in a reply.
+
+    Raises:
+        AnswerParseError: If there is none that has the wanted form; the message says so where the reply was cut.
+    """
+    try:
+        return parse_object(reply_text(reply), form)
+    except AnswerParseError as error:
+        if not was_cut(reply):
+            raise
+        raise AnswerParseError(f"{CUT} {error.reason}", error.reply) from error

@@ -1,0 +1,184 @@
+"""Every method moved to another graph: it finds what it would find had it been built there, and nothing of the old."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers import (
+    CypherRetriever,
+    EntityLinker,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Question,
+    RelationPathRetriever,
+    SimGRAGRetriever,
+    UnionRetriever,
+)
+from kg_retrievers.core.other_graph import on_index
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
+from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.registry import METHODS, UNION, Method
+from kg_retrievers.methods.rog import ExampleRelationPaths
+from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
+from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.examples import ExamplePatternGenerator
+from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+CONFIGS: dict[str, Any] = {
+    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
+    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
+}
+
+#: Another graph: its relations have other ids, one is missing, and one is new.
+OTHER = [
+    ("Alien", "composed_by", "Jerry Goldsmith"),
+    ("Alien", "directed_by", "Ridley Scott"),
+    ("Blade Runner", "directed_by", "Ridley Scott"),
+    ("Blade Runner", "starring", "Harrison Ford"),
+]
+ASKED = "Who directed Alien?"
+
+DIRECTED = Pattern((PatternTriple(Known("Her"), Known("directed_by"), Unknown("who")),), target="who")
+EXAMPLES = [
+    Question("Who directed Her?", answers=("Spike Jonze",), pattern=DIRECTED),
+    Question("Who wrote Adaptation?", answers=("Charlie Kaufman",)),
+]
+
+
+@pytest.fixture(scope="module")
+def here() -> GraphIndex:
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@pytest.fixture(scope="module")
+def there() -> GraphIndex:
+    return GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings())
+
+
+def built(method: Method, index: GraphIndex) -> BaseKGRetriever:
+    if method is UNION:
+        return UnionRetriever.of(*(built(one, index) for one in METHODS if one.name in ("simgrag", "kaping")), k=3)
+    given: dict[str, Any] = {"k": 2, "tags": ["mine"]}
+    if method.runs_queries:
+        pytest.importorskip("ladybug")
+    if "model" in method.needs:
+        config, draw = CONFIGS[method.name], np.random.default_rng(0)
+        weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
+        probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
+        given["model"] = method.load_model()(config, weights, probe=probe, embeddings="hashed")
+    return method.load_retriever().from_index(index, **given)
+
+
+def as_text(documents: list[Document]) -> list[str]:
+    return [document.model_dump_json() for document in documents]
+
+
+@pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
+def test_a_moved_retriever_is_one_that_was_built_there(method: Method, here: GraphIndex, there: GraphIndex) -> None:
+    first = built(method, here)
+    before = as_text(first.invoke("Who directed Her?"))
+    moved = first.with_index(there)
+    assert type(moved) is type(first)
+    assert (moved.index, moved.k, moved.tags) == (there, first.k, first.tags)
+    assert as_text(moved.invoke(ASKED)) == as_text(built(method, there).invoke(ASKED))
+    assert as_text(moved.with_index(here).invoke("Who directed Her?")) == before
+    assert first.with_index(here) is first
+    assert first.index is here
+
+
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, RelationPathRetriever, CypherRetriever])
+def test_what_examples_taught_goes_along(kind: Any, here: GraphIndex, there: GraphIndex) -> None:
+    if kind is CypherRetriever:
+        pytest.importorskip("ladybug")
+    moved = kind.from_index(here, examples=EXAMPLES).with_index(there)
+    (document,) = moved.invoke(ASKED)
+    assert document.metadata["answers"] == ["Ridley Scott"]
+    assert "examples" in document.model_dump_json()
+
+
+def test_templates_with_a_relation_that_is_not_there_fit_nothing(here: GraphIndex, there: GraphIndex) -> None:
+    wrote = Pattern((PatternTriple(Known("Her"), Known("written_by"), Unknown("who")),), target="who")
+    generator = ExamplePatternGenerator(here, [Question("Who wrote Her?", pattern=wrote)]).with_index(there)
+    (filled,) = generator.nearest({"question": "Who wrote Alien?", "seed_entities": ["Alien"]})
+    assert (filled.fits, filled.pattern.confidence) == (False, 0.0)
+    asked = {"masked_question": "Who wrote _?", "seed_entities": ["Alien"], "beam_width": 3, "max_hops": 2}
+    paths = ExampleRelationPaths(here, EXAMPLES[1:])
+    assert paths.invoke(asked | {"seed_entities": ["Her"]})
+    assert paths.with_index(there).invoke(asked) == []
+
+
+def test_the_language_model_and_its_prompts_go_along(here: GraphIndex, there: GraphIndex) -> None:
+    llm = ScriptedChatModel(replies=[])
+    cascade = CascadePatternGenerator(here, llm=llm, examples=EXAMPLES[:1]).with_index(there)
+    assert cascade.model
+    assert cascade.model.llm is llm
+    assert cascade.model.examples is not None
+    assert cascade.linker.index is there
+    assert cascade.forms.zero_shot.index is there
+    assert cascade.model.examples.index is there
+    assert cascade.model.index is there
+    assert LLMPatternGenerator(llm).with_index(there).index is None
+
+
+@pytest.mark.parametrize("kind", [RelationPathRetriever, CypherRetriever])
+def test_a_language_model_proposes_over_the_other_graph(kind: Any, here: GraphIndex, there: GraphIndex) -> None:
+    llm = ScriptedChatModel(replies=[])
+    moved = kind.from_index(here, llm=llm, examples=EXAMPLES).with_index(there)
+    cascade = moved.proposer if kind is RelationPathRetriever else moved.writer
+    assert cascade.model.index is there
+    assert cascade.model.llm is llm
+
+
+def test_a_linker_keeps_its_settings(here: GraphIndex, there: GraphIndex) -> None:
+    linker = EntityLinker(here, max_candidates=3, no_entity="empty").with_index(there)
+    assert (linker.index, linker.max_candidates, linker.no_entity) == (there, 3, "empty")
+
+
+class Pinned(RunnableLambda[Any, Any]):
+    """A generator of somebody else, over one graph."""
+
+    def __init__(self, index: GraphIndex) -> None:
+        super().__init__(lambda asked: DIRECTED)
+        self.pinned = index
+
+
+def test_parts_that_cannot_be_moved(here: GraphIndex, there: GraphIndex) -> None:
+    retriever = SimGRAGRetriever.from_index(here, pattern_generator=Pinned(here))
+    with pytest.raises(InvalidArgumentError, match="Pinned is made for one graph"):
+        retriever.with_index(there)
+    free = RunnableLambda(lambda asked: DIRECTED)
+    assert on_index(free, there) is free
+    steps = on_index(free | ExamplePatternGenerator(here, EXAMPLES[:1]), there).steps
+    assert steps[0] is free
+    assert steps[1].index is there
+
+
+def test_a_database_of_the_old_graph_is_refused(here: GraphIndex, there: GraphIndex) -> None:
+    pytest.importorskip("ladybug")
+    from kg_retrievers.database.ladybug import LadybugExecutor
+
+    with LadybugExecutor.from_graph(here.graph) as executor:
+        retriever = CypherRetriever.from_index(here, executor=executor)
+        with pytest.raises(InvalidArgumentError, match="its executor holds the graph that it was built on"):
+            retriever.with_index(there)
+        assert retriever.with_index(here) is retriever
+
+
+def test_a_model_fits_only_its_embeddings(here: GraphIndex) -> None:
+    scorer = next(method for method in METHODS if method.name == "subgraph-rag")
+    retriever = built(scorer, here)
+    pickle.loads(pickle.dumps(retriever.model))  # what was compared stays behind
+    other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(256))
+    with pytest.raises(ModelMismatchError):
+        retriever.with_index(other)
