@@ -63,7 +63,7 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
         if not options.runs:
             raise InvalidArgumentError("name files of records, or methods to run: --method ... --method ...")
         return
-    if missing := [f"--{name}" for name in ("graph", "data", "format") if getattr(options, name) is None]:
+    if missing := [f"--{name}" for name in ("data", "format") if getattr(options, name) is None]:
         raise InvalidArgumentError(f"to run methods, {' and '.join(missing)} must be given. See: compare --help")
     folder = _folder_of_records(options.records)
     with status("reading the trained models"):

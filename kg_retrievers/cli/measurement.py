@@ -17,6 +17,13 @@ from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
+from kg_retrievers.cli.own_graphs import (
+    GRAPH_FORMATS,
+    all_have_graphs,
+    check_no_graph_options,
+    first_index,
+    graphs_file,
+)
 from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
@@ -140,7 +147,10 @@ def read_measurement(
     """Read the files and load the language model that the options name; the trained models were read before."""
     from kg_retrievers.evaluation.evaluate import describe_lost_answers
 
-    data = {"format": options.format, "only_hops": options.hops}
+    own = options.format in GRAPH_FORMATS
+    if own:
+        check_no_graph_options(options)
+    data = {"format": options.format, "only_hops": options.hops, **graphs_file(options)}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
     with status(f"reading {options.data}"):
@@ -148,7 +158,10 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    index = read_index(options)
+    own = own or (options.graph is None and all_have_graphs(questions))
+    if not own and options.graph is None:
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
+    index = first_index(options, questions, examples) if own else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
@@ -250,7 +263,7 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         llm=llm,
         examples=shared,
         models=models,
-        executor=lambda: measurement.database.executor,
+        executor=None if all_have_graphs(measurement.questions) else lambda: measurement.database.executor,
         preset=_preset_of(choice, options),
     )
     check_can_answer(retriever, llm)
@@ -323,6 +336,7 @@ def run_method(
                 seed=options.seed,
                 settings=measurement.settings | used,
                 records=records,
+                embedding_cache=options.embedding_cache,
                 progress=on_terminal(),
                 workers=workers,
             )

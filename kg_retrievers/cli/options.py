@@ -8,16 +8,19 @@ from importlib.metadata import version
 from kg_retrievers.cli import argument_types
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES
+from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
+    GRAPH_LEFT_OUT,
     METHODS,
     MODEL_HELP,
     QUESTION_FORMATS,
     UNION_HELP,
     add_connection,
     add_database,
+    add_embedding_cache,
     add_embeddings,
     add_field,
     add_graph,
@@ -36,7 +39,7 @@ from kg_retrievers.cli.shared_options import (
     examples_help,
     one_of_methods,
 )
-from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NAMED_IN_TRAINING, SCENE_GRAPHS, SETTINGS
+from kg_retrievers.cli.train_graph_prompt import NAMED_IN_TRAINING, SETTINGS
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 
@@ -186,10 +189,9 @@ def _train(train: Parser) -> None:
     methods = sorted(entry.name for entry in registry.trainable())
     train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
     questions = train.add_argument_group("what it learns from")
-    also = f"; left out where each question has a graph of its own, and for {SCENE_GRAPHS} the file of all these"
-    add_graph_of_questions(questions, required=False, also=also)
+    add_graph_of_questions(questions, also=GRAPH_LEFT_OUT)
     splits = "metaqa: train (default), train_ntm for paraphrases, ..."
-    also = f"; {', '.join(GRAPH_FORMATS)} are for {GRAPH_PROMPT.name}: each question has a graph of its own"
+    also = f"; those of {', '.join(GRAPH_FORMATS)} have a graph each, and the latter two are for {GRAPH_PROMPT.name}"
     add_questions(questions, "--questions", splits, (*QUESTION_FORMATS, *GRAPH_FORMATS), default="jsonl", also=also)
     questions.add_argument(
         "--validation",
@@ -217,6 +219,7 @@ def _train(train: Parser) -> None:
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_embedding_cache(training)
     add_preset(training, "the training and the model")
     add_workers(training, "find entities and candidates")
     add_field(

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_retrievers.cli.load import read_index, read_training_questions
+from kg_retrievers.cli.own_graphs import GRAPH_FORMATS, all_have_graphs, first_index
 from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
 from kg_retrievers.cli.train_graph_prompt import (
-    GRAPH_FORMATS,
     NAMED_IN_TRAINING,
     NO_BETTER,
     PromptTraining,
@@ -88,7 +88,11 @@ class _RetrieverTraining:
         if options.num_examples is not None:
             given["num_examples"] = options.num_examples
         questions, validation = read_training_questions(options)
-        index = read_index(options)
+        if all_have_graphs(questions):
+            index = first_index(options, questions)
+            given["embedding_cache"] = options.embedding_cache
+        else:
+            index = read_index(options)
         if method.tunes:
             given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
             given["llm"] = load_causal_lm(options.llm)
