@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def _count(record: Record, by: str) -> int | None:
     """Return how many of something a question has."""
     if by == "hops":
         return record["hops"]
-    found = record["gold"] if by == "answers" else record.get("seed_entities")
+    found: Any = record["gold"] if by == "answers" else record.get("seed_entities")
     return None if found is None else len(set(found))
 
 
@@ -118,7 +119,7 @@ def _graph_of(question: Question, graph: KnowledgeGraph | None) -> KnowledgeGrap
 
 def _sizes(question: Question, graph: KnowledgeGraph) -> dict[str, float]:
     own = isinstance(question, GraphQuestion)
-    text = verbalize(list(graph.triples), style="tables", label=graph.label).text if own else ""
+    text = verbalize(list(graph.triples()), style="tables", label=graph.label).text if own else ""
     return {
         "graph_nodes": len(graph.entities),
         "graph_edges": len(graph),
