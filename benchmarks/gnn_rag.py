@@ -46,9 +46,11 @@ from kg_retrievers import GNNRAGRetriever, GraphIndex, GraphReasoner, HashedEmbe
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.methods.gnn_rag import training as graph_reasoner_training
-from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig, Surroundings
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.model import Surroundings
+from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
+from kg_retrievers.methods.gnn_rag.training import NUM_EXAMPLES, train_graph_reasoner
 from kg_retrievers.training.dataset import TrainingQuestion
 
 Row = tuple[float, float, float]
@@ -63,7 +65,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--topic", action="store_true", help="give the topic where it is measured, too")
     parser.add_argument("--limit", type=int, default=None, help="measured questions of each kind (default: all)")
-    parser.add_argument("--num-examples", type=int, default=graph_reasoner_training.NUM_EXAMPLES)
+    parser.add_argument("--num-examples", type=int, default=NUM_EXAMPLES)
     parser.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help="of the training, in JSON")
     parser.add_argument("--save", type=Path, help="a folder that keeps the models, and goes on from there")
     parser.add_argument("--width", type=int, default=50, help='of the vectors for "layer"')
@@ -102,7 +104,7 @@ def _show(folder: str, name: str, kind: str, task_of: Callable[[int], Task], arg
             trainings.append("before")
         else:
             settings = {"num_examples": arguments.num_examples, "seed": seed, "output": output, **fields}
-            done = graph_reasoner_training.train_graph_reasoner(task.index, task.training, task.validation, **settings)
+            done = train_graph_reasoner(task.index, task.training, task.validation, **settings)
             model = done.model
             trainings.append(f"{done.seconds:.0f} s, {len(done.history) - 1} validations")
         for part, (index, questions) in task.measured.items():
@@ -155,7 +157,7 @@ def layer(arguments: argparse.Namespace) -> None:
         index = _random_index(size)
         config = GraphReasonerConfig(index.dimension, arguments.width, instructions=2, layers=3, stages=3)
         model = random_reasoner(index, config)
-        network = graph_reasoner_training._Network(index, config, np.random.default_rng(0), max_nodes=size)
+        network = ReasonerNetwork(index, config, np.random.default_rng(0), max_nodes=size)
         network.parameters = {name: torch.tensor(weight).requires_grad_() for name, weight in model.weights.items()}
         plain, served = PerFactReasoner(model), model.on(index)
         relations = torch.from_numpy(np.stack([one.mean(axis=0) for one in embed_tokens(index, _relations(), "words")]))
@@ -170,12 +172,10 @@ def _show_layer(
     asked = [TrainingQuestion(text, (seed,), (seed + 1,), 0) for seed in range(count)]
     network.embed([text])
     examples = [
-        graph_reasoner_training.Example(
-            one, everything, Surroundings.of(index.graph.adjacency, everything, one.seeds), np.array(one.answers)
-        )
+        Example(one, everything, Surroundings.of(index.graph.adjacency, everything, one.seeds), np.array(one.answers))
         for one in asked
     ]
-    batch = graph_reasoner_training._Batch.of(examples)
+    batch = Batch.of(examples)
     tokens = torch.from_numpy(embed_tokens(index, [text], "words")[0])
     facts = torch.from_numpy(index.graph.edges.astype(np.int64))
 

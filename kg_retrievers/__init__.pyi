@@ -29,6 +29,7 @@ from .evaluation import check_grounding as check_grounding
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .evaluation import score_predictions as score_predictions
+from .evaluation import total_grounding as total_grounding
 from .evaluation import unanswerable_questions as unanswerable_questions
 from .graph import Evidence as Evidence
 from .graph import KnowledgeGraph as KnowledgeGraph

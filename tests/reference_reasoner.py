@@ -43,22 +43,27 @@ class PerFactReasoner(torch.nn.Module):
         facts: torch.Tensor,
         nodes: int,
         seeds: torch.Tensor,
+        reversed_relations: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Return the logarithm of each entity's probability, shape (nodes).
 
         Args:
             question: Vectors of its tokens, shape (tokens, dimension).
-            relations: The mean vector of each relation's tokens, shape (relations, dimension).
+            relations: The vector of each relation, shape (relations, dimension).
             facts: int64, shape (facts, 3): head, relation, tail; entities are numbered from 0 to `nodes` - 1.
             nodes: The number of entities.
             seeds: int64, shape (seeds): the question's own, each once.
+            reversed_relations: The same of their words in reverse, where `inverse` is "words".
         """
         config, itself = self.config, torch.arange(nodes)
         vectors = relations @ self.token + self.token_bias
-        tables = [
-            torch.cat([vectors @ self.along + self.along_bias, self.loop[None]]),
-            torch.cat([vectors @ self.against + self.against_bias, self.loop[None]]),
-        ]
+        if reversed_relations is not None:
+            turned = [vectors, reversed_relations @ self.token + self.token_bias]
+            beginning = [vectors, vectors]
+        else:
+            turned = [vectors @ self.along + self.along_bias, vectors @ self.against + self.against_bias]
+            beginning = turned
+        tables = [torch.cat([table, self.loop[None]]) for table in turned]
         heads, kinds, tails = facts.T
         kinds = torch.cat([kinds, torch.full((nodes,), len(relations))])
         ways = [
@@ -66,7 +71,7 @@ class PerFactReasoner(torch.nn.Module):
             (tables[1], torch.cat([tails, itself]), torch.cat([heads, itself])),
         ]
         instructions = self._instructions(question)
-        states = self._first_states(tables, facts, nodes)
+        states = self._first_states(beginning, facts, nodes)
         start = torch.zeros(nodes, dtype=states.dtype).index_fill(0, seeds, 1 / len(seeds))
         for stage in range(config.stages):
             if stage:
@@ -83,7 +88,8 @@ class PerFactReasoner(torch.nn.Module):
                         received.append(torch.zeros_like(states).index_add(0, receivers, messages))
                 mix = torch.cat([self.keep[layer], self.receive[layer, 0], self.receive[layer, 1]])
                 states = torch.relu(torch.cat(received, 1) @ mix + self.bias[layer])
-                states = states / torch.sqrt((states**2).mean(1, keepdim=True) + 0.01)
+                if config.norms:
+                    states = states / torch.sqrt((states**2).mean(1, keepdim=True) + 0.01)
                 scores = states @ self.score
                 if config.mask_seeds:
                     scores = scores.index_fill(0, seeds, -1e9)
@@ -102,7 +108,7 @@ class PerFactReasoner(torch.nn.Module):
     def _instructions(self, question: torch.Tensor) -> list[torch.Tensor]:
         config = self.config
         tokens = question @ self.token + self.token_bias
-        summary = tokens.mean(0)
+        summary = tokens[0] if config.pooling == "first" else tokens.mean(0)
         if config.tokens == "words":
             read, last = self.gru(tokens[None])
             tokens, summary = tokens + read[0].view(len(tokens), 2, -1).sum(1), last[:, 0].sum(0)
@@ -110,16 +116,19 @@ class PerFactReasoner(torch.nn.Module):
         for part in range(config.instructions):
             before, asked = instructions[-1], summary @ self.ask[part] + self.ask_bias[part]
             joined = torch.cat([before, asked, before * asked, asked - before]) @ self.join + self.join_bias
-            attention = torch.softmax((tokens * joined) @ self.attend / config.width**0.5, 0)
+            attention = torch.softmax((tokens * joined) @ self.attend / (config.width**0.5 if config.norms else 1), 0)
             instructions.append((attention[:, None] * tokens).sum(0))
         return instructions[1:]
 
     def _renewed(self, instructions: list[torch.Tensor], seeds: torch.Tensor) -> list[torch.Tensor]:
         renewed = []
-        for instruction in instructions:
+        for part, instruction in enumerate(instructions):
+            weights = [self.gate, self.gate_bias, self.renew, self.renew_bias]
+            if self.config.gates == "own":
+                weights = [weight[part] for weight in weights]
             joined = torch.cat([instruction, seeds, instruction - seeds])
-            gate = torch.sigmoid(joined @ self.gate + self.gate_bias)
-            renewed.append(gate * (joined @ self.renew + self.renew_bias) + (1 - gate) * instruction)
+            gate = torch.sigmoid(joined @ weights[0] + weights[1])
+            renewed.append(gate * (joined @ weights[2] + weights[3]) + (1 - gate) * instruction)
         return renewed
 
 

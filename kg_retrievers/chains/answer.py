@@ -86,7 +86,7 @@ def llm_answerer(
         parse_answers: Reads the answers from a reply, as a retriever's `parse_answers` does for its `answer_prompt`.
             They are joined by "; "; where there are none, the answer is `NO_ANSWER`. It reads whole replies, so that
             the answer is one chunk at the end of a stream. None for the reply as it comes, token by token.
-        closed_book: Whether the model is called without evidence, too, with an empty text in its place.
+        closed_book: Whether the model is asked the question alone, without evidence, by a prompt with that placeholder.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `parse_answers`
@@ -102,8 +102,9 @@ def llm_answerer(
         'Spike Jonze'
     """
     check_model(llm, "llm_answerer")
-    check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
-    ask: Answerer = RunnableLambda(_prompt_values) | prompt | guarded(llm) | StrOutputParser()
+    check_placeholders(prompt, ["question"] if closed_book else ["question", "evidence"], "llm_answerer: prompt")
+    values = _question_alone if closed_book else _prompt_values
+    ask: Answerer = RunnableLambda(values) | prompt | guarded(llm) | StrOutputParser()
     if callable(parse_answers):
         ask |= RunnableLambda(partial(_joined, parse_answers))
     elif parse_answers is not None:
@@ -123,6 +124,10 @@ def _joined(parse_answers: Callable[[str], list[str]], reply: str) -> str:
 
 def _prompt_values(value: AnswerInput) -> dict[str, str]:
     return {"question": value["question"], "evidence": evidence_of(value, "documents").text}
+
+
+def _question_alone(value: AnswerInput) -> dict[str, str]:
+    return {"question": value["question"]}
 
 
 def choose_answerer(

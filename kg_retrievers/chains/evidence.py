@@ -17,6 +17,7 @@ from kg_retrievers.core.results import tell_result, tell_results
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.shown_text import as_data, as_data_lines
 from kg_retrievers.graph.verbalize import approximate_tokens
 
@@ -186,7 +187,7 @@ def show_evidence(
         documents: The evidence, best first.
         style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
             as a whole is cut to its first triples, in the same style, with the paths that are whole among these.
-            "numbered" shows each triple once, numbered from 1, then what operations gave.
+            "numbered" shows each triple once, numbered from 1, then what operations gave, and entities alone.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
@@ -203,7 +204,7 @@ def show_evidence(
         room = max_tokens - count_tokens(f"\n\n{note}")
         note, max_tokens = (note, room) if 2 * room > max_tokens else ("", max_tokens)
     if style == "numbered":
-        result = tell_results(documents)
+        result = "\n\n".join(filter(None, [tell_results(documents), _tell_lone_entities(documents)]))
         if result and max_tokens is not None:
             max_tokens = max(max_tokens - count_tokens(f"\n\n{result}"), 1)
         text, citable = _numbered_text(documents, max_tokens, count_tokens)
@@ -230,6 +231,17 @@ def _numbered_text(
         triples, style="numbered", label=labels.__getitem__, max_tokens=max_tokens, count_tokens=count_tokens
     )
     return shown.text, [list(triple) for triple in triples[: shown.shown]]
+
+
+def lone_names(documents: Sequence[Document]) -> list[str]:
+    """Return the labels of the entities that are evidence by themselves."""
+    labels = {key: label for document in documents for key, label in document.metadata.get("labels", {}).items()}
+    return [as_data(labels.get(key, key)) for key in lone_entities_of(documents)]
+
+
+def _tell_lone_entities(documents: Sequence[Document]) -> str:
+    names = lone_names(documents)
+    return f"Entities: {'; '.join(names)}" if names else ""
 
 
 def _triples(document: Document) -> list[Triple]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from kg_retrievers.chains.evidence import MARK, show_evidence
+from kg_retrievers.chains.evidence import MARK, lone_names, show_evidence
 from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.core.results import agrees, result_value
 from kg_retrievers.graph.values import read_value
@@ -69,7 +69,7 @@ def _stands_in(answer: str, fact: str) -> bool:
 
 
 def fact_lines(documents: Sequence[Document]) -> list[str]:
-    """Return a line for each fact of some Documents."""
+    """Return a line for each fact of some Documents, and one for each entity that is evidence by itself."""
     shown = show_evidence(documents, "numbered")
     numbers = range(1, len(shown.citable) + 1)
-    return [citation["text"] for citation in shown.cite(numbers)[0]]
+    return [*(citation["text"] for citation in shown.cite(numbers)[0]), *lone_names(documents)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def is_connected(options: argparse.Namespace) -> bool:
     """Whether the graph is to stay in its database, as that of a public endpoint always does."""
-    return options.connect or options.vectors is not None or is_public(options.graph)
+    return options.connect or options.vectors is not None or is_public(options.graph or "")
 
 
 def check_connection(options: argparse.Namespace) -> None:

@@ -91,7 +91,7 @@ class QueryDatabase:
     def __init__(self, options: argparse.Namespace, index: GraphIndex) -> None:
         """Find the URI or file of the database; None stands for a database in memory."""
         self.where: str | None = options.database
-        if self.where is None and is_database(options.graph):
+        if self.where is None and options.graph is not None and is_database(options.graph):
             self.where = options.graph
         self._options, self._index = options, index
         self._at_end = ExitStack()

@@ -12,6 +12,7 @@ from kg_retrievers.cli.load import check_database_is_used
 from kg_retrievers.cli.measurement import (
     MethodChoice,
     build_method,
+    check_figures,
     check_output,
     read_measurement,
     run_method,
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
+    check_figures(options.figure)
     report = measured(options)
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":
-        show_comparison(kg_retrievers.compare([report], failures=0))
+        show_comparison(kg_retrievers.compare([report], failures=0, by=options.by, figures=options.figure))
     return 0
 
 

@@ -12,6 +12,7 @@ import kg_retrievers
 from kg_retrievers.cli.connection import check_connection, connect, is_connected
 from kg_retrievers.cli.database import OF_ENDPOINTS, open_database
 from kg_retrievers.cli.graph_files import check_saved_folder, given_options, read_file, read_folder
+from kg_retrievers.cli.own_graphs import graphs_file
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -125,9 +126,9 @@ def _embeddings(name: str) -> Embeddings:
 
 
 def read_training_questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:
-    """Read the questions of a training about one graph, and the validation questions, if the options name them."""
+    """Read the questions of a training, and the validation questions, if the options name them."""
     split = options.split or ("train" if options.format == "metaqa" else None)
-    data = {"format": options.format, "only_hops": options.hops}
+    data = {"format": options.format, "only_hops": options.hops, **graphs_file(options)}
     with status(f"reading {options.questions}"):
         drawn = {"limit": options.limit, "seed": options.seed}
         questions = kg_retrievers.read_question_set(options.questions, split=split, **data, **drawn)

@@ -17,6 +17,13 @@ from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
+from kg_retrievers.cli.own_graphs import (
+    GRAPH_FORMATS,
+    all_have_graphs,
+    check_no_graph_options,
+    first_index,
+    graphs_file,
+)
 from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
@@ -127,11 +134,18 @@ class BuiltMethod:
         """The graph prompt, or else the language model, which answers from the evidence."""
         return self.llm if self.retriever.closed_book else self.answerer or self.llm
 
-    def make_answerer(self) -> Runnable[Any, Any] | None:
-        """Return what answers from the evidence, or without it; None where nothing does."""
-        if self.llm and self.retriever.closed_book:
-            return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=True)
-        return self.answerer or (self.llm and kg_retrievers.LLMCitedAnswerer(self.llm))
+    def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does.
+
+        Args:
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+        """
+        closed_book = self.retriever.closed_book
+        if self.llm is None or (self.answerer and not closed_book):
+            return self.answerer
+        if answers == "cited" and not closed_book:
+            return kg_retrievers.LLMCitedAnswerer(self.llm)
+        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
 
 
 def read_measurement(
@@ -140,7 +154,10 @@ def read_measurement(
     """Read the files and load the language model that the options name; the trained models were read before."""
     from kg_retrievers.evaluation.evaluate import describe_lost_answers
 
-    data = {"format": options.format, "only_hops": options.hops}
+    own = options.format in GRAPH_FORMATS
+    if own:
+        check_no_graph_options(options)
+    data = {"format": options.format, "only_hops": options.hops, **graphs_file(options)}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
     with status(f"reading {options.data}"):
@@ -148,7 +165,10 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    index = read_index(options)
+    own = own or (options.graph is None and all_have_graphs(questions))
+    if not own and options.graph is None:
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
+    index = first_index(options, questions, examples) if own else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
@@ -252,7 +272,7 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         llm=llm,
         examples=shared,
         models=models,
-        executor=lambda: measurement.database.executor,
+        executor=None if all_have_graphs(measurement.questions) else lambda: measurement.database.executor,
         preset=_preset_of(choice, options),
     )
     check_can_answer(retriever, llm)
@@ -319,12 +339,13 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.make_answerer(),
+                answerer=built.make_answerer(options.answers),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,
                 settings=measurement.settings | used,
                 records=records,
+                embedding_cache=options.embedding_cache,
                 progress=on_terminal(),
                 workers=workers,
             )
@@ -352,6 +373,14 @@ def check_output(path: str | None) -> None:
         file = Path(path)
         if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
             raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
+
+
+def check_figures(names: Sequence[str]) -> None:
+    """Check before the work begins that there are such figures."""
+    if names:
+        from kg_retrievers.evaluation import comparison
+
+        comparison.check_figures(names)
 
 
 def write_output(path: str, text: str) -> None:

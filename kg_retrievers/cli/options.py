@@ -8,17 +8,20 @@ from importlib.metadata import version
 from kg_retrievers.cli import argument_types
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES
+from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.reproduce_options import add_reproduction
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
+    GRAPH_LEFT_OUT,
     METHODS,
     MODEL_HELP,
     QUESTION_FORMATS,
     UNION_HELP,
     add_connection,
     add_database,
+    add_embedding_cache,
     add_embeddings,
     add_field,
     add_graph,
@@ -32,12 +35,13 @@ from kg_retrievers.cli.shared_options import (
     add_preset,
     add_questions,
     add_reading,
+    add_table,
     add_vectors,
     add_workers,
     examples_help,
     one_of_methods,
 )
-from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NAMED_IN_TRAINING, SCENE_GRAPHS, SETTINGS
+from kg_retrievers.cli.train_graph_prompt import NAMED_IN_TRAINING, SETTINGS
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 
@@ -189,10 +193,9 @@ def _train(train: Parser) -> None:
     methods = sorted(entry.name for entry in registry.trainable())
     train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
     questions = train.add_argument_group("what it learns from")
-    also = f"; left out where each question has a graph of its own, and for {SCENE_GRAPHS} the file of all these"
-    add_graph_of_questions(questions, required=False, also=also)
+    add_graph_of_questions(questions, also=GRAPH_LEFT_OUT)
     splits = "metaqa: train (default), train_ntm for paraphrases, ..."
-    also = f"; {', '.join(GRAPH_FORMATS)} are for {GRAPH_PROMPT.name}: each question has a graph of its own"
+    also = f"; those of {', '.join(GRAPH_FORMATS)} have a graph each, and the latter two are for {GRAPH_PROMPT.name}"
     add_questions(questions, "--questions", splits, (*QUESTION_FORMATS, *GRAPH_FORMATS), default="jsonl", also=also)
     questions.add_argument(
         "--validation",
@@ -209,10 +212,18 @@ def _train(train: Parser) -> None:
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
+    tuned = ", ".join([method.name for method in registry.METHODS if method.tunes] + [GRAPH_PROMPT.name])
+    training.add_argument(
+        "--llm",
+        metavar="NAME_OR_FOLDER",
+        help=f"the causal language model of Hugging Face that is tuned or reads the graphs, for {tuned}, as in "
+        "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
+    )
     training.add_argument(
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_embedding_cache(training)
     add_preset(training, "the training and the model")
     add_workers(training, "find entities and candidates")
     add_field(
@@ -228,12 +239,6 @@ def _train(train: Parser) -> None:
 
 def _prompt_training(prompt: Options) -> None:
     """Add the options for training a graph prompt."""
-    prompt.add_argument(
-        "--llm",
-        metavar="NAME_OR_FOLDER",
-        help="the causal language model of Hugging Face that is to read the graphs, as in Qwen/Qwen2.5-0.5B-Instruct; "
-        "it is downloaded where it is not there",
-    )
     prompt.add_argument(
         "--setting",
         choices=SETTINGS,
@@ -268,6 +273,7 @@ def _evaluate(evaluate: Parser) -> None:
         metavar="FILE",
         help="keep what is measured as JSON lines; if there, go on",
     )
+    add_table(evaluate)
     add_json_file(evaluate, "the figures")
 
 
@@ -297,4 +303,5 @@ def _compare(compare: Parser) -> None:
         metavar="N",
         help="how many failures of each to tell (default: 10)",
     )
+    add_table(compare)
     add_json_file(compare, "the figures and failures")

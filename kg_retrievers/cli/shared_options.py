@@ -9,6 +9,7 @@ from kg_retrievers.cli import argument_types
 from kg_retrievers.cli.argument_types import UNION_EXAMPLE
 from kg_retrievers.cli.load import query_methods, quoted
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS
+from kg_retrievers.cli.own_graphs import FACTKG, GRAPH_FORMATS, SCENE_GRAPHS
 from kg_retrievers.cli.parser import Options, Parser
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.workers import workers_name
@@ -28,7 +29,16 @@ METHODS = f"NAME[{SEPARATOR}NAME]"
 PRESETS = ("paper",)
 
 #: How questions over one graph are written.
-QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
+QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl", FACTKG)
+
+#: The help on a graph that need not be named.
+GRAPH_LEFT_OUT = (
+    f"; left out where each question has a graph of its own; for {SCENE_GRAPHS} the file of these, unless it lies "
+    "beside the questions"
+)
+
+#: What the rows of a table group questions by.
+GROUPS = ("hops", "kind", "seed_entities", "answers")
 
 #: The help on graphs that are no files of another program.
 GRAPH_HELP = (
@@ -131,6 +141,16 @@ def add_embeddings(parser: Options) -> None:
     )
 
 
+def add_embedding_cache(parser: Options) -> None:
+    """Add the file of vectors."""
+    parser.add_argument(
+        "--embedding-cache",
+        type=argument_types.file,
+        metavar="FILE",
+        help="keep the vectors of names for the next time, where each question has a graph of its own; made if new",
+    )
+
+
 def add_database(parser: Options) -> None:
     """Add the graph database that runs queries."""
     parser.add_argument(
@@ -216,10 +236,10 @@ def add_json_file(parser: Parser, what: str) -> None:
     parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
 
 
-def add_graph_of_questions(questions: Options, required: bool, also: str = "") -> None:
+def add_graph_of_questions(questions: Options, also: str) -> None:
     """Add the graph that questions are about; `also` continues the help."""
     about = f"a file of any format, {GRAPH_HELP}{also}"
-    questions.add_argument("--graph", type=argument_types.place, required=required, metavar="GRAPH", help=about)
+    questions.add_argument("--graph", type=argument_types.place, metavar="GRAPH", help=about)
 
 
 def add_questions(
@@ -257,8 +277,10 @@ def add_measurement(parser: Parser, required: bool) -> None:
     """Add the options for a measurement: the questions, the graph, and the sources of methods."""
     questions = parser.add_argument_group("what is asked")
     splits = "metaqa: dev (default), dev_ntm for paraphrases, ..."
-    add_graph_of_questions(questions, required)
-    add_questions(questions, "--data", splits, required=required)
+    add_graph_of_questions(questions, also=GRAPH_LEFT_OUT)
+    formats = (*QUESTION_FORMATS, *GRAPH_FORMATS)
+    also = f"; those of {', '.join(GRAPH_FORMATS)} have a graph each"
+    add_questions(questions, "--data", splits, formats, required=required, also=also)
     questions.add_argument(
         "--unanswerable",
         type=argument_types.positive_integer,
@@ -273,6 +295,7 @@ def add_measurement(parser: Parser, required: bool) -> None:
     )
     method = parser.add_argument_group("what a method gets")
     add_embeddings(method)
+    add_embedding_cache(method)
     add_k(method)
     add_model(method, MODEL_HELP)
     add_preset(method, "the retriever")
@@ -290,6 +313,29 @@ def add_measurement(parser: Parser, required: bool) -> None:
         help="at most so many of --examples of each number of hops, drawn by --seed",
     )
     add_llm(method)
+    method.add_argument(
+        "--answers",
+        choices=("cited", "prompt"),
+        default="cited",
+        help="ask --llm for answers with citations (default), or with the answer prompt of the method",
+    )
     add_database(method)
     add_workers(method, "ask")
     add_reading(parser, "--graph-format")
+
+
+def add_table(parser: Parser) -> None:
+    """Add the options for what the table shows."""
+    parser.add_argument(
+        "--by",
+        choices=GROUPS,
+        default=GROUPS[0],
+        help=f"show the figures of questions alike in this below those of all (default: {GROUPS[0]})",
+    )
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show this figure of --json, too, as coverage or hits@10; repeatable",
+    )

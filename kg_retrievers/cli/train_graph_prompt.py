@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
-from kg_retrievers.cli.reading_options import OPTIONS
+from kg_retrievers.cli.own_graphs import ENTITY_FORMATS, GRAPH_FORMATS, check_no_graph_options, chosen_embeddings
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.file_writing import write_file
@@ -26,11 +24,9 @@ from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import (
     RECORD,
-    STATIC,
     SavedModel,
     build_retriever,
     choose_methods,
-    load_embeddings,
     read_models,
 )
 
@@ -46,23 +42,12 @@ if TYPE_CHECKING:
 #: What `--field` does not set in a training: other options do, or the graph.
 NAMED_IN_TRAINING = (
     *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "workers"),
+    "embedding_cache",
     *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor", "preset"),
 )
 
-#: The formats of questions with a graph each; `_reader` has what reads them.
-GRAPH_FORMATS = ("explagraphs", "webqsp", "scene-graphs")
-
-#: That of these whose graphs are in a file of their own.
-SCENE_GRAPHS = "scene-graphs"
-
 #: The settings of the paper, first the one that is trained where none is named.
 SETTINGS = ("frozen", "prompt-tuning", "lora")
-
-#: The options of a training on questions about one graph.
-OF_ONE_GRAPH = (
-    *("split", "validation_split", "hops", *OPTIONS),
-    *("key", "database_name"),
-)
 
 #: The scope of a retriever over the small graph of one question.
 WHOLE = "graph"
@@ -78,42 +63,36 @@ def check_training(options: argparse.Namespace) -> None:
         InvalidArgumentError: If not.
     """
     own = options.format in GRAPH_FORMATS
-    if options.method != GRAPH_PROMPT.name:
-        _check_no_prompt_options(options, own)
-    elif options.llm is None:
+    is_prompt = options.method == GRAPH_PROMPT.name
+    tunes = is_prompt or registry.find_method(options.method).tunes
+    if not is_prompt:
+        _check_no_prompt_options(options, tunes)
+    if tunes and options.llm is None:
         raise InvalidArgumentError(
             f"{options.method} needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"
         )
-    elif options.num_examples is not None:
+    if is_prompt and options.num_examples is not None:
         raise InvalidArgumentError(
             f"--num-examples is not for {options.method}. Say how often it sees a question: --field epochs=N"
         )
-    elif options.preset:
+    if is_prompt and options.preset:
         raise InvalidArgumentError(f"the training of {options.method} has no preset. Leave out --preset.")
     if own:
-        _check_no_graph_options(options)
-    if options.graph is None and (not own or options.format == SCENE_GRAPHS):
-        what = "the file of scene graphs" if own else "the graph that the questions are about"
-        raise InvalidArgumentError(f"--graph must name {what}. See: kg-retrievers train --help")
+        check_no_graph_options(options)
+    if options.graph is None and not own:
+        raise InvalidArgumentError(
+            "--graph must name the graph that the questions are about. See: kg-retrievers train --help"
+        )
 
 
-def _check_no_prompt_options(options: argparse.Namespace, own: bool) -> None:
-    given = {"--llm": options.llm, "--setting": options.setting, "--method": options.retriever}
+def _check_no_prompt_options(options: argparse.Namespace, tunes: bool) -> None:
+    own = options.format in GRAPH_FORMATS and options.format not in ENTITY_FORMATS
+    given = {"--llm": options.llm and not tunes, "--setting": options.setting, "--method": options.retriever}
     given |= {"--model": options.model, f"--format {options.format}": own}
     if flags := [flag for flag, value in given.items() if value]:
         raise InvalidArgumentError(
             f"{flags[0]} is for {GRAPH_PROMPT.name}, but trained is {options.method}. Leave it out."
         )
-
-
-def _check_no_graph_options(options: argparse.Namespace) -> None:
-    not_taken = OF_ONE_GRAPH if options.format == SCENE_GRAPHS else ("graph", *OF_ONE_GRAPH)
-    for name in not_taken:
-        if getattr(options, name):
-            raise InvalidArgumentError(
-                f"--{name.replace('_', '-')} is for questions about one graph, and those of {options.format} have a "
-                "graph each. Leave it out."
-            )
 
 
 def unknown_field(method: str, name: str, known: Collection[str], also: str = "") -> InvalidArgumentError:
@@ -192,15 +171,12 @@ class PromptTraining:
         with status(f"loading what trains {GRAPH_PROMPT.name}"), quiet():
             train = GRAPH_PROMPT.load_trainer()
         spec, given = _retriever_spec(options, train)
+        questions, validation = read_training_questions(options)
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
-                questions, validation = _read_questions_with_graphs(options)
-                name = options.embeddings or STATIC
-                with status(f"loading {name}"):
-                    embeddings = load_embeddings(name)
-                to_examples = partial(_examples_of_graphs, spec, embeddings)
+                embeddings = chosen_embeddings(options)
+                to_examples = partial(_examples_of_graphs, spec, embeddings, options.embedding_cache)
             else:
-                questions, validation = read_training_questions(options)
                 index = read_index(options)
                 embeddings = index.embeddings
                 database = at_end.enter_context(QueryDatabase(options, index))
@@ -208,7 +184,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = _load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm)
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -253,8 +229,8 @@ class PromptTraining:
         ]
 
 
-def _load_causal_lm(name: str) -> CausalLM:
-    """Load the language model that is to read the graphs, by its name or folder."""
+def load_causal_lm(name: str) -> CausalLM:
+    """Load a causal language model by its name or folder."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
         return kg_retrievers.CausalLM.load(place)
@@ -303,42 +279,12 @@ def _training_fields(train: Callable[..., Any]) -> set[str]:
     return known.difference(NAMED_IN_TRAINING, ["config"])
 
 
-def _read_questions_with_graphs(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:
-    """Read what is trained on, each question with a graph of its own, and, where it is named, what validates."""
-    read = _reader(options)
-    with status(f"reading {options.questions}"):
-        questions = _drawn(read(options.questions), options.limit, options.seed)
-    if options.validation is None:
-        return questions, None
-    with status(f"reading {options.validation}"):
-        return questions, list(read(options.validation))
-
-
-def _reader(options: argparse.Namespace) -> Callable[[str], Iterable[GraphQuestion]]:
-    """Return what reads questions of a format of `GRAPH_FORMATS`."""
-    if options.format == "explagraphs":
-        return kg_retrievers.read_explagraphs
-    if options.format == "webqsp":
-        return kg_retrievers.read_webqsp
-    return partial(kg_retrievers.read_scene_graphs, options.graph)
-
-
-def _drawn(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
-    """Return at most so many questions, drawn at random and left in their order; no more are kept in memory."""
-    random = Random(seed)
-    kept: list[tuple[int, Question]] = []
-    for position, question in enumerate(questions):
-        if limit is None or position < limit:
-            kept.append((position, question))
-        elif (at := random.randrange(position + 1)) < limit:
-            kept[at] = (position, question)
-    return [question for _, question in sorted(kept, key=itemgetter(0))]
-
-
 def _examples_of_graphs(
-    spec: RetrieverSpec, embeddings: Embeddings, questions: Sequence[GraphQuestion]
+    spec: RetrieverSpec, embeddings: Embeddings, embedding_cache: str | None, questions: Sequence[GraphQuestion]
 ) -> list[GraphPromptExample]:
     """Return an example of each question, of all of its graph or of what is retrieved from it."""
+    from kg_retrievers.index.question_indexes import QuestionIndexes  # loads numpy, which the help does not need
+
     of_graph = kg_retrievers.GraphPromptExample.of_graph
     if not spec.methods:
         return [of_graph(question) for question in questions]
@@ -346,8 +292,9 @@ def _examples_of_graphs(
     for position, question in enumerate(questions):
         by_graph.setdefault(question.graph, []).append(position)
     made: dict[int, GraphPromptExample] = {}
+    indexes = QuestionIndexes(embeddings, embedding_cache)
     for graph, positions in by_graph.items():  # one index at a time
-        retriever = spec.build(kg_retrievers.GraphIndex.build(graph, embeddings))
+        retriever = spec.build(indexes.of(graph))
         for position in positions:
             made[position] = of_graph(questions[position], retriever)
     return [made[position] for position in range(len(questions))]

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.core.results import tell_result
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
+from kg_retrievers.graph.facts import lone_entities_of
 
 #: How the facts of a Document are written; see `verbalize`.
 DocumentStyle = Literal["triples", "grouped", "tables", "paths"]
@@ -35,17 +36,17 @@ def documents_of(
         retriever: The class that found the evidence.
         style: How the facts are written; see `verbalize`.
         single_triples: Whether each triple is a Document of its own, with the first evidence that holds it; what an
-            operation gives without any triple is a Document, too.
+            operation gives without any triple is a Document, too, and so is an entity alone.
     """
     rows = _one_by_one(evidence) if single_triples else evidence
     return [_document(item, rank, graph, retriever, style) for rank, item in enumerate(rows[:k], 1)]
 
 
 def _one_by_one(evidence: Sequence[Evidence]) -> list[Evidence]:
-    seen: dict[Triple | None, Evidence] = {}
+    seen: dict[tuple[str, ...], Evidence] = {}
     for item in evidence:
         if not item.triples:
-            seen.setdefault(None, item)
+            seen.setdefault(tuple(lone_entities_of(item)), item)
         details = {name: value for name, value in item.details.items() if name != "paths"}
         for triple in item.triples:
             seen.setdefault(triple, replace(item, triples=(triple,), details=details))
@@ -59,7 +60,8 @@ def _document(
     retriever: str,
     style: DocumentStyle,
 ) -> Document:
-    keys = [key for head, _, tail in evidence.triples for key in (head, tail)]
+    alone = lone_entities_of(evidence)
+    keys = [key for head, _, tail in evidence.triples for key in (head, tail)] + alone
     metadata = {
         "triples": [list(triple) for triple in evidence.triples],
         "labels": {key: graph.label(key) for key in dict.fromkeys((*keys, *evidence.answers))},
@@ -74,7 +76,7 @@ def _document(
         "details": dict(evidence.details),
     } | _sources(evidence.triples, graph)
     paths = evidence.details.get("paths")
-    facts = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
+    facts = verbalize(evidence.triples, style=style, label=graph.label, paths=paths, entities=alone).text
     content = "\n".join(filter(None, [tell_result(metadata), facts]))
     parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
     identity = json.dumps([metadata[name] for name in parts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -64,14 +64,40 @@ def _problem(prompt: object, wanted: Collection[str]) -> str:
     return f"the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: {' and '.join(advice)}."
 
 
-def _checked_answer_prompt(prompt: Any) -> BasePromptTemplate[Any]:
-    """Return a prompt for answering; the field that holds it begins the message."""
-    if problem := _problem(prompt, ["question", "evidence"]):
-        raise ValueError(problem)
-    checked: BasePromptTemplate[Any] = prompt
-    return checked
+def _checked(wanted: Collection[str]) -> Callable[[Any], BasePromptTemplate[Any]]:
+    """Return what checks the placeholders of a prompt; the field that holds it begins the message."""
+
+    def check(prompt: Any) -> BasePromptTemplate[Any]:
+        if problem := _problem(prompt, wanted):
+            raise ValueError(problem)
+        checked: BasePromptTemplate[Any] = prompt
+        return checked
+
+    return check
+
+
+def named_prompt(prompt: Any, prompts: Mapping[str, BasePromptTemplate[Any]]) -> Any:
+    """Return the prompt of a name, where there are names, and anything else as it is.
+
+    Raises:
+        ValueError: If there are names, but not this one.
+
+    Example:
+        >>> from langchain_core.prompts import PromptTemplate
+        >>> short = PromptTemplate.from_template("{question} {evidence}")
+        >>> named_prompt("short", {"short": short}) is named_prompt(short, {}) is short
+        True
+    """
+    if not isinstance(prompt, str) or not prompts:
+        return prompt
+    if prompt not in prompts:
+        raise ValueError(f"wanted a prompt template of LangChain, or the name of one ({', '.join(prompts)})")
+    return prompts[prompt]
 
 
 #: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
 #: a parametrised `BasePromptTemplate[...]`.
-AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked_answer_prompt)]
+AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked(["question", "evidence"]))]
+
+#: The same for answering without evidence.
+QuestionPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked(["question"]))]

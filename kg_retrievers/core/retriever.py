@@ -17,7 +17,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
@@ -28,7 +28,7 @@ from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
-from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
 from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
@@ -82,7 +82,7 @@ class RetrieverFields(TypedDict, total=False):
     style: DocumentStyle
     on_refusal: OnRefusal
     min_confidence: float
-    answer_prompt: BasePromptTemplate[Any]
+    answer_prompt: BasePromptTemplate[Any] | str
     parse_answers: Callable[[str], list[str]]
     name: str | None
     tags: list[str] | None
@@ -121,6 +121,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
     #: Documents is no refusal then.
     closed_book: ClassVar[bool] = False
+
+    #: The prompts for answering that `answer_prompt` takes by name.
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {}
 
     #: The fields that a preset sets, by its name; a field that is given by hand wins.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -188,6 +191,11 @@ class BaseKGRetriever(BaseRetriever):
                     return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
+
+    @field_validator("answer_prompt", mode="before")
+    @classmethod
+    def _named_prompt(cls, prompt: Any) -> Any:
+        return named_prompt(prompt, cls.answer_prompts)
 
     @classmethod
     def with_preset(cls, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,9 @@ from kg_retrievers.database.ladybug_pool import SessionPool
 from kg_retrievers.database.ladybug_process import Opening
 from kg_retrievers.database.ladybug_schema import read_schema
 from kg_retrievers.database.ladybug_session import SessionError
+from kg_retrievers.database.safety import CheckedQuery
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.database.type_labels import types_as_conditions
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import check_deadline, seconds_left
 from kg_retrievers.errors import (
@@ -56,6 +58,9 @@ class LadybugExecutor(DatabaseExecutor):
 
     A pickle opens the file again; where `from_graph` made the database for this executor alone, it holds the graph, of
     which a new database is made.
+
+    Where all entities have one label, as in a database of `from_graph`, a query may name their types like labels: see
+    `types_as_conditions`.
 
     Args:
         path: The file of the database.
@@ -193,6 +198,11 @@ class LadybugExecutor(DatabaseExecutor):
         self._pool.close()
         if self._removal is not None:
             self._removal()
+
+    def _bounded(
+        self, query: str, parameters: Mapping[str, Any] | None, limit: int
+    ) -> tuple[CheckedQuery, dict[str, Any]]:
+        return super()._bounded(types_as_conditions(query, self.schema()), parameters, limit)
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         check_deadline()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kg_retrievers.database.executor import TIMEOUT, Fetch
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, quoted
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, quoted
 
 #: The most tables, and columns of a table.
 MOST = 1_000_000
@@ -47,8 +47,17 @@ def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSche
         label if label in {name for name, _ in held} else None,
         "types" if ("types", "STRING[]") in held else None,
         "aliases" if ("aliases", "STRING[]") in held else None,
+        type_labels=_types([table for table in tables.values() if table.properties.get("types") == "STRING[]"], read),
     )
     return schema, tables
+
+
+def _types(typed: Sequence[NodeLabel], read: Callable[[str], Sequence[Sequence[Any]]]) -> tuple[str, ...]:
+    """Return the types of entities, sorted; none where several tables have types: a type would not say which."""
+    if len(typed) != 1:
+        return ()
+    rows = read(f"MATCH (n:{backticked(typed[0].name)}) UNWIND n.types AS type RETURN DISTINCT type ORDER BY type")
+    return tuple(type for (type,) in rows)
 
 
 def _relation_in(comment: str) -> str:

@@ -56,6 +56,7 @@ class DatabaseSchema:
         types: The property that holds the list of types of an entity; None if its node labels are its types.
         aliases: The property that holds the list of further names of an entity; None if there is none.
         sampled: Whether ends and properties are those of a sample, so that there may be more.
+        type_labels: The types of entities that a query may name like labels, where all entities have one label.
 
     Example:
         >>> film = NodeLabel("Film", "title", {"title": "STRING"})
@@ -70,6 +71,7 @@ class DatabaseSchema:
     types: str | None = None
     aliases: str | None = None
     sampled: bool = False
+    type_labels: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:

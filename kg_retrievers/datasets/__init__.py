@@ -2,7 +2,7 @@
 
 from kg_retrievers.datasets.explagraphs import read_explagraphs
 from kg_retrievers.datasets.factkg import read_factkg
-from kg_retrievers.datasets.graph_question import GraphQuestion
+from kg_retrievers.datasets.graph_question import GraphQuestion, join_graphs
 from kg_retrievers.datasets.jsonl import read_questions, write_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
@@ -17,6 +17,7 @@ __all__ = [
     "Question",
     "SplitQuestions",
     "check_questions",
+    "join_graphs",
     "read_explagraphs",
     "read_factkg",
     "read_metaqa",

@@ -6,7 +6,7 @@ He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Unders
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
@@ -56,3 +56,20 @@ class GraphQuestion(Question):
             named = [name] if name in self.graph.entities else self.graph.entities_named(name)
             keys |= dict.fromkeys(named or [name])
         return tuple(keys)
+
+
+def join_graphs(questions: Iterable[Question]) -> KnowledgeGraph:
+    """Return all that the graphs of questions hold as one graph, in which entities with equal keys are one.
+
+    So examples with graphs of their own, as parts of one knowledge graph, can teach a retriever: build it on the index
+    of this graph, with the examples. Questions without a graph add nothing.
+
+    Example:
+        >>> first = GraphQuestion("?", graph=KnowledgeGraph.from_triples([("Her", "genre", "Drama")]), id="0")
+        >>> second = GraphQuestion("?", graph=KnowledgeGraph.from_triples([("Alien", "genre", "Horror")]), id="1")
+        >>> join_graphs([first, second])
+        KnowledgeGraph(4 entities, 1 relations, 2 triples)
+    """
+    graphs = dict.fromkeys(question.graph for question in questions if isinstance(question, GraphQuestion))
+    labels = {key: graph.label(key) for graph in graphs for key in graph.entities if graph.label(key) != key}
+    return KnowledgeGraph.from_triples((triple for graph in graphs for triple in graph.triples()), labels=labels)

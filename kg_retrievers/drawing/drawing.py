@@ -21,7 +21,7 @@ from pydantic import Field
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.errors import MissingExtraError
-from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of
+from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
@@ -254,6 +254,8 @@ def draw(
         for key in (head, tail):
             if key not in labels:
                 labels[key] = label(key) if label else brought.get(key, key)
+    for key in lone_entities_of(items):
+        labels.setdefault(key, label(key) if label else brought.get(key, key))
     answers, known = set[str](), set[str]()
     for item in items:
         of_item, known_of_item = _marks(item)

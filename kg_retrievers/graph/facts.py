@@ -8,6 +8,9 @@ from typing import Any, Protocol, TypeGuard
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Evidence, Path, Triple
 
+#: The name in `details` of the entities that are evidence by themselves, since no triple of it holds them: their keys.
+LONE_ENTITIES = "lone_entities"
+
 
 class HasMetadata(Protocol):
     """A Document of a retriever: its metadata has "triples", and may have "labels", "answers" and "details"."""
@@ -58,6 +61,21 @@ def facts_of(
         triples |= {Triple(*row): None for row in rows}
         labels = {**called, **labels}
     return tuple(triples), labels
+
+
+def lone_entities_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[str]:
+    """Return the entities that are evidence by themselves in one item or several, each once, in their order.
+
+    Example:
+        >>> lone_entities_of(Evidence((), score=1, details={LONE_ENTITIES: ["Her"]}))
+        ['Her']
+    """
+    found: dict[str, None] = {}
+    for item in each_of(what):
+        details = item.details if isinstance(item, Evidence) else getattr(item, "metadata", {}).get("details")
+        keys = (details or {}).get(LONE_ENTITIES)
+        found |= dict.fromkeys(key for key in keys or () if isinstance(key, str))
+    return list(found)
 
 
 def are_texts(rows: object, length: int) -> TypeGuard[Sequence[Sequence[str]]]:

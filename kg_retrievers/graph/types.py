@@ -104,7 +104,7 @@ class Evidence:
         confidence: How likely the answers are right, in [0, 1]; None where the method cannot tell. The score rates the
             evidence against the pattern, the confidence rates the pattern against the question.
         details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
-            `path_rows` writes them.
+            `path_rows` writes them, "lone_entities" the keys of entities that are evidence by themselves.
         value: What an operation gives: a number, a truth value, or the values by which the answers were chosen; None
             where nothing but the answers was asked for.
     """

@@ -118,11 +118,14 @@ def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) 
     ]
 
 
-def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+def table_lines(
+    triples: Iterable[Triple], label: Callable[[str], str] = str, entities: Iterable[str] = ()
+) -> list[str]:
     r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
 
     The first table gives the entities ids from 0, in order of first occurrence, head before tail; two entities with one
-    label are two rows. The second refers to heads and tails by these ids. Without triples there are no rows.
+    label are two rows. The second refers to heads and tails by these ids; without triples it has nothing but the names
+    of its columns. Without triples and entities there are no tables.
 
     Each row is one line: `csv.reader(rows)` gives back each label as `as_data` shows it, with commas and quotes, and
     blanks at its ends.
@@ -134,6 +137,7 @@ def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) ->
     Args:
         triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default.
+        entities: Further entities, which follow those of the triples.
 
     Example:
         >>> print(*table_lines([Triple("Her", "directed_by", "Jonze, Spike")]), sep="\n")
@@ -153,8 +157,10 @@ def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) ->
         )
         for head, relation, tail in triples
     ]
+    for key in entities:
+        numbers.setdefault(key, len(numbers))
     nodes = [(number, as_data(label(key))) for key, number in numbers.items()]
-    if not edges:
+    if not nodes:
         return []
     return [*_csv_rows([("node_id", "node_attr"), *nodes]), "", *_csv_rows([("src", "edge_attr", "dst"), *edges])]
 
@@ -329,6 +335,7 @@ def verbalize(
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     paths: object = (),
+    entities: Sequence[str] = (),
 ) -> Verbalization:
     """Turn triples into text that keeps to a budget.
 
@@ -344,6 +351,8 @@ def verbalize(
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
         paths: For the style "paths", the known walks: see `walk_lines`. A walk is shown as one where all of its triples
             are shown.
+        entities: Entities that no triple holds. Tables list them behind the others, other styles a line each below the
+            triples. They are left out first.
 
     Raises:
         InvalidArgumentError: If `max_tokens` is below 1 or `style` is unknown.
@@ -359,18 +368,26 @@ def verbalize(
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
     lines = partial(walk_lines, paths=paths) if style == "paths" else _LINES[style]
-    label, total = cache(label), len(triples)
+    label, count, total = cache(label), len(triples), len(triples) + len(entities)
 
     def text(shown: int) -> str:
-        left_out = total - shown
-        notice = [f"({left_out} more {'fact' if left_out == 1 else 'facts'} left out)"] if left_out else []
-        shown_lines = lines(triples[:shown], label)
+        facts, alone = triples[:shown], entities[: max(shown - count, 0)]
+        if style == "tables":
+            shown_lines = table_lines(facts, label, alone)
+        else:
+            shown_lines = [*lines(facts, label), *(as_data(label(key)) for key in alone)]
+        kinds = [("fact", "facts", count - len(facts)), ("entity", "entities", len(entities) - len(alone))]
+        left_out = " and ".join(
+            f"{number} more {one if number == 1 else many}" for one, many, number in kinds if number
+        )
+        notice = [f"({left_out} left out)"] if left_out else []
         apart = [""] if notice and shown_lines and style == "tables" else []  # or it would be read as a row
         return "\n".join(shown_lines + apart + notice)
 
     everything = text(total)
     if max_tokens is None or count_tokens(everything) <= max_tokens:
-        return Verbalization(everything, total, 0)
-    # The greatest number of triples that fits; the search has measured it, whatever count_tokens does elsewhere.
+        return Verbalization(everything, count, 0)
+    # The greatest number that fits; the search has measured it, whatever count_tokens does elsewhere.
     shown = bisect_right(range(total), max_tokens, key=lambda number: count_tokens(text(number))) - 1
-    return Verbalization(text(shown), shown, total - shown) if shown >= 0 else Verbalization("", 0, total)
+    of_triples = min(max(shown, 0), count)
+    return Verbalization(text(shown) if shown >= 0 else "", of_triples, count - of_triples)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from unicodedata import combining, normalize
 from zlib import crc32
@@ -142,24 +142,36 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
 
     Args:
         model: A model's name on Hugging Face, or a folder.
+        trust_remote_code: Whether to run the code that the model brings, which can do whatever you can.
 
     Raises:
         MissingExtraError: If sentence-transformers is not installed.
+        InvalidArgumentError: If the model brings code, and `trust_remote_code` is not set.
     """
 
-    def __init__(self, model: str | Path) -> None:
+    def __init__(self, model: str | Path, *, trust_remote_code: bool = False) -> None:
         """Load the model."""
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as cause:
             raise MissingExtraError("SentenceTransformerEmbeddings", "local") from cause
-        self.model = str(model)
-        self._encoder = SentenceTransformer(self.model)
+        self.model, self.trust_remote_code = str(model), trust_remote_code
+        try:
+            self._encoder = SentenceTransformer(self.model, trust_remote_code=trust_remote_code)
+        except ValueError as cause:
+            if trust_remote_code or "trust_remote_code" not in str(cause):
+                raise
+            raise InvalidArgumentError(
+                f"local_embeddings: the model {self.model} brings code of its own, which is not run unasked.",
+                hint_python="Where you trust it: local_embeddings(model, trust_remote_code=True).",
+                hint_shell="Where you trust it: --trust-remote-code.",
+            ) from cause
         self._lock = LocalLock()  # a tokenizer must not be used by two threads at once
 
-    def __reduce__(self) -> tuple[type[SentenceTransformerEmbeddings], tuple[str]]:
+    def __reduce__(self) -> tuple[partial[SentenceTransformerEmbeddings], tuple[str]]:
         """Pickle the name of the model."""
-        return SentenceTransformerEmbeddings, (self.model,)
+        kind = partial(SentenceTransformerEmbeddings, trust_remote_code=self.trust_remote_code)
+        return kind, (self.model,)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; sentence-transformers sorts them by length itself."""
@@ -180,13 +192,21 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         return [of_text.float().cpu().numpy() for of_text in states]
 
 
-def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2") -> Embeddings:
+def local_embeddings(
+    model: str | Path = "sentence-transformers/all-MiniLM-L6-v2", *, trust_remote_code: bool = False
+) -> Embeddings:
     """Return sentence embeddings that run on this machine (extra `local`); the model is downloaded once.
+
+    Args:
+        model: A model's name on Hugging Face, or a folder.
+        trust_remote_code: Whether to run the code that the model brings, as "Alibaba-NLP/gte-large-en-v1.5" does. Such
+            code can do whatever you can.
 
     Raises:
         MissingExtraError: If sentence-transformers is not installed.
+        InvalidArgumentError: If the model brings code, and `trust_remote_code` is not set.
     """
-    return SentenceTransformerEmbeddings(model)
+    return SentenceTransformerEmbeddings(model, trust_remote_code=trust_remote_code)
 
 
 def embedding_name(embeddings: Embeddings) -> str:

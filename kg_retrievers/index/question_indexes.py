@@ -72,7 +72,8 @@ class QuestionIndexes:
 
     Args:
         embeddings: Any LangChain embeddings.
-        cache: A file that keeps vectors from one run to the next; it is made where there is none.
+        cache: A file that keeps vectors from one run to the next, which is made where there is none; or vectors that
+            are shared with others.
 
     Raises:
         IndexLoadError: If the file is damaged.
@@ -86,16 +87,17 @@ class QuestionIndexes:
         True
     """
 
-    def __init__(self, embeddings: Embeddings, cache: EmbeddingCache | str | Path | None = None) -> None:
+    def __init__(self, embeddings: Embeddings, cache: KeptVectors | str | Path | None = None) -> None:
         """Open the cache."""
         self.embeddings = embeddings
-        self._vectors = KeptVectors(EmbeddingCache(cache) if isinstance(cache, str | Path) else cache)
+        kept = None if cache is None or isinstance(cache, KeptVectors) else EmbeddingCache(cache)
+        self._vectors = cache if isinstance(cache, KeptVectors) else KeptVectors(kept)
         self._recent: list[GraphIndex] = []
         self._lock = LocalLock()
 
-    def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, EmbeddingCache | None]]:
+    def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, KeptVectors]]:
         """Copy and pickle without the indexes."""
-        return QuestionIndexes, (self.embeddings, self._vectors._cache)
+        return QuestionIndexes, (self.embeddings, self._vectors)
 
     def of(self, graph: KnowledgeGraph) -> GraphIndex:
         """Return the index of a graph."""

@@ -37,6 +37,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.types import read_paths
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing.chat_model import ScriptedChatModel
@@ -167,13 +168,15 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert metadata["confidence"] is None or 0 <= metadata["confidence"] <= 1
             assert metadata["retriever"] == type(retriever).__name__
             assert metadata["style"] == retriever.style
-            assert metadata["triples"] or metadata["value"] is not None
+            alone = lone_entities_of(document)
+            assert metadata["triples"] or metadata["value"] is not None or alone
             for triple in metadata["triples"]:
                 assert tuple(triple) in graph
             assert set(metadata["answers"]) <= entities
             paths = metadata["details"].get("paths", [])
             assert len(read_paths(paths, [Triple(*triple) for triple in metadata["triples"]])) == len(paths)
-            keys = {key for head, _, tail in metadata["triples"] for key in (head, tail)} | {*metadata["answers"]}
+            keys = {key for head, _, tail in metadata["triples"] for key in (head, tail)}
+            keys |= {*metadata["answers"], *alone}
             assert metadata["labels"] == {key: graph.label(key) for key in keys}
 
     # --- what comes back --------------------------------------------------------------------------------------------

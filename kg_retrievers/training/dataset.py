@@ -26,6 +26,17 @@ _Reason = Literal["without_entities", "without_answers", "unreachable"]
 
 
 @dataclass(frozen=True)
+class LinkedQuestion(Question):
+    """A question whose entities are all given; none are looked for in it.
+
+    Attributes:
+        masked: The text with `MASK` in place of its entities.
+    """
+
+    masked: str = ""
+
+
+@dataclass(frozen=True)
 class TrainingQuestion:
     """A question whose answers can be reached from its entities.
 
@@ -152,6 +163,8 @@ def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, .
     given = [key for key in question.seed_entities if key in entities]
     if question.seed_entities and not given:
         return "", ()
+    if isinstance(question, LinkedQuestion):
+        return question.masked, tuple(entities.find(key) for key in given)
     try:
         keys, text = link_question(linker, question.text, given)
     except EntityLinkingError:

@@ -29,7 +29,7 @@ from kg_retrievers import (
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.rog import LLMRelationPaths
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel

@@ -26,10 +26,10 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
-from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
+from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
 from kg_retrievers.patterns.llm import LLMPatternGenerator

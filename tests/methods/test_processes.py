@@ -24,7 +24,7 @@ import pytest
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, UnionRetriever, build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
-from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import tiny_graph

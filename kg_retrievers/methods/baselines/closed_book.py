@@ -15,17 +15,13 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import model_validator
 from typing_extensions import Unpack
 
-from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.prompts import QuestionPrompt
+from kg_retrievers.core.replies import last_line_answers
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.baselines.prompts import (
-    ANSWER_PROMPT,
-    CHAIN_OF_THOUGHT_PROMPT,
-    parse_answers,
-    parse_last_line,
-)
+from kg_retrievers.methods.baselines.prompts import ANSWER_PROMPT, CHAIN_OF_THOUGHT_PROMPT, parse_answers
 
 
 class ClosedBookFields(RetrieverFields, total=False):
@@ -38,7 +34,7 @@ class ClosedBookRetriever(BaseKGRetriever):
     """Finds nothing, so that a language model answers a question from what it knows, as if there were no graph.
 
     No question is refused: `invoke` returns no Documents, and `answer_chain(retriever, llm)` and the shell ask the
-    model with `answer_prompt`, whose placeholder `evidence` is empty. What cites facts, as workflows do, refuses this
+    model with `answer_prompt`, whose one placeholder is `question`. What cites facts, as workflows do, refuses this
     retriever. With `chain_of_thought=True`, the model thinks step by step, and the last line of its reply is read.
 
     Cost: no call of a language model here, one for the answer.
@@ -62,8 +58,8 @@ class ClosedBookRetriever(BaseKGRetriever):
     granularity: Literal["subgraph"] = "subgraph"
     #: Whether the model is asked to think step by step before it answers.
     chain_of_thought: bool = False
-    #: The prompt for answering, with the placeholders `question` and `evidence`; by default that of `chain_of_thought`.
-    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: The prompt for answering, with the placeholder `question`; by default that of `chain_of_thought`.
+    answer_prompt: QuestionPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
 
@@ -73,7 +69,7 @@ class ClosedBookRetriever(BaseKGRetriever):
         """Take the prompt of a chain of thought and what reads it, unless others are given."""
         if fields.get("chain_of_thought") is not True:
             return fields
-        return {"answer_prompt": CHAIN_OF_THOUGHT_PROMPT, "parse_answers": parse_last_line} | fields
+        return {"answer_prompt": CHAIN_OF_THOUGHT_PROMPT, "parse_answers": last_line_answers} | fields
 
     @classmethod
     def from_index(

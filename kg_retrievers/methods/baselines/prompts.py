@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import marked_answers, without_reasoning
+from kg_retrievers.core.replies import marked_answers
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"
 
-#: Asks for an answer without evidence. Placeholders: `question`, and `evidence`, which is empty.
+#: Asks for an answer without evidence. Placeholder: `question`.
 ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
     [
         (
@@ -27,13 +27,13 @@ Rules
 2. Give names and values alone, without a sentence around them.
 3. If you do not know the answer, write only: not available
 
-{evidence}Question: {question}
+Question: {question}
 Answer:""",
         )
     ]
 )
 
-#: Asks for steps, then for an answer on the last line. Placeholders: `question`, and `evidence`, which is empty.
+#: Asks for steps, then for an answer on the last line. Placeholder: `question`.
 CHAIN_OF_THOUGHT_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
     [
         (
@@ -47,7 +47,7 @@ Rules
 them. If there are several answers, give all of them, separated by semicolons.
 3. If you do not know the answer, end with the line "Answer: not available".
 
-{evidence}Question: {question}
+Question: {question}
 Steps:""",
         )
     ]
@@ -62,17 +62,3 @@ def parse_answers(reply: str) -> list[str]:
         (['Netherlands', 'France'], [])
     """
     return marked_answers(reply)
-
-
-def parse_last_line(reply: str) -> list[str]:
-    r"""Read the answers from the last line of a reply to `CHAIN_OF_THOUGHT_PROMPT`, behind "Answer:" if it has that.
-
-    Example:
-        >>> parse_last_line("Rusalka is an opera.\nAnswer: Dvořák composed Armida, too.\nAnswer: Antonín Dvořák")
-        ['Antonín Dvořák']
-        >>> parse_last_line("Rusalka is an opera.\nAntonín Dvořák; Jaroslav Kvapil")
-        ['Antonín Dvořák', 'Jaroslav Kvapil']
-    """
-    lines = without_reasoning(reply).split("\n")
-    filled = [line for line in lines if line.strip()]
-    return marked_answers(filled[-1]) if filled else []

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import Field
+from pydantic import Field, model_validator
 from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
@@ -25,9 +25,10 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
@@ -52,6 +53,25 @@ LONGEST_WALK = 10
 #: and 0.72 on MetaQA's hops and 1.00 and 0.99 on PathQuestion's; the others differ by 0.08 at most.
 PREFERENCE = 2
 
+
+#: The preset "paper".
+PAPER: Mapping[str, Any] = {
+    #: Section 5.1: the whole of a graph, which each question of GraphQA has for itself.
+    "scope": "graph",
+    #: Appendix B.1, WebQSP; for SceneGraphs set `k_relations` to 3 and `edge_cost` to 1.
+    "k_nodes": 3,
+    "k_relations": 5,
+    "edge_cost": 0.5,
+    #: Equation 6. The published code shares the prize of a relation among its edges: `prizes="published"`.
+    "prizes": "paper",
+    #: Section 5.3: as in Hegde, Indyk and Schmidt (its reference 9).
+    "pruning": "gw",
+    #: Equation 7: a subgraph may be one node. None is cut.
+    "lone_entities": True,
+    "max_triples": 1_000_000_000,
+    #: Appendix B.2, figure 4.
+    "prompting": "zero-shot",
+}
 
 #: A name and its similarity to the question.
 Ranked = tuple[str, Number]
@@ -78,6 +98,8 @@ class PCSTFields(BaseNeighborhoodFields, total=False):
     prizes: Literal["paths", "paper", "published"]
     pruning: Literal["strong", "gw"]
     max_triples: int
+    lone_entities: bool
+    prompting: Prompting
 
 
 class PCSTRetriever(BaseNeighborhoodRetriever):
@@ -103,10 +125,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     Relations are ranked by the cosine between their words and the question without its entities.
 
     Differs from the paper: searches one big graph, by default the neighbourhood of the question's entities in it
-    (`max_hops`, `max_nodes`), where the paper has a small graph for each question; an entity alone is no evidence. With
-    `scope="graph"`, `prizes="published"`, `edge_cost=0.5`, `pruning="gw"` and a `max_triples` above the size of the
-    graph, it finds what the published code finds; on a big graph, where thousands of triples share a relation, that is
-    thousands of triples.
+    (`max_hops`, `max_nodes`), where the paper has a small graph for each question; an entity alone is no evidence,
+    unless `lone_entities` is set. `preset="paper"` sets the paper's equations and its values for WebQSP; with
+    `prizes="published"` beside it, it finds what the published code finds. On a big graph, where thousands of triples
+    share a relation, that is thousands of triples.
 
     Cost: no call of a language model; for each subgraph O(n log n) in the n triples in scope.
 
@@ -130,6 +152,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"ranked_entities"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
     proposes_answers: ClassVar[bool] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
 
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
@@ -149,10 +172,24 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     #: The most triples of one subgraph: those with the highest prizes that are connected to the first. The score stays
     #: that of the whole subgraph. Without effect on single triples.
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
-    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    #: Whether an entity alone is evidence, where it is worth more than any edge at it costs.
+    lone_entities: bool = False
+    #: How a model is asked, where no `answer_prompt` is given: with rules and an example, with graph and question
+    #: alone, step by step, writing the graph down first, or for the nodes and edges that support the answer.
+    prompting: Prompting = "reasoned"
+    #: The prompt for answering, with the placeholders `question` and `evidence`; by default that of `prompting`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_prompt(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Take the prompt that `prompting` names and what reads its replies, unless others are given."""
+        if fields.get("prompting") not in PROMPTS:
+            return fields
+        prompt, parse = PROMPTS[fields["prompting"]]
+        return {"answer_prompt": prompt, "parse_answers": parse} | fields
 
     @classmethod
     def from_index(
@@ -251,10 +288,11 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             edge_prizes[order] = 0
             if not prizes:
                 break
-            if not len(order):
+            names = [graph.entities[entity] for entity in prized.tolist()]
+            alone = {} if len(order) else {LONE_ENTITIES: names}
+            if alone and not self.lone_entities:
                 continue  # an entity alone is no fact
             score = min(score, max(prizes - cost * len(found.edges), 0.0))
-            names = [graph.entities[entity] for entity in prized.tolist()]
             yield Evidence(
                 triples=tuple(self.facts_of(scope[order])),
                 score=score,
@@ -263,6 +301,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
                     "prizes": prizes,
                     "edge_cost": cost,
                     "entities": [[graph.label(name), name] for name in names],
+                    **alone,
                 },
             )
 

@@ -1,4 +1,4 @@
-"""GNN-RAG's graph network: its configuration, and how it is served without torch.
+"""GNN-RAG's graph network, and how it is served without torch.
 
 C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
 sections 4.1 and 4.2; the network is that of the same authors' ReaRev: Adaptive Reasoning for Question Answering over
@@ -12,71 +12,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Adjacency, readable
+from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, label_count, label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
-from kg_retrievers.methods.gnn_rag.tokens import Tokens, check_tokens, embed_tokens
+from kg_retrievers.methods.gnn_rag.tokens import check_tokens, embed_relations, embed_tokens
 
 #: Added to the mean square of an entity's vector before its root divides the vector.
 SMALL = np.float32(0.01)
-
-#: The endings of the names of the weights that read a question forwards, and backwards.
-WAYS = ("", "_reverse")
-
-
-@checked_dataclass
-class GraphReasonerConfig:
-    """What a reasoner looks at, and its sizes.
-
-    Attributes:
-        dimension: The length of the embeddings.
-        width: The length of all vectors inside.
-        instructions: How many parts of a question are told apart (K); 3 for MetaQA in the published code.
-        layers: How many hops are reasoned over (L); 3 for MetaQA in the published code.
-        stages: How often they are, each time with instructions that the last time has changed (T); 2 for MetaQA in the
-            published code. A second stage doubled the time and found no more on training questions of MetaQA.
-        tokens: What is read of questions and relations; see `Tokens`.
-        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by the
-            probability itself.
-        mask_seeds: Whether the entities of the question are never candidates, as in the published code for all sets
-            but one.
-
-    Raises:
-        InvalidArgumentError: If a value is out of range.
-    """
-
-    dimension: int = Field(ge=1)
-    width: int = Field(default=50, ge=1)
-    instructions: int = Field(default=3, ge=1)
-    layers: int = Field(default=3, ge=1)
-    stages: int = Field(default=1, ge=1)
-    tokens: Tokens = "words"
-    relative: bool = True
-    mask_seeds: bool = True
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each weight; names with a dot are those of a `torch.nn.GRU`."""
-        d, parts, layers = self.width, self.instructions, self.layers
-        shapes: dict[str, tuple[int, ...]] = {"token": (self.dimension, d), "token_bias": (d,)}
-        if self.tokens == "words":
-            for way in WAYS:
-                shapes |= {f"gru.weight_ih_l0{way}": (3 * d, d), f"gru.weight_hh_l0{way}": (3 * d, d)}
-                shapes |= {f"gru.bias_ih_l0{way}": (3 * d,), f"gru.bias_hh_l0{way}": (3 * d,)}
-        shapes |= {"ask": (parts, d, d), "ask_bias": (parts, d), "join": (4 * d, d), "join_bias": (d,), "attend": (d,)}
-        shapes |= {"along": (d, d), "along_bias": (d,), "against": (d, d), "against_bias": (d,), "loop": (d,)}
-        shapes |= {"begin": (d, d), "match": (layers, d, d), "match_bias": (layers, d), "keep": (layers, d, d)}
-        shapes |= {"receive": (layers, 2, parts * d, d), "bias": (layers, d), "score": (d,)}
-        if self.stages > 1:
-            shapes |= {"renew": (3 * d, d), "renew_bias": (d,), "gate": (3 * d, d), "gate_bias": (d,)}
-        return shapes
 
 
 class Surroundings(NamedTuple):
@@ -135,19 +83,26 @@ class GraphReasoner(TrainedModel[GraphReasonerConfig]):
     A triple that is followed against its direction counts as another relation, whose vector is another product of the
     same words. Each entity also sends to itself.
 
-    *Differs from the published code*: the messages are computed once for each relation in the neighbourhood, not for
-    each triple, which is the same, as their products with the weights that mix them are; `relative`; in each layer the
-    vector of an entity is divided by the root of its mean square, and attention by the root of `width`, without which
-    most trainings on questions of three hops end far from the best; the first vectors count a relation at an entity
-    once; without a language model, the tokens are words, read by recurrent networks of torch's kind (GRU), one from
-    each end, whose states are added to the words; with one, a question is the mean of its tokens rather than its first
-    one; a relation is the mean of its words; inverse relations have weights of their own, rather than their words in
-    reverse; one stage by default. For its arguments see `TrainedModel`.
+    *Differs from the published code* by default: `relative`; in each layer the vector of an entity is divided by the
+    root of its mean square, and attention by the root of `width`, without which most trainings on questions of three
+    hops end far from the best (`norms`); without a language model, the tokens are words, read by recurrent networks of
+    torch's kind (GRU), one from each end, whose states are added to the words (`tokens`); with one, a question is the
+    mean of its tokens rather than its first one (`pooling`); inverse relations have weights of their own, rather than
+    their words in reverse (`inverse`); all instructions share one gate (`gates`); questions are read without their
+    entities (`mask_entities`); one stage. A training with `preset="paper"` has none of these differences.
+
+    *Also with the preset*, the messages are computed once for each relation in the neighbourhood, not for each triple,
+    which is the same, as their products with the weights that mix them are; the first vectors count a relation at an
+    entity once, as the formula of section 4.2 does, where the code counts triples; a relation is its first token, as in
+    equation 3, where the code pools tokens by attention; an entity's triple to itself has a vector of its own; nothing
+    is dropped out in a training. The paper's other reasoners, NSM and GraftNet, are not here. For its arguments see
+    `TrainedModel`.
     """
 
     method = "gnn-rag"
     trainer = "train_graph_reasoner"
     config_class = GraphReasonerConfig
+    later_settings = frozenset({"norms", "pooling", "inverse", "gates", "mask_entities"})
 
     def on(self, index: GraphIndex) -> ReasonerOnGraph:
         """Return the reasoner for the questions to a graph.
@@ -186,16 +141,23 @@ class ReasonerOnGraph:
         The labels are those of adjacency entries. The second are matched with instructions; their last row stands for
         an entity itself.
         """
-        of, config, relations = self.reasoner.weights, self.reasoner.config, self.index.graph.relations
-        tokens = embed_tokens(self.index, [readable(relation) for relation in relations], config.tokens)
-        means = np.array([token.mean(axis=0) for token in tokens], np.float32).reshape(-1, config.dimension)
-        vectors = means @ of["token"] + of["token_bias"]
-        # An entry without the direction bit is of a head: a message to the head goes against the triple.
-        ids, labels = np.arange(len(vectors)), np.empty((label_count(len(vectors)), config.width), np.float32)
-        labels[label_of(ids, False)] = vectors @ of["against"] + of["against_bias"]
-        labels[label_of(ids, True)] = vectors @ of["along"] + of["along_bias"]
-        matched = np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
-        return labels @ of["begin"], matched
+        of, config = self.reasoner.weights, self.reasoner.config
+        vectors = self._relation_vectors(reverse=False)
+        if config.inverse == "weights":
+            against, along = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
+            begin = _by_label(against @ of["begin"], along @ of["begin"])
+        else:
+            against, along = self._relation_vectors(reverse=True), vectors
+            begin = _by_label(vectors @ of["begin"], vectors @ of["begin"])
+        labels = _by_label(against, along)
+        return begin, np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
+
+    def _relation_vectors(self, *, reverse: bool) -> Array:
+        """Return the vectors of all relations, (relations, width)."""
+        of, config = self.reasoner.weights, self.reasoner.config
+        pooled = embed_relations(self.index, config.tokens, config.pooling, reverse=reverse)
+        vectors: Array = pooled @ of["token"] + of["token_bias"]
+        return vectors
 
     def score(self, question: str, nodes: Array, seeds: Sequence[int] | Array) -> Array:
         """Return how likely each entity is to be an answer.
@@ -258,14 +220,16 @@ class ReasonerOnGraph:
         add_products(states, of["keep"][layer], new)
         pass_messages(around.adjacency, likely, messages, new)
         states = np.maximum(new, 0, out=new)
-        states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
+        if config.norms:
+            states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
         return states, self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
 
     def _instruct(self, question: str) -> Array:
         """Return the instructions, (K, width)."""
         of, config = self.reasoner.weights, self.reasoner.config
         states = embed_tokens(self.index, [question], config.tokens)[0] @ of["token"] + of["token_bias"]
-        summary = states.mean(axis=0)
+        summary = states[0] if config.pooling == "first" else states.mean(axis=0)
+        sharpness = np.float32(config.width**-0.5 if config.norms else 1)
         if config.tokens == "words":
             read, back = self._read(states, ""), self._read(states[::-1], "_reverse")
             states, summary = states + read + back[::-1], read[-1] + back[-1]
@@ -273,7 +237,7 @@ class ReasonerOnGraph:
         for part in range(config.instructions):
             asked = summary @ of["ask"][part] + of["ask_bias"][part]
             joined = np.concatenate([last, asked, last * asked, asked - last]) @ of["join"] + of["join_bias"]
-            attention = states @ (joined * of["attend"] * np.float32(config.width**-0.5))
+            attention = states @ (joined * of["attend"] * sharpness)
             attention = np.exp(attention - attention.max())
             last = (attention / attention.sum()) @ states
             instructions.append(last)
@@ -296,8 +260,12 @@ class ReasonerOnGraph:
         of = self.reasoner.weights
         there = np.broadcast_to(seeds, instructions.shape)
         joined = np.concatenate([instructions, there, instructions - there], axis=1)
-        gate = _logistic(joined @ of["gate"] + of["gate_bias"])
-        renewed: Array = gate * (joined @ of["renew"] + of["renew_bias"]) + (1 - gate) * instructions
+        if self.reasoner.config.gates == "own":
+            gate, new = (np.einsum("ki,kij->kj", joined, of[name]) for name in ("gate", "renew"))
+        else:
+            gate, new = joined @ of["gate"], joined @ of["renew"]
+        gate = _logistic(gate + of["gate_bias"])
+        renewed: Array = gate * (new + of["renew_bias"]) + (1 - gate) * instructions
         return renewed
 
     def _softmax(self, scores: Array, seeds: Array) -> Array:
@@ -308,6 +276,16 @@ class ReasonerOnGraph:
         powers = np.exp(scores - scores.max())
         shares: Array = powers / powers.sum()
         return shares
+
+
+def _by_label(against: Array, along: Array) -> Array:
+    """Return rows of relations by the labels of adjacency entries.
+
+    An entry without the direction bit is of a head: a message to the head goes against the triple.
+    """
+    ids, labels = np.arange(len(along)), np.empty((label_count(len(along)), along.shape[1]), np.float32)
+    labels[label_of(ids, False)], labels[label_of(ids, True)] = against, along
+    return labels
 
 
 def _logistic(values: Array) -> Array:

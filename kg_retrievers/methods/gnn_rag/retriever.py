@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
@@ -28,6 +29,8 @@ from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
+from kg_retrievers.methods.gnn_rag.presets import RETRIEVAL
+from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
 from kg_retrievers.methods.gnn_rag.shortest_paths import PathsTo, shortest_paths
 
 #: The published code takes the likeliest candidates until their probabilities sum to this (`eps` in its evaluation).
@@ -92,7 +95,8 @@ class GNNRAGRetriever(BaseModelRetriever):
 
     Differs from the paper: keeps at most `max_candidates` candidates, and equally likely ones together; includes the
     candidate that crosses the threshold (`include_crossing`); paths keep direction and parallel triples, are bounded by
-    `max_paths`, and are merged.
+    `max_paths`, and are merged; the default prompt has two examples. `preset="paper"` gives each path a Document, and
+    asks by the paper's prompt A; the paper's network is a matter of the model's training.
 
     Differs from the published code, which also includes the crossing candidate: stops at a sum of exactly `threshold`,
     where the code goes on; takes any probability above 0, where the code drops those below (1 - `threshold`) /
@@ -118,6 +122,8 @@ class GNNRAGRetriever(BaseModelRetriever):
     state_class: ClassVar[type] = GNNRAGState
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"candidates"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {"paths": ANSWER_PROMPT, **PROMPTS}
 
     #: The trained model, or the folder of one.
     model: GraphReasoner
@@ -136,7 +142,8 @@ class GNNRAGRetriever(BaseModelRetriever):
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     #: The most paths in all, split evenly over the pairs of question entity and candidate, at least one each.
     max_paths: int = Field(default=MAX_PATHS, ge=1)
-    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "paths", or "A", "B" and
+    #: "C" as in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
@@ -195,7 +202,8 @@ class GNNRAGRetriever(BaseModelRetriever):
         reasoner: ReasonerOnGraph = self._ready_model()
         near = self.neighborhood(state["seed_entities"])
         seeds = self.entity_ids(state["seed_entities"])
-        probabilities = reasoner.score(state["masked_question"], near.nodes, seeds)
+        text = state["masked_question" if self.model.config.mask_entities else "question"]
+        probabilities = reasoner.score(text, near.nodes, seeds)
         likeliest = np.argsort(-probabilities, kind="stable")
         likeliest = likeliest[probabilities[likeliest] > 0]
         count = self._candidates_within(probabilities[likeliest])

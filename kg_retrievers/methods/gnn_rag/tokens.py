@@ -9,12 +9,17 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK, GraphIndex
 
 #: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in
 #: their text, as in the paper; for embeddings that give states, as `local_embeddings` do.
 Tokens = Literal["words", "states"]
+
+#: What stands for a text as a whole: the mean of its tokens, or the state of the first one, which language models keep
+#: for that.
+Pooling = Literal["mean", "first"]
 
 _WORD = re.compile(rf"[^\W_]+|{MASK}")
 
@@ -70,6 +75,27 @@ def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> lis
     distinct = list(dict.fromkeys(word for of_text in of_texts for word in of_text))
     vectors = dict(zip(distinct, index.embed(distinct), strict=True)) if distinct else {}
     return [np.stack([vectors[word] for word in of_text]) for of_text in of_texts]
+
+
+def embed_relations(index: GraphIndex, tokens: Tokens, pooling: Pooling, *, reverse: bool = False) -> Array:
+    """Return the vector of each relation of a graph, float32, shape (relations, dimension), from those of its tokens.
+
+    Args:
+        index: The index whose embeddings are asked.
+        tokens: What counts as a token.
+        pooling: What stands for all tokens.
+        reverse: Whether the words are read from the last to the first.
+
+    Raises:
+        InvalidArgumentError: If the embeddings give no such tokens.
+        StaleIndexError: If they do not fit the index.
+    """
+    texts = [readable(relation) for relation in index.graph.relations]
+    if reverse:
+        texts = [" ".join(reversed(text.split())) for text in texts]
+    of_texts = embed_tokens(index, texts, tokens)
+    pooled = [one.mean(axis=0) if pooling == "mean" else one[0] for one in of_texts]
+    return np.array(pooled, np.float32).reshape(-1, index.dimension)
 
 
 def _embed_states(embeddings: TokenStates, texts: Sequence[str], dimension: int) -> list[Array]:

@@ -5,6 +5,7 @@ Graphs. ICNLSP 2024 (not on arXiv).
 """
 
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
+from kg_retrievers.methods.sg_rag.hand_written import CypherTemplate, HandWrittenCypherWriter
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
@@ -14,6 +15,8 @@ from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCy
 __all__ = [
     "CascadeCypherWriter",
     "CypherRetriever",
+    "CypherTemplate",
+    "HandWrittenCypherWriter",
     "LLMCypherWriter",
     "PatternCypherWriter",
     "TemplateCypherWriter",

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.database.splicing import Edit, alias_of, splice, tags_of, variables_of
 from kg_retrievers.database.tokens import Token
-from kg_retrievers.methods.sg_rag.queries import alias_of, variables_of
 from kg_retrievers.patterns.directions import Directions, Edge
 
 
@@ -120,7 +120,7 @@ class _Required:
         return self._names.setdefault(named[0], new) if named else new
 
     def _tags(self, node: SyntaxNode) -> list[str]:
-        return [self.tokens[inner.start].name for inner in node.walk() if inner.rule == "tag"]
+        return [token.name for token in tags_of(self.tokens, node)]
 
     def _negated(self, node: SyntaxNode) -> bool:
         return any(token.text in ("!", "%", "&") for token in self.tokens[node.start : node.end])
@@ -136,7 +136,7 @@ def correct_directions(
     MATCH are corrected, each part of a UNION by itself; conditions and subqueries stay as they are.
     """
     tokens, root = read(query)
-    edits: list[tuple[int, int, str]] = []
+    edits: list[Edit] = []
     for part in root.inside[0].inside:
         required = _Required(tokens, part)
         turned = _turned(required, parameters, schema, directions)
@@ -145,16 +145,16 @@ def correct_directions(
             at = arrow.start if backward else arrow.end
             edits.append((at.position, at.end, ""))
             edits.append((arrow.end.end, arrow.end.end, ">") if backward else (arrow.start.position,) * 2 + ("<",))
-    for start, end, text in sorted(edits, reverse=True):
-        query = query[:start] + text + query[end:]
-    return query
+    return splice(query, edits)
 
 
 def _turned(
     required: _Required, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
 ) -> list[bool]:
     """Return which of the arrows must be turned."""
-    graph, arrows, labels = directions.index.graph, required.arrows, required.labels
+    graph, arrows = directions.index.graph, required.arrows
+    known = {label.name for label in schema.labels}
+    labels = {name: some & known for name, some in required.labels.items()}  # types say nothing of the ends
     edges = [
         Edge(arrow.head, [graph.relations.find(schema.relation_of(type)) for type in arrow.types], arrow.tail)
         for arrow in arrows

@@ -18,6 +18,7 @@ from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.sparql.schema import SparqlSchema
+from kg_retrievers.database.splicing import alias_of, variables_of
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.deadline import await_foreign_function
 from kg_retrievers.errors import InvalidArgumentError
@@ -154,7 +155,7 @@ def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchem
     """
     return check_read_only(
         query,
-        labels=[label.name for label in schema.labels],
+        labels=[*(label.name for label in schema.labels), *schema.type_labels],
         relations=[relation.name for relation in schema.relations],
         parameters=parameters,
     )
@@ -224,12 +225,6 @@ def check_shows_facts(query: str) -> None:
             raise refusal(query, tokens[columns.start], reason)
 
 
-def alias_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
-    """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
-    named = node.find("alias" if node.rule == "column" else "variable")
-    return [tokens[named.end - 1].name] if named else []
-
-
 def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
     """Yield the variables that stand for their whole value: not for a property of it, or a function of it."""
     if node.rule == "variable":
@@ -239,8 +234,3 @@ def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
     elif node.rule != "value" or not node.find("name"):
         for inner in node.inside:
             yield from _whole(tokens, inner)
-
-
-def variables_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
-    """Return the variable of a node or relationship, if it has one."""
-    return [tokens[inner.start].name for inner in node.inside if inner.rule == "variable"]

@@ -31,6 +31,7 @@ from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
+from kg_retrievers.methods.sg_rag.presets import PRESETS
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -84,8 +85,9 @@ class CypherRetriever(BaseKGRetriever):
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
     `target`, or in the first column where there is no `target`: a node, or the key of one.
 
-    Differs from the paper: templates are not written by hand, they come from examples with answers or patterns; names
-    are parameters; a triple that several subgraphs share is shown once, with the first of them. `ties="overlap"` and
+    Differs from the paper: templates come from examples with answers or patterns, unless `HandWrittenCypherWriter` is
+    given those of a person; names are parameters; a triple that several subgraphs share is shown once, with the first
+    of them, unless each is a Document (`preset="paper"`); "rows" of the details counts them. `ties="overlap"` and
     `order="breadth_first"` are the merging and ordering of SG-RAG MOT, with our own measure of overlap.
 
     Cost: no call of the language model, or one or two where it is asked; then one to `MAX_QUERIES` queries. Without
@@ -109,6 +111,7 @@ class CypherRetriever(BaseKGRetriever):
     state_class: ClassVar[type] = CypherState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     operations: ClassVar[bool] = True
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]

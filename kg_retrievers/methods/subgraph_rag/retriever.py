@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import networkx as nx
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
@@ -26,6 +27,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
@@ -98,6 +100,10 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {
+        "facts": ANSWER_PROMPT,
+        "dialogue": DIALOGUE_PROMPT,
+    }
 
     #: The trained model, or the folder of one.
     model: TripleScorer
@@ -109,7 +115,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     max_triples: int = Field(default=K, ge=1, le=MAX_K)
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
-    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "facts", or "dialogue" as
+    #: in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers

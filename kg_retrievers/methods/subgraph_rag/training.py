@@ -19,6 +19,7 @@ from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Loss, Supervising, Supervision, TripleNetwork
 from kg_retrievers.methods.subgraph_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
 from kg_retrievers.training.schedule import Schedule, stream
 
@@ -47,6 +48,7 @@ def train_triple_scorer(
     seed: int = 0,
     progress: bool = False,
     workers: Workers | None = None,
+    embedding_cache: str | Path | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
 ) -> ModelTraining[TripleScorer]:
@@ -74,7 +76,8 @@ def train_triple_scorer(
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for.
+        questions: With answers; entities that are not given are looked for. Those with a graph of their own
+            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         output: A folder for the scorer, which must hold none; by default nothing is saved.
         max_hops: How far candidates are from the entities; also the longest path.
@@ -92,6 +95,7 @@ def train_triple_scorer(
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
+        embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         preset: "paper" for the settings of the paper.
         **config: Fields of `TripleScorerConfig` but the dimension.
 
@@ -102,6 +106,7 @@ def train_triple_scorer(
     """
     num_examples = take_num_examples(num_examples, config)
     check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
+    index, questions, validation = over_one_graph("train_triple_scorer", index, questions, validation, embedding_cache)
     if preset:
         tell_other_embeddings("train_triple_scorer", index, EMBEDDINGS)
     options = Supervising(supervision, loss, max_hops, max_nodes, sampled)

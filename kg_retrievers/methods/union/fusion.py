@@ -9,6 +9,7 @@ from math import fsum
 from typing import Any, Literal
 
 from kg_retrievers.graph import Evidence, Path, Triple
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.types import path_rows, read_paths
 
 #: What is added to a rank. G. Cormack, C. Clarke, S. Buettcher: Reciprocal rank fusion outperforms Condorcet and
@@ -83,7 +84,8 @@ def fuse(results: Sequence[MemberResult], *, single_triples: bool) -> list[Evide
     """
     groups: dict[tuple[frozenset[Triple], str], list[MemberResult]] = {}
     for result in results:
-        triples, value = result.evidence.triples, json.dumps(result.evidence.value)
+        triples = result.evidence.triples
+        value = json.dumps([result.evidence.value, [] if triples else lone_entities_of(result.evidence)])
         parts = [frozenset([one]) for one in triples] if single_triples and triples else [frozenset(triples)]
         for part in dict.fromkeys(parts):
             groups.setdefault((part, value), []).append(result)
@@ -133,7 +135,7 @@ def _without_parts(evidence: Sequence[Evidence]) -> list[Evidence]:
     finders: dict[int, list[str]] = {}
     proposed: set[str] = set()
     for item in evidence:
-        known = all(triple in holders for triple in item.triples)
+        known = all(triple in holders for triple in item.triples) and (item.triples or not lone_entities_of(item))
         if known and item.value is None and proposed.issuperset(item.answers):
             for position in dict.fromkeys(position for triple in item.triples for position in holders[triple]):
                 finders.setdefault(position, []).extend(item.details["found_by"])

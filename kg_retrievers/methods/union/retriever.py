@@ -36,6 +36,7 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
 )
+from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.reach import Reach
@@ -55,7 +56,7 @@ _NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, B
 class FoundEvidence(TypedDict):
     """Evidence that a member found: these keys of a Document's metadata. The others follow.
 
-    Only what an operation gave, its `value`, may have no triples.
+    Only what an operation gave, its `value`, and an entity alone, in the details, may have no triples.
     """
 
     triples: list[tuple[str, str, str]]
@@ -328,7 +329,7 @@ class UnionRetriever(BaseKGRetriever):
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
         triples, value = [Triple(*triple) for triple in row["triples"]], row.get("value")
-        if not triples and value is None:
+        if not triples and value is None and not row.get("details", {}).get(LONE_ENTITIES):
             raise InvalidArgumentError(f"{who} one triple or more, but got none.")
         if strange := [triple for triple in triples if triple not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers import (
     ClosedBookRetriever,
@@ -22,9 +23,11 @@ from kg_retrievers import (
     llm_answerer,
 )
 from kg_retrievers.chains import NO_ANSWER
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT as ANSWER
 from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers.core.replies import last_line_answers
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.methods.baselines.prompts import ANSWER_PROMPT, CHAIN_OF_THOUGHT_PROMPT, parse_last_line
+from kg_retrievers.methods.baselines.prompts import ANSWER_PROMPT, CHAIN_OF_THOUGHT_PROMPT
 from kg_retrievers.testing import ScriptedChatModel
 
 FACTS = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
@@ -36,9 +39,9 @@ HER = "Who directed Her?"
 def test_prompt_snapshots(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
     prompt = {"answer": ANSWER_PROMPT, "chain_of_thought": CHAIN_OF_THOUGHT_PROMPT}[name]
-    check_placeholders(prompt, ["question", "evidence"], name)
+    check_placeholders(prompt, ["question"], name)
     snapshot = Path(__file__).parents[2] / "snapshots" / f"closed_book_{name}_prompt.txt"
-    text = prompt.format(question="who directed {Her}?", evidence="") + "\n"
+    text = prompt.format(question="who directed {Her}?") + "\n"
     if not snapshot.exists():
         snapshot.write_text(text, encoding="utf-8")
         pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")
@@ -57,7 +60,7 @@ def test_prompt_snapshots(name: str) -> None:
     ],
 )
 def test_the_last_line_is_read(reply: str, answers: list[str]) -> None:
-    assert parse_last_line(reply) == answers
+    assert last_line_answers(reply) == answers
 
 
 def test_a_chain_asks_the_model_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -65,7 +68,7 @@ def test_a_chain_asks_the_model_alone(caplog: pytest.LogCaptureFixture) -> None:
     model = ScriptedChatModel(replies=["Spike Jonze", "not available"])
     chain = answer_chain(retriever, model)
     assert (chain.invoke(HER), chain.invoke("Who is Xyzzyplugh?")) == ("Spike Jonze", NO_ANSWER)
-    assert f"Human: {model.prompts[0][0].text}" == ANSWER_PROMPT.format(question=HER, evidence="")
+    assert f"Human: {model.prompts[0][0].text}" == ANSWER_PROMPT.format(question=HER)
     assert retriever.invoke(HER, on_refusal="raise") == []
     assert not caplog.records
 
@@ -76,7 +79,7 @@ def test_a_chain_of_thought() -> None:
     assert answer_chain(retriever, model).invoke(HER) == "Spike Jonze"
     assert "step by step" in model.prompts[0][0].text
     own = ClosedBookRetriever.from_index(INDEX, chain_of_thought=True, answer_prompt=ANSWER_PROMPT)
-    assert (own.answer_prompt, own.parse_answers) == (ANSWER_PROMPT, parse_last_line)
+    assert (own.answer_prompt, own.parse_answers) == (ANSWER_PROMPT, last_line_answers)
 
 
 def test_an_evaluation_counts_the_answers_of_the_model() -> None:
@@ -89,6 +92,15 @@ def test_an_evaluation_counts_the_answers_of_the_model() -> None:
     metrics = report.metrics
     assert (metrics["text_hit"], metrics["triples_mean"], metrics["tokens_mean"]) == (0.5, 0, 0)
     assert (metrics["llm_calls_mean"], metrics["hit"]) == (1, None)
+
+
+def test_the_prompt_holds_the_question_alone() -> None:
+    retriever = ClosedBookRetriever.from_index(INDEX)
+    assert set(retriever.answer_prompt.input_variables) == {"question"}
+    with pytest.raises(InvalidArgumentError, match=r"remove \{evidence\}"):
+        retriever.answer_prompt = PromptTemplate.from_template("{question} {evidence}")
+    with pytest.raises(InvalidArgumentError, match=r"remove \{evidence\}"):
+        llm_answerer(ANSWER, ScriptedChatModel(replies=[]), closed_book=True)
 
 
 def test_what_needs_evidence_refuses_it() -> None:

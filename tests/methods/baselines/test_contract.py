@@ -17,7 +17,7 @@ from kg_retrievers import (
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.testing import RetrieverContract
 
-#: Tests that look at a Document, or at an answer with citations.
+#: Tests that look at a Document, at an answer with citations, or for evidence in a prompt.
 WANT_DOCUMENTS = {
     "test_k_constructor_param",
     "test_invoke_with_k_kwarg",
@@ -36,6 +36,8 @@ WANT_DOCUMENTS = {
     "test_drawing",
     "test_empty_graph",
     "test_low_confidence_is_refused",
+    "test_prompts",
+    "test_answer_prompt_is_a_field",
     "test_answers_are_those_of_all_evidence_with_the_top_score",
 }
 

@@ -32,9 +32,11 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, embedding_name, local_embeddings
-from kg_retrievers.methods.gnn_rag.model import GraphReasoner, GraphReasonerConfig, Surroundings
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner, Surroundings
+from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
-from kg_retrievers.methods.gnn_rag.training import Example, _Batch, _Network, train_graph_reasoner
+from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion
@@ -50,6 +52,9 @@ CONFIGS: tuple[dict[str, Any], ...] = (
     {"stages": 2, "relative": False, "mask_seeds": False},
     {"width": 1, "instructions": 1, "layers": 1},
     {"width": 17, "layers": 4},
+    {"stages": 2, "relative": False, "norms": False, "gates": "own", "inverse": "words"},
+    {"stages": 3, "instructions": 3, "gates": "own"},
+    {"norms": False, "inverse": "words", "mask_seeds": False},
 )
 KEYS = ("Her", "Spike Jonze", "2013", "千と千尋", "m.02mjmr", "1984")
 TEXTS = ("who directed _ ?", "", "_", "in which year, and by whom, came _ and _ out?")
@@ -100,9 +105,9 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(graph, questions)
 
 
-def in_torch(index: GraphIndex, reasoner: GraphReasoner) -> _Network:
+def in_torch(index: GraphIndex, reasoner: GraphReasoner) -> ReasonerNetwork:
     """Return what trains a reasoner, with its weights."""
-    network = _Network(index, reasoner.config, np.random.default_rng(0))
+    network = ReasonerNetwork(index, reasoner.config, np.random.default_rng(0))
     with torch.no_grad():
         for name, parameter in network.parameters.items():
             parameter.copy_(torch.from_numpy(reasoner.weights[name]))
@@ -127,13 +132,19 @@ def reference(
         if head in places and tail in places
     ]
     kind = model.token.dtype
-    relations = embed_tokens(index, [readable(relation) for relation in index.graph.relations], "words")
+    texts = [readable(relation) for relation in index.graph.relations]
+    backwards = [" ".join(text.split()[::-1]) for text in texts]
+
+    def means(of: list[str]) -> torch.Tensor:
+        return torch.stack([torch.from_numpy(tokens).to(kind).mean(0) for tokens in embed_tokens(index, of, "words")])
+
     logarithms: torch.Tensor = model(
         torch.from_numpy(embed_tokens(index, [text], "words")[0]).to(kind),
-        torch.stack([torch.from_numpy(tokens).to(kind).mean(0) for tokens in relations]),
+        means(texts),
         torch.tensor(facts, dtype=torch.int64).reshape(-1, 3),
         len(nodes),
         torch.tensor([places[seed] for seed in seeds]),
+        means(backwards) if model.config.inverse == "words" else None,
     )
     return logarithms
 
@@ -161,7 +172,7 @@ def test_it_agrees_with_what_is_trained(case: Case, config: dict[str, Any], seed
     index, reasoner = indexed(case.graph), drawn(seed, **config)
     network = in_torch(index, reasoner)
     network.embed([text for text, _, _ in case.questions])
-    batch = _Batch.of([example(index, *question) for question in case.questions])
+    batch = Batch.of([example(index, *question) for question in case.questions])
     with torch.no_grad():
         found = network.logarithms(batch, [text for text, _, _ in case.questions]).exp().numpy()
     on_graph = reasoner.on(index)
@@ -216,7 +227,7 @@ def test_answers_among_the_candidates_teach() -> None:
         (False, ("Her", "Jonze"), ["Her", "Jonze"]),
     ):
         config = GraphReasonerConfig(**(SIZES | {"mask_seeds": mask_seeds}))
-        network = _Network(index, config, np.random.default_rng(0), max_hops=1)
+        network = ReasonerNetwork(index, config, np.random.default_rng(0), max_hops=1)
         found = network.example(TrainingQuestion("_", (find("Her"),), tuple(map(find, answers)), 0))
         assert [index.graph.entities[found.nodes[place]] for place in found.answers] == places
         assert network.size(found) == 2 * bool(places)
@@ -591,7 +602,7 @@ def test_the_states_of_a_language_model() -> None:
     network.embed([question.text for question in questions])
     examples = [network.example(question) for question in questions]
     with torch.no_grad():
-        found = network.logarithms(_Batch.of(examples), [question.text for question in questions]).exp().numpy()
+        found = network.logarithms(Batch.of(examples), [question.text for question in questions]).exp().numpy()
     on_graph = done.model.on(index)
     expected = [on_graph.score(one.question.text, one.nodes, one.question.seeds) for one in examples]
     assert found == pytest.approx(np.concatenate(expected), abs=1e-4)

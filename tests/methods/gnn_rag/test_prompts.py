@@ -11,6 +11,7 @@ from kg_retrievers.chains import AnswerInput, llm_answerer
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
 from kg_retrievers.testing import ScriptedChatModel
 
 HERSCHEL = "William Herschel"
@@ -18,13 +19,13 @@ URANUS, ENCELADUS, MIMAS = (Triple(HERSCHEL, "discovered", found) for found in (
 MOON = Triple("Uranus", "moon", "Miranda")
 
 
-def test_prompt_snapshot() -> None:
+@pytest.mark.parametrize("name", ["answer", "A", "B", "C"])
+def test_prompt_snapshot(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
-    check_placeholders(ANSWER_PROMPT, ["question", "evidence"], "answer")
-    snapshot = Path(__file__).parents[2] / "snapshots" / "gnn_rag_answer_prompt.txt"
-    text = (
-        ANSWER_PROMPT.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
-    )
+    prompt = PROMPTS.get(name, ANSWER_PROMPT)
+    check_placeholders(prompt, ["question", "evidence"], name)
+    snapshot = Path(__file__).parents[2] / "snapshots" / f"gnn_rag_{name}_prompt.txt"
+    text = prompt.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
     if not snapshot.exists():
         snapshot.write_text(text, encoding="utf-8")
         pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")

@@ -37,7 +37,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import read_pathquestion
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, ModelLoadError, ModelMismatchError
-from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 

@@ -15,8 +15,8 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
-from kg_retrievers.methods.gnn_rag import training as graph_reasoner_training
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
+from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import training_questions
@@ -89,7 +89,7 @@ def test_a_reasoner_goes_on(
     tmp_path: Path, reasoner: ModelTraining[GraphReasoner], monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Interrupted after the first round of three; in the end only the reasoner is there."""
-    learner = graph_reasoner_training._Network
+    learner = ReasonerNetwork
     with monkeypatch.context() as patched:
         if where == "loss":
             patched.setattr(learner, "loss", interrupted(LITTLE["num_examples"] // 4 // 3 + 1, learner.loss))

@@ -39,8 +39,8 @@ class PromptGraph(NamedTuple):
     kinds: Array
 
     @classmethod
-    def of(cls, triples: Sequence[Triple], labels: Mapping[str, str]) -> PromptGraph:
-        """Take the entities and relations of triples in order of first occurrence, head before tail."""
+    def of(cls, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str] = ()) -> PromptGraph:
+        """Take entities and relations of triples as they first occur, head before tail; then the other entities."""
         nodes: dict[str, int] = {}
         kinds: dict[str, int] = {}
         rows = [
@@ -51,6 +51,8 @@ class PromptGraph(NamedTuple):
             )
             for head, relation, tail in triples
         ]
+        for key in entities:
+            nodes.setdefault(key, len(nodes))
         positions = np.array(rows, np.int64).reshape(-1, 3)
         names = tuple(readable(labels.get(key, key)) for key in nodes)
         return cls(names, tuple(map(readable, kinds)), positions[:, [0, 2]].T, positions[:, 1])
@@ -159,14 +161,14 @@ class GraphTokens(torch.nn.Module):
         given: dict[str, torch.Tensor] = {}
         if self.config.edges:
             ends = joined([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
-            if self.config.encoder != "gcn":
-                relations = vectors.of([name for graph in graphs for name in graph.relations])
+            relations = [name for graph in graphs for name in graph.relations]
+            if self.config.encoder != "gcn" and relations:
                 rows = joined([graph.kinds + start for graph, start in zip(graphs, kinds, strict=True)])
-                given["edge_attr"] = torch.from_numpy(relations).to(device)[rows]
+                given["edge_attr"] = torch.from_numpy(vectors.of(relations)).to(device)[rows]
         else:
             ends = torch.empty(2, 0, dtype=torch.int64, device=device)
-            if self.config.encoder != "gcn":
-                given["edge_attr"] = states.new_empty(0, states.shape[1])
+        if self.config.encoder != "gcn" and not given:
+            given["edge_attr"] = states.new_empty(0, states.shape[1])
         for layer, norm in zip(self.layers, self.norms, strict=False):
             states = norm(layer(states, ends, **given)).relu()
         states = self.layers[-1](states, ends, **given)

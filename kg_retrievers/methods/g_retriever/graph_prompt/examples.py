@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
@@ -15,7 +15,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.facts import facts_of
+from kg_retrievers.graph.facts import LONE_ENTITIES, facts_of, lone_entities_of
 
 
 class GraphPromptInput(TypedDict):
@@ -39,6 +39,7 @@ class GraphPromptExample:
         answers: The answers, in the form to learn.
         triples: The graph, most important first; none where nothing was found.
         labels: The labels of the entities, by key; a key that is missing is its own label.
+        entities: The entities of the graph that no triple holds, as an object of a scene without relations.
 
     Raises:
         InvalidArgumentError: If the question is empty, there is no answer, or a triple is not three texts.
@@ -52,6 +53,7 @@ class GraphPromptExample:
     answers: tuple[str, ...]
     triples: tuple[Triple, ...] = Field(default=(), strict=False)  # a list will do
     labels: Mapping[str, str] = Field(default_factory=dict)
+    entities: tuple[str, ...] = Field(default=(), strict=False)
 
     def __post_init__(self) -> None:
         """Check that there is something to learn."""
@@ -70,13 +72,17 @@ class GraphPromptExample:
     @property
     def input(self) -> GraphPromptInput:
         """The example as a trained model takes it, to see whether it gives the answers."""
-        metadata = {"triples": [list(triple) for triple in self.triples], "labels": dict(self.labels)}
+        metadata: dict[str, Any] = {
+            "triples": [list(triple) for triple in self.triples],
+            "labels": dict(self.labels),
+            "details": {LONE_ENTITIES: list(self.entities)},
+        }
         return {"question": self.question, "documents": [Document("", metadata=metadata)]}
 
     @classmethod
     def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:
-        """Return an example whose graph is what a retriever found, the triples of all Documents, each once."""
-        return cls(question, tuple(answers), *facts_of(documents, "graph prompt"))
+        """Return an example whose graph is what a retriever found: triples and lone entities of all Documents, once."""
+        return cls(question, tuple(answers), *graph_of(documents))
 
     @classmethod
     def of_graph(cls, question: GraphQuestion, retriever: Runnable[str, list[Document]] | None = None) -> Self:
@@ -98,8 +104,21 @@ class GraphPromptExample:
         if retriever is not None:
             return cls.of_documents(question.text, question.answers, _retrieved(retriever, question.text))
         triples = tuple(question.graph.triples())
-        keys = {key: None for head, _, tail in triples for key in (head, tail)}
-        return cls(question.text, question.answers, triples, {key: question.graph.label(key) for key in keys})
+        held = {key for head, _, tail in triples for key in (head, tail)}
+        labels = {key: question.graph.label(key) for key in question.graph.entities}
+        alone = tuple(key for key in labels if key not in held)
+        return cls(question.text, question.answers, triples, labels, alone)
+
+
+def graph_of(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[str, str], tuple[str, ...]]:
+    """Return the graph in Documents: its triples, the labels of its entities, and the entities that no triple holds.
+
+    Raises:
+        InvalidArgumentError: If a Document holds no evidence.
+    """
+    triples, labels = facts_of(documents, "graph prompt")
+    held = {key for head, _, tail in triples for key in (head, tail)}
+    return triples, labels, tuple(key for key in lone_entities_of(documents) if key not in held)
 
 
 def graph_prompt_examples(

@@ -35,12 +35,11 @@ from kg_retrievers.errors import (
     ModelMismatchError,
 )
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.text_vectors import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
-from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput, graph_of
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 from kg_retrievers.training.causal_lm import CausalLM
@@ -240,13 +239,14 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
                 'GraphPromptModel: wanted {"question": text, "documents": list of Documents}, but got '
                 f"{input!r:.200}. With a retriever in front: answer_chain(retriever, model)."
             )
-        triples, labels = facts_of(documents, "graph prompt")
-        if not triples and self.empty_graph == "raise":
+        triples, labels, entities = graph_of(documents)
+        if not (triples or entities) and self.empty_graph == "raise":
             raise InvalidArgumentError(
-                f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
+                "GraphPromptModel: there is no triple and no entity in the evidence for "
+                f"{input['question']!r:.200}. Retrieve more, "
                 'or have it answered from the question alone: empty_graph="answer".'
             )
-        return self.network.prompt(input["question"], triples, labels, room=self.max_new_tokens)
+        return self.network.prompt(input["question"], triples, labels, entities=entities, room=self.max_new_tokens)
 
     def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question."""

@@ -158,6 +158,7 @@ class GraphPromptNetwork:
         labels: Mapping[str, str],
         answers: Sequence[str] = (),
         *,
+        entities: Sequence[str] = (),
         room: int | None = None,
     ) -> Prompt:
         """Return what is read of a question; the text of the graph is cut so that question and answer have room.
@@ -167,6 +168,7 @@ class GraphPromptNetwork:
             triples: The graph, most important first. The encoder is given all, also those that the text leaves out.
             labels: What entities are called, by key.
             answers: In training, the answers to learn.
+            entities: The entities of the graph that no triple holds.
             room: The most tokens of an answer; by default those of the configuration.
 
         Raises:
@@ -175,7 +177,7 @@ class GraphPromptNetwork:
         config, lm = self.config, self.lm
         before = lm.encode(config.before or "", special=True)
         asked = question if config.show_question else None
-        with_text = config.show_graph and bool(triples)
+        with_text = config.show_graph and bool(triples or entities)
         after = lm.encode(write_question(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
         label: list[int] = []
         if answers:
@@ -190,11 +192,15 @@ class GraphPromptNetwork:
             )
         text, shown = "", 0
         if with_text and (budget := min(left, config.max_context_tokens)):
-            text, shown = self._write(triples, labels, budget)
-        graph = PromptGraph.of(triples, labels) if triples and isinstance(self.tokens, GraphTokens) else None
+            text, shown = self._write(triples, labels, entities, budget)
+        graph = None
+        if (triples or entities) and isinstance(self.tokens, GraphTokens):
+            graph = PromptGraph.of(triples, labels, entities)
         return Prompt(tuple(before), (*lm.encode(text), *after), tuple(label), graph, text, shown, len(triples))
 
-    def _write(self, triples: Sequence[Triple], labels: Mapping[str, str], budget: int) -> tuple[str, int]:
+    def _write(
+        self, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str], budget: int
+    ) -> tuple[str, int]:
         """Return the graph in words, and how many triples it shows; a text has `budget` tokens at most."""
         written = verbalize(
             triples,
@@ -202,6 +208,7 @@ class GraphPromptNetwork:
             label=lambda key: labels.get(key, key),
             max_tokens=budget,
             count_tokens=lambda words: self._count(words, budget),
+            entities=entities,
         )
         return written.text, written.shown
 

@@ -294,7 +294,10 @@ class _Prompts:
         """Return the prompts of examples."""
 
         def prompts(examples: Sequence[GraphPromptExample]) -> list[Prompt]:
-            return [network.prompt(one.question, one.triples, one.labels, one.answers) for one in examples]
+            return [
+                network.prompt(one.question, one.triples, one.labels, one.answers, entities=one.entities)
+                for one in examples
+            ]
 
         return cls(prompts(learned), prompts(validating))
 
@@ -457,5 +460,8 @@ def _split(
 
 def _digest(*parts: Sequence[GraphPromptExample]) -> str:
     """Return 32 hexadecimal digits that change with the examples."""
-    rows = [[[one.question, one.answers, one.triples, sorted(one.labels.items())] for one in part] for part in parts]
+    rows = [
+        [[one.question, one.answers, one.triples, sorted(one.labels.items()), *one.entities] for one in part]
+        for part in parts
+    ]
     return blake2b(json.dumps(rows).encode(), digest_size=16).hexdigest()

@@ -228,6 +228,13 @@ def test_graphs_are_numbered_as_in_the_tables() -> None:
     assert graph.kinds.tolist() == [0, 1, 0]
 
 
+def test_entities_without_triples_are_nodes() -> None:
+    graph = PromptGraph.of([Triple("b", "r", "a")], {"c": "lone_one"}, ["c"])
+    assert (graph.names, graph.ends.tolist()) == (("b", "a", "lone one"), [[0], [1]])
+    alone = PromptGraph.of([], {}, ["c", "d"])
+    assert (alone.names, alone.relations, alone.ends.shape, alone.kinds.shape) == (("c", "d"), (), (2, 0), (0,))
+
+
 ENCODERS = pytest.mark.parametrize(
     "config",
     [
@@ -409,7 +416,7 @@ def test_without_evidence(lm: CausalLM) -> None:
     assert (prompt.graph, made.network.has_soft(prompt), prompt.triples) == (None, False, 0)
     assert isinstance(made.invoke(asked(triples=())), str)
     made.empty_graph = "raise"
-    with pytest.raises(InvalidArgumentError, match="there is no triple in the evidence"):
+    with pytest.raises(InvalidArgumentError, match="there is no triple and no entity in the evidence"):
         made.invoke(asked(triples=()))
 
 
@@ -536,6 +543,21 @@ def test_examples_of_graphs() -> None:
     graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "A"})
     example = GraphPromptExample.of_graph(GraphQuestion("Why?", answers=("x",), graph=graph, id="0"))
     assert example == GraphPromptExample("Why?", ("x",), (Triple("a", "r", "b"),), {"a": "A", "b": "b"})
+
+
+def test_objects_without_relations_reach_the_model(lm: Any) -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"c": "red lamp"})
+    example = GraphPromptExample.of_graph(GraphQuestion("What is red?", answers=("lamp",), graph=graph, id="0"))
+    assert (example.entities, example.labels["c"]) == (("c",), "red lamp")
+    assert GraphPromptExample.of_documents("What is red?", ("lamp",), example.input["documents"]) == example
+    made = model(lm)
+    prompt = made.prompt(example.input)
+    assert "2,red lamp" in prompt.text
+    assert prompt.graph is not None
+    assert prompt.graph.names == ("a", "b", "red lamp")
+    alone = GraphPromptExample("What is red?", ("lamp",), (), {"c": "red lamp"}, ("c",))
+    assert "0,red lamp" in made.prompt(alone.input).text
+    assert isinstance(made.invoke(alone.input), str)
 
 
 @pytest.mark.parametrize(

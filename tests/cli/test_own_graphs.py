@@ -1,0 +1,123 @@
+"""Questions with a graph each, on the shell: measured, compared and trained on without --graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from kg_retrievers.cli.own_graphs import FACTKG, GRAPH_FORMATS
+from kg_retrievers.cli.shared_options import QUESTION_FORMATS
+from kg_retrievers.datasets import question_sets
+
+Run = Callable[..., tuple[int, str, str]]
+
+ASKED = ("--format", "webqsp", "--embeddings", "hashed")
+
+
+def row(number: int) -> dict[str, Any]:
+    name = f"Film {number}"
+    asked, answer = (("directed", "Director"), ("wrote", "Writer"))[number % 2]
+    graph = [[name, "directed by", f"Director {number}"], [name, "written by", f"Writer {number}"]]
+    graph.append([name, "genre", "Drama"])
+    return {
+        "id": str(number),
+        "question": f"Who {asked} {name}?",
+        "answer": [f"{answer} {number}"],
+        "q_entity": [name],
+        "graph": graph,
+    }
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a small set in the layout of RoG."""
+    (tmp_path / "set").mkdir()
+    for name, numbers in {"train": range(20), "validation": range(20, 26), "test": range(26, 30)}.items():
+        (tmp_path / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row(one)) + "\n" for one in numbers))
+    claim = {
+        "claim": "Film 1 was directed by Director 1.",
+        "Label": [True],
+        "Entity_set": ["Film 1"],
+        "types": ["num1"],
+    }
+    (tmp_path / "claims.jsonl").write_text(json.dumps(claim | {"graph": row(1)["graph"]}) + "\n")
+    (tmp_path / "no_graph.jsonl").write_text(json.dumps(claim) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_formats_are_those_that_are_read() -> None:
+    assert question_sets.GRAPH_FORMATS == GRAPH_FORMATS
+    assert {*QUESTION_FORMATS, *GRAPH_FORMATS} == {*get_args(question_sets.QuestionFormat)}
+    assert FACTKG in QUESTION_FORMATS
+
+
+def test_a_set_is_measured_without_a_graph(run: Run) -> None:
+    asked = ("--data", "set", "--split", "test", *ASKED)
+    code, out, err = run("evaluate", *asked, "--method", "kaping", "--embedding-cache", "v.sqlite", "--json", "-")
+    assert (code, err) == (0, "")
+    report = json.loads(out)
+    assert (report["questions"], report["metrics"]["answer_recall"]) == (4, 1.0)
+    assert Path("v.sqlite").is_file()
+    code, out, _ = run("evaluate", *asked, "--split", "dev", "--method", "kaping", "--json", "-")
+    assert (code, json.loads(out)["questions"]) == (0, 6)
+
+
+def test_methods_are_compared_and_learn_from_examples(run: Run) -> None:
+    methods = [part for name in ("kaping", "rog:examples", "sg-rag+kaping") for part in ("--method", name)]
+    pytest.importorskip("ladybug")
+    code, out, _ = run(
+        *("compare", "--data", "set", "--split", "test", "--limit", "2", *ASKED, *methods),
+        *("--examples", "set", "--examples-split", "train", "--json", "-"),
+    )
+    assert code == 0
+    runs = {one["method"]: one["metrics"] for one in json.loads(out)["runs"]}
+    assert runs["rog:examples"]["hit"] == 1.0
+    assert len(runs) == 3
+
+
+@pytest.mark.parametrize("method", ["subgraph-rag", "gnn-rag"])
+def test_a_method_is_trained_and_measured(run: Run, method: str) -> None:
+    small = {"subgraph-rag": "hidden=8", "gnn-rag": "width=8"}[method]
+    code, out, err = run(
+        *("train", method, "--questions", "set", "--split", "train", "--validation", "set", *ASKED),
+        *("--validation-split", "validation", "--num-examples", "60", "--field", small, "--output", "m", "--json"),
+    )
+    assert code == 0, err
+    assert json.loads(out)["training"]["used"] == 20
+    assert json.loads(out)["command"].startswith("kg-retrievers ask GRAPH")
+    code, out, _ = run("evaluate", "--data", "set", "--split", "test", *ASKED, "--model", "m", "--json", "-")
+    assert (code, json.loads(out)["questions"]) == (0, 4)
+
+
+def test_claims_are_measured(run: Run) -> None:
+    claims = ("--data", "claims.jsonl", "--format", "factkg", "--embeddings", "hashed", "--json", "-")
+    code, out, _ = run("evaluate", *claims, "--method", "simgrag")
+    assert code == 0
+    assert json.loads(out)["metrics"]["exact_value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["evaluate", "--data", "set", *ASKED], "has no split None; there are: ['test', 'train', 'validation']"),
+        (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
+        (["evaluate", "--data", "set", *ASKED, "--hops", "2"], "--hops is for questions about one graph"),
+        (["evaluate", "--data", "set", *ASKED, "--unanswerable", "2"], "--unanswerable is for questions about one"),
+        (
+            ["evaluate", "--data", "no_graph.jsonl", "--format", "factkg"],
+            "--graph must name the graph that the questions",
+        ),
+        (["compare", "--method", "kaping", "--data", "set"], "--format must be given"),
+        (["train", "gnn-rag", "--questions", "x", "--format", "explagraphs", "--output", "m"], "is for graph-prompt"),
+    ],
+)
+def test_mistakes(run: Run, arguments: list[str], told: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
