@@ -78,7 +78,7 @@ class Commands:
         if cell.model:
             words += ["--model", str(self.model(cell))]
         if cell.uses_llm:
-            words += ["--llm", self.options.llm]
+            words += ["--llm", self.options.llm, "--answers", "prompt"]
         return [*words, *self._embeddings, "--records", str(self.records(cell))]
 
     def train(self, cell: Cell) -> list[str]:

@@ -129,17 +129,10 @@ def figures(plan: Plan, results: Mapping[Cell, Result]) -> list[tuple[str, str, 
 
 def show_figures(plan: Plan, results: Mapping[Cell, Result]) -> None:
     """Show the paper's figures beside ours."""
-    rows = [
-        (
-            row,
-            column,
-            _number(paper),
-            _number(ours.value if ours else None),
-            _interval(ours),
-            f"{ours.n:,}" if ours else "-",
-        )
-        for row, column, paper, ours in figures(plan, results)
-    ]
+    rows = []
+    for row, column, paper, ours in figures(plan, results):
+        measured = ("-", "-", "-") if ours is None else (_number(ours.value), _interval(ours), f"{ours.n:,}")
+        rows.append((row, column, _number(paper), *measured))
     show("", _columns(("row", "column", "paper", "ours", "95 % interval", "n"), rows), wide=True)
 
 
