@@ -12,6 +12,7 @@ from kg_retrievers.cli.measurement import check_output, write_output
 from kg_retrievers.cli.reproduce_data import DataSet, find_set
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.papers.table import Questions
 from kg_retrievers.file_writing import raise_write_errors
 
 if TYPE_CHECKING:
@@ -64,11 +65,15 @@ def _find_sets(plan: Plan, home: Path) -> tuple[dict[str, DataSet], dict[str, st
     sets: dict[str, DataSet] = {}
     missing: dict[str, str] = {}
     for cell in plan.distinct:
-        found = find_set(home, cell.questions)
-        if isinstance(found, str):
-            missing[cell.questions.format] = found
-        else:
-            sets[found.format] = found
+        wanted = [cell.questions]
+        if cell.learned and cell.learned != cell.questions.format:
+            wanted.append(Questions(cell.learned, "train"))
+        for questions in wanted:
+            found = find_set(home, questions)
+            if isinstance(found, str):
+                missing[questions.format] = found
+            else:
+                sets[questions.format] = found
     return sets, missing
 
 

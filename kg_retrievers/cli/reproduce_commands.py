@@ -50,7 +50,7 @@ class Commands:
             parts.append(self.options.llm)
         if cell.model and cell.run.training and cell.run.training.method == PROMPT and self.options.causal_lm:
             parts.append(Path(self.options.causal_lm).name)
-        return self.home / self.options.paper / f"{_file_name('.'.join(parts))}.jsonl"
+        return self.home / str(self.options.paper) / f"{_file_name('.'.join(parts))}.jsonl"
 
     def model(self, cell: Cell) -> Path:
         """Return the folder of a cell's trained model."""
@@ -78,7 +78,7 @@ class Commands:
         if cell.model:
             words += ["--model", str(self.model(cell))]
         if cell.uses_llm:
-            words += ["--llm", self.options.llm]
+            words += ["--llm", self.options.llm, "--answers", "prompt"]
         return [*words, *self._embeddings, "--records", str(self.records(cell))]
 
     def train(self, cell: Cell) -> list[str]:
@@ -95,7 +95,7 @@ class Commands:
         words += ["--seed", str(self.options.seed), *_fields(training.fields), *self._embeddings]
         if training.method == PROMPT:
             words += ["--llm", self.options.causal_lm]
-            words += [] if cell.run.method == "dense-subgraph" else ["--method", cell.run.method]
+            words += ["--method", training.evidence, *_fields(cell.run.fields)] if training.evidence else []
         else:
             words += ["--preset", PRESET]
         return [*words, "--output", str(self.model(cell))]

@@ -57,8 +57,7 @@ def _commands(plan: Plan, commands: Commands) -> list[list[str]]:
     for cell in plan.distinct:
         if cell.run.method == STATISTICS:
             continue
-        formats = dict.fromkeys((cell.learned, cell.questions.format) if cell.model else (cell.questions.format,))
-        for format in formats:
+        for format in cell.formats:
             if commands.graph(format) is not None:
                 told.setdefault(f"index {format}", commands.index(format))
         if cell.model and cell.model not in commands.models:
@@ -130,10 +129,10 @@ def figures(plan: Plan, results: Mapping[Cell, Result]) -> list[tuple[str, str, 
 
 def show_figures(plan: Plan, results: Mapping[Cell, Result]) -> None:
     """Show the paper's figures beside ours."""
-    rows = [
-        (row, column, _number(paper), _number(ours and ours.value), _interval(ours), f"{ours.n:,}" if ours else "-")
-        for row, column, paper, ours in figures(plan, results)
-    ]
+    rows = []
+    for row, column, paper, ours in figures(plan, results):
+        measured = ("-", "-", "-") if ours is None else (_number(ours.value), _interval(ours), f"{ours.n:,}")
+        rows.append((row, column, _number(paper), *measured))
     show("", _columns(("row", "column", "paper", "ours", "95 % interval", "n"), rows), wide=True)
 
 
@@ -185,7 +184,5 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 2 else f"{value:.4g}"
 
 
-def _interval(figure: Figure | None) -> str:
-    if figure is None or figure.low is None:
-        return "-"
-    return f"{_number(figure.low)} to {_number(figure.high)}"
+def _interval(figure: Figure) -> str:
+    return "-" if figure.low is None else f"{_number(figure.low)} to {_number(figure.high)}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from kg_retrievers.evaluation.intervals import bootstrap_interval
 from kg_retrievers.evaluation.papers.table import Group
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import MEANS, Report, summarize
+from kg_retrievers.evaluation.steps import failed_step
+from kg_retrievers.evaluation.written import written_figures
 from kg_retrievers.graph import KnowledgeGraph, verbalize
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: How the names of figures begin that are shares of failures, and of written answers.
+FAILED, WRITTEN = "failed_", "written_"
 
 #: How the names of figures end that are medians; other sizes are means.
 _MEDIANS = ("_median", "_p50")
@@ -49,11 +55,19 @@ def figure_of(report: Report, metric: str, group: Group | None = None) -> Figure
 
     Args:
         report: The run.
-        metric: The name of the figure, as in `Report.metrics`.
+        metric: The name of the figure, as in `Report.metrics`; "failed_" and a step, for the share of the failures that
+            failed there; or "written_" and a figure of `WrittenFigures`, of the answerable questions.
         group: Which of the questions count; None for all.
     """
     proposes = report.metrics["hit"] is not None
     records = [record for record in report.records if group is None or group.holds(_count(record, group.by))]
+    if metric.startswith(FAILED):
+        steps = [failed_step(record, proposes) for record in records]
+        return _mean([float(step == metric.removeprefix(FAILED)) for step in steps if step], report.seed)
+    if metric.startswith(WRITTEN):
+        written: Mapping[str, Any] = written_figures(records).get("answerable", {})
+        share = written.get(metric.removeprefix(WRITTEN))
+        return None if share is None else Figure(share, written["questions"])
     value = summarize(records, proposes).get(metric)
     if value is None:
         return None
@@ -63,11 +77,17 @@ def figure_of(report: Report, metric: str, group: Group | None = None) -> Figure
     return Figure(value, len(values) or len(records), low, high)
 
 
+def _mean(values: Sequence[float], seed: int) -> Figure | None:
+    """Return the mean of the values of questions; None without any."""
+    interval = bootstrap_interval(values, seed)
+    return Figure(sum(values) / len(values), len(values), *interval) if interval else None
+
+
 def _count(record: Record, by: str) -> int | None:
     """Return how many of something a question has."""
     if by == "hops":
         return record["hops"]
-    found = record["gold"] if by == "answers" else record.get("seed_entities")
+    found = record["gold"] if by == "answers" else record["seed_entities"]
     return None if found is None else len(set(found))
 
 
@@ -103,8 +123,9 @@ def statistics_of(questions: Sequence[Question], graph: KnowledgeGraph | None, s
         if graph is not None and name != "graph_coverage":  # there is one graph
             figures[name] = Figure(values[0], 1)
             continue
-        low, high = bootstrap_interval(values, seed) or (None, None)
-        figures[name] = Figure(sum(values) / len(values), len(values), low, high)
+        mean = _mean(values, seed)
+        assert mean is not None, "there are questions"
+        figures[name] = mean
     return figures | {"nodes_mean": figures["graph_nodes"]}
 
 
@@ -118,7 +139,7 @@ def _graph_of(question: Question, graph: KnowledgeGraph | None) -> KnowledgeGrap
 
 def _sizes(question: Question, graph: KnowledgeGraph) -> dict[str, float]:
     own = isinstance(question, GraphQuestion)
-    text = verbalize(list(graph.triples), style="tables", label=graph.label).text if own else ""
+    text = verbalize(list(graph.triples()), style="tables", label=graph.label).text if own else ""
     return {
         "graph_nodes": len(graph.entities),
         "graph_edges": len(graph),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from kg_retrievers.datasets.question_sets import QuestionFormat
 from kg_retrievers.evaluation.papers.table import STATISTICS, Column, Questions, Row, Run, Table
 
 #: What is trained on a causal language model, and answers from evidence.
 PROMPT = "graph-prompt"
 
 #: The set that "the other one" stands for.
-_OTHER = {"webqsp": "cwq", "cwq": "webqsp"}
+_OTHER: dict[QuestionFormat, QuestionFormat] = {"webqsp": "cwq", "cwq": "webqsp"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Cell:
 
     run: Run
     questions: Questions
-    learned: str = ""
+    learned: QuestionFormat | Literal[""] = ""
     reads: bool = False
 
     @property
@@ -40,6 +42,11 @@ class Cell:
     def model(self) -> str:
         """The name of its trained model, as "subgraph-rag.webqsp"; empty where it has none."""
         return f"{self.run.training.name}.{self.learned}" if self.run.training else ""
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The set that is asked, and that its model learned from."""
+        return tuple(dict.fromkeys(filter(None, (self.questions.format, self.learned))))
 
     @property
     def uses_llm(self) -> bool:
@@ -67,8 +74,8 @@ class Plan:
         return tuple(dict.fromkeys(self.cells.values()))
 
     def without(self, formats: Mapping[str, str]) -> Plan:
-        """Return the plan without some sets, each with the reason by its format."""
-        kept = {at: cell for at, cell in self.cells.items() if cell.questions.format not in formats}
+        """Return the plan without some sets, asked or learned from, each with the reason by its format."""
+        kept = {at: cell for at, cell in self.cells.items() if formats.keys().isdisjoint(cell.formats)}
         return replace(self, cells=kept, left_out={**self.left_out, **formats})
 
 
@@ -113,7 +120,7 @@ def metric_of(row: Row, column: Column, cell: Cell) -> str | None:
 def _cell(run: Run, column: Column, llm: bool, split: str | None) -> Cell:
     format = column.questions.format
     own = run.on(format)
-    learned = ""
+    learned: QuestionFormat | Literal[""] = ""
     if own.training:
         learned = column.learned or (_OTHER[format] if own.learned == "other" else format)
     has_prompt = own.training is not None and own.training.method == PROMPT

@@ -6,6 +6,9 @@ Retrieval-Augmented Generation", ICLR 2025, arXiv:2410.20724.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from kg_retrievers.datasets.question_sets import QuestionFormat
 from kg_retrievers.evaluation.papers.table import (
     OTHERS,
     Column,
@@ -27,7 +30,8 @@ _SAGE_TOPIC = Training("subgraph-rag", "graphsage-topic", {"network": "graphsage
 
 #: The best 100 triples (section 4.1), by the scorer, by cosine, by the prizes of G-Retriever, at random.
 RETRIEVAL = Run("subgraph-rag", training=_SCORER)
-COSINE, PCST = Run("kaping", "cosine", {"k": 100, "max_hops": None}), Run("g-retriever")
+COSINE = Run("kaping", "cosine", {"k": 100, "scope": "graph"})
+PCST = Run("g-retriever", fields={"scope": "graph"})
 
 ROG = "relation paths of a planner that is tuned on each set, which the shell does not train"
 LABELS = "labelled by GPT-4o; the labels are published apart, and not in the layout of RoG"
@@ -50,7 +54,10 @@ _RECALLS = (("shortest path", "triple_recall"), ("GPT-4o", None), ("answers", "a
 
 
 def _recalls(
-    name: str, questions: Questions, groups: dict[str, Group | None] | None = None, learned: str = ""
+    name: str,
+    questions: Questions,
+    groups: dict[str, Group | None] | None = None,
+    learned: QuestionFormat | Literal[""] = "",
 ) -> tuple[Column, ...]:
     """Return the columns of recall of a set."""
     return tuple(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from kg_retrievers.datasets.question_sets import QuestionFormat
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 
 #: How a language model stands behind a row: the paper has none; ours is asked without one, too; or nothing is asked.
@@ -28,7 +29,7 @@ class Questions:
         hops: How many facts its questions join; None for all.
     """
 
-    format: str
+    format: QuestionFormat
     split: str = "test"
     hops: int | None = None
 
@@ -72,7 +73,7 @@ class Column:
     text_metric: str | None = None
     unit: float = 1.0
     group: Group | None = None
-    learned: str = ""
+    learned: QuestionFormat | Literal[""] = ""
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,14 @@ class Training:
         method: The name of what is trained.
         label: Which of the models of the method it is; empty for that of the paper.
         fields: Settings beside those of the preset "paper".
+        evidence: The method whose evidence a graph prompt learns from; empty for all of a question's graph.
         limit: How many questions it learns from; None for all.
     """
 
     method: str
     label: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    evidence: str = ""
     limit: int | None = None
 
     @property
