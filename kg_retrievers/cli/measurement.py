@@ -226,10 +226,12 @@ def _examples(
 ) -> tuple[list[Question] | None, int]:
     """Return the labelled questions without the measured ones, and how many were dropped."""
     if options.examples is None:
-        if options.examples_split:
-            raise InvalidArgumentError("--examples-split says which part of --examples to take; give that, too.")
+        if options.examples_split or options.examples_limit:
+            flag = "--examples-split" if options.examples_split else "--examples-limit"
+            raise InvalidArgumentError(f"{flag} says which part of --examples to take; give that, too.")
         return None, 0
-    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data)
+    drawn = {"limit": options.examples_limit, "seed": options.seed}
+    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data, **drawn)
     measured = {_folded(question.text) for question in questions}
     kept = [question for question in labelled if _folded(question.text) not in measured]
     if not kept:

@@ -139,6 +139,11 @@ def add_embeddings(parser: Options) -> None:
         "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
         f"a folder was built with, else {STATIC}",
     )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the code that a model of local:MODEL brings; it can do whatever you can",
+    )
 
 
 def add_embedding_cache(parser: Options) -> None:
@@ -306,6 +311,12 @@ def add_measurement(parser: Parser, required: bool) -> None:
         help=f"{examples_help()}, written as --data; what is measured is left out",
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
+    method.add_argument(
+        "--examples-limit",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="at most so many of --examples of each number of hops, drawn by --seed",
+    )
     add_llm(method)
     method.add_argument(
         "--answers",
