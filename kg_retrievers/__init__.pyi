@@ -71,7 +71,9 @@ from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
+from .methods.rog.planner import RelationPathPlanner as RelationPathPlanner
 from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
+from .methods.rog.training import train_planner as train_planner
 from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever
 from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer

@@ -22,6 +22,7 @@ from kg_retrievers.cli.train_graph_prompt import (
     NO_BETTER,
     PromptTraining,
     check_training,
+    load_causal_lm,
     unknown_field,
 )
 from kg_retrievers.cli.workers import open_workers
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.workers and options.method == GRAPH_PROMPT.name:
         raise InvalidArgumentError(f"--workers is not for {GRAPH_PROMPT.name}, which has no candidates. Leave it out.")
     with announce_compilation():
-        training = (PromptTraining if options.method == GRAPH_PROMPT.name else _RetrieverTraining).of(options)
+        training = _kind_of_training(options.method).of(options)
         from kg_retrievers.training.unfinished import is_unfinished  # loads torch, as the training just did
 
         begun = is_unfinished(output)
@@ -92,6 +93,9 @@ class _RetrieverTraining:
             given["embedding_cache"] = options.embedding_cache
         else:
             index = read_index(options)
+        if method.tunes:
+            given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+            given["llm"] = load_causal_lm(options.llm)
         return cls(partial(train, index, questions, validation, **given))
 
     def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -108,6 +112,32 @@ class _RetrieverTraining:
             ("Validated with", str(trained.validation)),
             ("nDCG of answers", f"{before:.3f} before the training, {after:.3f} after it"),
         ]
+
+
+@dataclass(frozen=True)
+class _TunedTraining(_RetrieverTraining):
+    """The training of a retriever's language model."""
+
+    def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Return the facts of a training, for programs and for people."""
+        before, after = trained.history[0], trained.best
+        if after >= before:
+            note(NO_BETTER)
+        facts = {"training": {"used": trained.questions} | trained.left_out, "validation": {"used": trained.validation}}
+        facts |= {"loss_before": before, "loss_after": after, "history": trained.history}
+        left_out = ", ".join(f"{count:,} {why.replace('_', ' ')}" for why, count in trained.left_out.items() if count)
+        return facts | {"trained_weights": trained.trained, "weights": trained.weights}, [
+            ("Trained on", f"{trained.questions:,} questions" + (f"; not used: {left_out}" if left_out else "")),
+            ("Validated with", f"{trained.validation:,} questions"),
+            ("Loss of relation paths", f"{before:.3f} before the training, {after:.3f} after it"),
+            ("Trained weights", f"{trained.trained:,} of {trained.weights:,}, {trained.share:.2%}"),
+        ]
+
+
+def _kind_of_training(name: str) -> type[PromptTraining] | type[_RetrieverTraining]:
+    if name == GRAPH_PROMPT.name:
+        return PromptTraining
+    return _TunedTraining if registry.find_method(name).tunes else _RetrieverTraining
 
 
 def _holds_model(folder: Path) -> bool:
@@ -158,6 +188,8 @@ def _ask_command(options: argparse.Namespace) -> str:
             command += option.words(value)
     if options.embeddings is not None:
         command += ["--embeddings", options.embeddings]
+    if options.trust_remote_code:
+        command.append("--trust-remote-code")
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
     if not options.explain:

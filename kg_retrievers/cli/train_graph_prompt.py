@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import kg_retrievers
+from kg_retrievers.cli.connection import load_chosen_embeddings
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
-from kg_retrievers.cli.own_graphs import ENTITY_FORMATS, GRAPH_FORMATS, check_no_graph_options, chosen_embeddings
+from kg_retrievers.cli.own_graphs import ENTITY_FORMATS, GRAPH_FORMATS, check_no_graph_options
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.file_writing import write_file
@@ -63,17 +64,19 @@ def check_training(options: argparse.Namespace) -> None:
         InvalidArgumentError: If not.
     """
     own = options.format in GRAPH_FORMATS
-    if options.method != GRAPH_PROMPT.name:
-        _check_no_prompt_options(options)
-    elif options.llm is None:
+    is_prompt = options.method == GRAPH_PROMPT.name
+    tunes = is_prompt or registry.find_method(options.method).tunes
+    if not is_prompt:
+        _check_no_prompt_options(options, tunes)
+    if tunes and options.llm is None:
         raise InvalidArgumentError(
             f"{options.method} needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"
         )
-    elif options.num_examples is not None:
+    if is_prompt and options.num_examples is not None:
         raise InvalidArgumentError(
             f"--num-examples is not for {options.method}. Say how often it sees a question: --field epochs=N"
         )
-    elif options.preset:
+    if is_prompt and options.preset:
         raise InvalidArgumentError(f"the training of {options.method} has no preset. Leave out --preset.")
     if own:
         check_no_graph_options(options)
@@ -83,9 +86,9 @@ def check_training(options: argparse.Namespace) -> None:
         )
 
 
-def _check_no_prompt_options(options: argparse.Namespace) -> None:
+def _check_no_prompt_options(options: argparse.Namespace, tunes: bool) -> None:
     own = options.format in GRAPH_FORMATS and options.format not in ENTITY_FORMATS
-    given = {"--llm": options.llm, "--setting": options.setting, "--method": options.retriever}
+    given = {"--llm": options.llm and not tunes, "--setting": options.setting, "--method": options.retriever}
     given |= {"--model": options.model, f"--format {options.format}": own}
     if flags := [flag for flag, value in given.items() if value]:
         raise InvalidArgumentError(
@@ -172,7 +175,7 @@ class PromptTraining:
         questions, validation = read_training_questions(options)
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
-                embeddings = chosen_embeddings(options)
+                embeddings = load_chosen_embeddings(options)
                 to_examples = partial(_examples_of_graphs, spec, embeddings, options.embedding_cache)
             else:
                 index = read_index(options)
@@ -182,7 +185,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = _load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm)
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -227,8 +230,8 @@ class PromptTraining:
         ]
 
 
-def _load_causal_lm(name: str) -> CausalLM:
-    """Load the language model that is to read the graphs, by its name or folder."""
+def load_causal_lm(name: str) -> CausalLM:
+    """Load a causal language model by its name or folder."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
         return kg_retrievers.CausalLM.load(place)

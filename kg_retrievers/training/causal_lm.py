@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ try:
     from jinja2 import TemplateError
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 except ImportError as cause:
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
 
@@ -92,9 +93,10 @@ class CausalLM:
         given: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
         kind: Any = dtype if dtype == "auto" else getattr(torch, dtype)
         try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
-            load: Any = AutoModelForCausalLM.from_pretrained
-            model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
+            with _without_bars():
+                tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
+                load: Any = AutoModelForCausalLM.from_pretrained
+                model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
             if info["missing_keys"]:
                 raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
             model = model.to(where)
@@ -223,6 +225,18 @@ class CausalLM:
                 hint_shell="Pass --field chat=false, or say what stands around it: --field before=... and after=...",
             )
         return before, after[0]
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Show no progress bars of transformers."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _missing(path: Path) -> str:

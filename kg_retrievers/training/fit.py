@@ -258,14 +258,15 @@ def train_on_questions(
         mask_entities=learner.mask_entities,
         workers=workers,
     )
-    learned, validating = _split(who, learner.index.graph, find, questions, validation, max_hops, schedule.seed)
+    graph, seed = learner.index.graph, schedule.seed
+    learned, validating = split_questions(who, graph, find, questions, validation, max_hops, seed)
     _check_supervision(who, learner, learned, schedule)
     run = _Run(learner, learned, validating)
     if workers:
         first = first_epoch(len(learned.usable), schedule).tolist()
         run.examples.make([*validating.usable, *(learned.usable[position] for position in first)], workers, progress)
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
-    facts = {**facts, "questions": len(learned.usable), "data": _digest(learner.index, learned, validating)}
+    facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}
     trainer = Trainer(
         parameters=learner.parameters,
         items=learned.usable,
@@ -331,7 +332,7 @@ class _Run(Generic[Model, Example]):
         return len((self.examples.seen - self.examples.supervised).intersection(self._learned.usable))
 
 
-def _split(
+def split_questions(
     who: str,
     graph: KnowledgeGraph,
     find: Callable[[Sequence[Question]], TrainingQuestions],
@@ -366,7 +367,7 @@ def _chosen(questions: TrainingQuestions, positions: set[int]) -> list[TrainingQ
     return [question for position, question in enumerate(questions.usable) if position in positions]
 
 
-def _digest(index: GraphIndex, *parts: TrainingQuestions) -> str:
+def digest_of_questions(index: GraphIndex, *parts: TrainingQuestions) -> str:
     """Return 32 hexadecimal digits that change with the index or the questions."""
     rows = [[asdict(question) for question in part.usable] for part in parts]
     return blake2b(json.dumps([index.fingerprint, rows]).encode(), digest_size=16).hexdigest()

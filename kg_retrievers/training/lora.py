@@ -7,6 +7,7 @@ Models. ICLR 2022, arXiv:2106.09685.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,9 @@ def add_adapters(who: str, lm: CausalLM, *, rank: int, alpha: int, dropout: floa
         bias="none",
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(lm.model, adapters).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of transformers, at what peft asks of it
+        return get_peft_model(lm.model, adapters).eval()
 
 
 def adapter_weights(model: Any) -> dict[str, torch.Tensor]:
