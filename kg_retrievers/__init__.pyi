@@ -53,6 +53,8 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
+from .methods.rog.reader import PathReader as PathReader
+from .methods.rog.reader_training import train_path_reader as train_path_reader
 from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
