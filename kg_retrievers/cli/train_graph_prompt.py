@@ -206,7 +206,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = _load_causal_lm(options.llm)
+            llm = _load_causal_lm(options.llm, given.get("precision"))
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -251,11 +251,11 @@ class PromptTraining:
         ]
 
 
-def _load_causal_lm(name: str) -> CausalLM:
-    """Load the language model that is to read the graphs, by its name or folder."""
+def _load_causal_lm(name: str, precision: str | None) -> CausalLM:
+    """Load the language model that is to read the graphs, by its name or folder, with weights of a type."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
-        return kg_retrievers.CausalLM.load(place)
+        return kg_retrievers.CausalLM.load(place, dtype=precision or "auto")
 
 
 def _note_empty(examples: Sequence[GraphPromptExample]) -> int:
