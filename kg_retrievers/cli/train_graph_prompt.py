@@ -185,7 +185,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm, given.get("precision"))
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -230,11 +230,11 @@ class PromptTraining:
         ]
 
 
-def load_causal_lm(name: str) -> CausalLM:
-    """Load a causal language model by its name or folder."""
+def load_causal_lm(name: str, precision: str | None = None) -> CausalLM:
+    """Load a causal language model by its name or folder, with weights of a type or as it was saved."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
-        return kg_retrievers.CausalLM.load(place)
+        return kg_retrievers.CausalLM.load(place, dtype=precision or "auto")
 
 
 def _note_empty(examples: Sequence[GraphPromptExample]) -> int:
