@@ -29,6 +29,7 @@ from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
+from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
@@ -182,3 +183,10 @@ def test_a_model_fits_only_its_embeddings(here: GraphIndex) -> None:
     other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(256))
     with pytest.raises(ModelMismatchError):
         retriever.with_index(other)
+
+
+def test_hand_written_templates_go_along(here: GraphIndex, there: GraphIndex) -> None:
+    query = 'MATCH (m)-[r:directed_by]->(d) WHERE m.name="<entity>" RETURN m, r, d'
+    template = CypherTemplate(query, ("Who made <entity>?",))
+    writer = HandWrittenCypherWriter(here, [template])
+    assert (writer.with_index(there).index, writer.index) == (there, here)
