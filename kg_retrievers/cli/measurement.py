@@ -165,10 +165,7 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    own = own or (options.graph is None and all_have_graphs(questions))
-    if not own and options.graph is None:
-        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
-    index = first_index(options, questions, examples) if own else read_index(options)
+    index = first_index(options, questions, examples) if own or options.graph is None else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
@@ -229,10 +226,12 @@ def _examples(
 ) -> tuple[list[Question] | None, int]:
     """Return the labelled questions without the measured ones, and how many were dropped."""
     if options.examples is None:
-        if options.examples_split:
-            raise InvalidArgumentError("--examples-split says which part of --examples to take; give that, too.")
+        if options.examples_split or options.examples_limit:
+            flag = "--examples-split" if options.examples_split else "--examples-limit"
+            raise InvalidArgumentError(f"{flag} says which part of --examples to take; give that, too.")
         return None, 0
-    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data)
+    drawn = {"limit": options.examples_limit, "seed": options.seed}
+    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data, **drawn)
     measured = {_folded(question.text) for question in questions}
     kept = [question for question in labelled if _folded(question.text) not in measured]
     if not kept:

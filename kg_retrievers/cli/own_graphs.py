@@ -59,12 +59,17 @@ def all_have_graphs(questions: Sequence[Question]) -> TypeGuard[Sequence[GraphQu
 
 
 def first_index(
-    options: argparse.Namespace, questions: Sequence[GraphQuestion], examples: Sequence[Question] | None = None
+    options: argparse.Namespace, questions: Sequence[Question], examples: Sequence[Question] | None = None
 ) -> GraphIndex:
     """Index the graph that a retriever is built on before it is moved to that of each question.
 
     That is the graph of the first question; where there are examples, all of theirs as one, from which they teach.
+
+    Raises:
+        InvalidArgumentError: If some question has no graph, so that one must be named.
     """
+    if not all_have_graphs(questions):
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
     graph = kg_retrievers.datasets.join_graphs(examples) if examples else questions[0].graph
     return kg_retrievers.GraphIndex.build(
         graph, load_chosen_embeddings(options), cache=options.embedding_cache, progress=on_terminal() and bool(examples)

@@ -311,6 +311,12 @@ def add_measurement(parser: Parser, required: bool) -> None:
         help=f"{examples_help()}, written as --data; what is measured is left out",
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
+    method.add_argument(
+        "--examples-limit",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="at most so many of --examples of each number of hops, drawn by --seed",
+    )
     add_llm(method)
     method.add_argument(
         "--answers",

@@ -156,6 +156,8 @@ class Asker:
             "prediction": prediction,
             "written": written,
             "llm_calls": counter.llm_calls,
+            "input_tokens": counter.input_tokens,
+            "output_tokens": counter.output_tokens,
             "latency_ms": latency,
             "refused": error is None and not (found if said is None else _answered(said)),
             "reason": reason,

@@ -63,6 +63,8 @@ class Record(TypedDict):
         prediction: What the answerer replied, a text or a list of texts; None without answerer.
         written: The answers in it, one by one.
         llm_calls: How many calls of language models the question took.
+        input_tokens: How many tokens their prompts had, by `CostCounter`; None in files of earlier versions.
+        output_tokens: How many tokens their replies had, likewise.
         latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
         refused: Whether no answer was given, on purpose.
         reason: What was said where the retriever refused the question; else None.
@@ -94,6 +96,8 @@ class Record(TypedDict):
     prediction: str | list[str] | None
     written: list[WrittenAnswer] | None
     llm_calls: int
+    input_tokens: int | None
+    output_tokens: int | None
     latency_ms: float
     refused: bool
     reason: str | None
@@ -129,6 +133,8 @@ _LATER: dict[str, Any] = dict.fromkeys(
         "right_pattern",
         "written",
         "step",
+        "input_tokens",
+        "output_tokens",
     )
 )
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from kg_retrievers.evaluation.groups import GroupBy, grouped
+from kg_retrievers.evaluation.intervals import bootstrap_interval
 from kg_retrievers.evaluation.records import Header, Record, Step, read_records
 from kg_retrievers.evaluation.steps import count_steps, is_failure
 from kg_retrievers.evaluation.written import WrittenFigures, micro_scores, written_figures
@@ -55,9 +56,6 @@ OF_ANSWERS = frozenset(
 
 #: The metrics that are given with an interval.
 WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "exact_value", "answer_recall")
-
-#: How often the questions are drawn anew for the intervals, and how much of the means lies between their ends.
-DRAWS, CONFIDENCE = 1000, 0.95
 
 
 @dataclass(frozen=True)
@@ -274,17 +272,10 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
-    """Return percentile bootstrap intervals of means: of questions drawn with replacement (Efron, 1979)."""
+    """Return the intervals of means."""
     intervals: dict[str, list[float] | None] = {}
-    tail = (1 - CONFIDENCE) / 2
     for name, reported in MEANS.items():
-        if reported not in WITH_INTERVAL:
-            continue
-        values = np.array(_values(records, name))
-        if not len(values) or (name in OF_ANSWERS and not proposes_answers):
-            intervals[reported] = None
-            continue
-        generator = np.random.default_rng(seed)
-        means = [values[generator.integers(0, len(values), len(values))].mean() for _ in range(DRAWS)]
-        intervals[reported] = np.quantile(means, [tail, 1 - tail]).tolist()
+        if reported in WITH_INTERVAL:
+            skipped = name in OF_ANSWERS and not proposes_answers
+            intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals
