@@ -138,11 +138,16 @@ class BuiltMethod:
         """Return what answers from the evidence, or without it; None where nothing does.
 
         Args:
-            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method,
+                "verdict" for whether a claim holds.
         """
+        from kg_retrievers.chains import FactVerifier  # not at the front door
+
         closed_book = self.retriever.closed_book
         if self.llm is None or (self.answerer and not closed_book):
             return self.answerer
+        if answers == "verdict" and not closed_book:
+            return FactVerifier(self.llm, otherwise="refuted")
         if answers == "cited" and not closed_book:
             return kg_retrievers.LLMCitedAnswerer(self.llm)
         return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)

@@ -320,9 +320,10 @@ def add_measurement(parser: Parser, required: bool) -> None:
     add_llm(method)
     method.add_argument(
         "--answers",
-        choices=("cited", "prompt"),
+        choices=("cited", "prompt", "verdict"),
         default="cited",
-        help="ask --llm for answers with citations (default), or with the answer prompt of the method",
+        help="ask --llm for answers with citations (default), with the answer prompt of the method, or for the verdict "
+        "on a claim, where what the evidence does not support is refuted",
     )
     add_database(method)
     add_workers(method, "ask")
