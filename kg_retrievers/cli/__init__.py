@@ -25,6 +25,7 @@ from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
+from kg_retrievers.cli.reproduce import run as run_reproduce
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.cli.update import run as run_update
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,
+    "reproduce": run_reproduce,
     "demo": run_demo,
     "warm-up": run_warm_up,
 }

@@ -28,6 +28,14 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def named_folder(text: str) -> tuple[str, str]:
+    """Take a name and a folder, as in subgraph-rag.webqsp=models/scorer."""
+    name, equals, folder = text.partition("=")
+    if not (name and equals and folder):
+        raise argparse.ArgumentTypeError(f"wanted NAME=FOLDER, but got {text!r}")
+    return name, folder
+
+
 def share(text: str) -> float:
     """Take a number from 0 to 1."""
     try:

@@ -18,6 +18,7 @@ from kg_retrievers.cli.measurement import (
     Measurement,
     MethodChoice,
     build_method,
+    check_figures,
     check_output,
     read_measurement,
     run_method,
@@ -40,6 +41,7 @@ ALL = "all"
 def run(options: argparse.Namespace) -> int:
     """Put several methods, or earlier runs, side by side."""
     check_output(options.json)
+    check_figures(options.figure)
     earlier = [kg_retrievers.Report.read(path) for path in options.runs]
     measured = list(_measured(options))
     names = Counter(report.method for report in (*earlier, *measured))
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         replace(report, method=f"{report.method} ({path})") if names[report.method] > 1 else report
         for report, path in zip(earlier, options.runs, strict=True)
     ] + measured
-    found = kg_retrievers.compare(reports, failures=options.failures)
+    found = kg_retrievers.compare(reports, failures=options.failures, by=options.by, figures=options.figure)
     if options.json:
         failures = {method: list(texts) for method, texts in found.failures.items()}
         runs = [report.to_dict() for report in reports]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.graph_prompt import retriever_models
@@ -11,6 +12,7 @@ from kg_retrievers.cli.load import check_database_is_used
 from kg_retrievers.cli.measurement import (
     MethodChoice,
     build_method,
+    check_figures,
     check_output,
     read_measurement,
     run_method,
@@ -20,10 +22,24 @@ from kg_retrievers.cli.show import show_comparison, status
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 from kg_retrievers.serving.loading import choose_methods, read_models
 
+if TYPE_CHECKING:
+    from kg_retrievers.evaluation import Report
+
 
 def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
+    check_figures(options.figure)
+    report = measured(options)
+    if options.json:
+        write_output(options.json, json.dumps(report.to_dict(), indent=2))
+    if options.json != "-":
+        show_comparison(kg_retrievers.compare([report], failures=0, by=options.by, figures=options.figure))
+    return 0
+
+
+def measured(options: argparse.Namespace) -> Report:
+    """Ask a method the questions that the options name."""
     check_output(options.records)
     with status("reading the trained models"):
         models = read_models(options.model)
@@ -34,9 +50,4 @@ def run(options: argparse.Namespace) -> int:
     check_database_is_used(choice.methods, options)
     measurement = read_measurement(options, of_retrievers, prompt)
     with measurement.database:
-        report = run_method(build_method(choice, measurement, options), measurement, options, options.records)
-    if options.json:
-        write_output(options.json, json.dumps(report.to_dict(), indent=2))
-    if options.json != "-":
-        show_comparison(kg_retrievers.compare([report], failures=0))
-    return 0
+        return run_method(build_method(choice, measurement, options), measurement, options, options.records)

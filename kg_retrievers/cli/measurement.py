@@ -134,11 +134,18 @@ class BuiltMethod:
         """The graph prompt, or else the language model, which answers from the evidence."""
         return self.llm if self.retriever.closed_book else self.answerer or self.llm
 
-    def make_answerer(self) -> Runnable[Any, Any] | None:
-        """Return what answers from the evidence, or without it; None where nothing does."""
-        if self.llm and self.retriever.closed_book:
-            return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=True)
-        return self.answerer or (self.llm and kg_retrievers.LLMCitedAnswerer(self.llm))
+    def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence, or without it; None where nothing does.
+
+        Args:
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+        """
+        closed_book = self.retriever.closed_book
+        if self.llm is None or (self.answerer and not closed_book):
+            return self.answerer
+        if answers == "cited" and not closed_book:
+            return kg_retrievers.LLMCitedAnswerer(self.llm)
+        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
 
 
 def read_measurement(
@@ -158,10 +165,7 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    own = own or (options.graph is None and all_have_graphs(questions))
-    if not own and options.graph is None:
-        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
-    index = first_index(options, questions, examples) if own else read_index(options)
+    index = first_index(options, questions, examples) if own or options.graph is None else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
@@ -222,10 +226,12 @@ def _examples(
 ) -> tuple[list[Question] | None, int]:
     """Return the labelled questions without the measured ones, and how many were dropped."""
     if options.examples is None:
-        if options.examples_split:
-            raise InvalidArgumentError("--examples-split says which part of --examples to take; give that, too.")
+        if options.examples_split or options.examples_limit:
+            flag = "--examples-split" if options.examples_split else "--examples-limit"
+            raise InvalidArgumentError(f"{flag} says which part of --examples to take; give that, too.")
         return None, 0
-    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data)
+    drawn = {"limit": options.examples_limit, "seed": options.seed}
+    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data, **drawn)
     measured = {_folded(question.text) for question in questions}
     kept = [question for question in labelled if _folded(question.text) not in measured]
     if not kept:
@@ -330,7 +336,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.make_answerer(),
+                answerer=built.make_answerer(options.answers),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,
@@ -364,6 +370,14 @@ def check_output(path: str | None) -> None:
         file = Path(path)
         if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
             raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
+
+
+def check_figures(names: Sequence[str]) -> None:
+    """Check before the work begins that there are such figures."""
+    if names:
+        from kg_retrievers.evaluation import comparison
+
+        comparison.check_figures(names)
 
 
 def write_output(path: str, text: str) -> None:

@@ -11,6 +11,7 @@ from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
 from kg_retrievers.cli.reading_options import add_reading_options
+from kg_retrievers.cli.reproduce_options import add_reproduction
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
     GRAPH_LEFT_OUT,
@@ -34,6 +35,7 @@ from kg_retrievers.cli.shared_options import (
     add_preset,
     add_questions,
     add_reading,
+    add_table,
     add_vectors,
     add_workers,
     examples_help,
@@ -60,6 +62,7 @@ examples:
   kg-retrievers index bolt://localhost:7687 --key name --vectors postgresql://reader@localhost/names
   kg-retrievers ask bolt://localhost:7687 "Who ...?" --key name --vectors postgresql://reader@localhost/names
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
+  kg-retrievers reproduce simgrag --table 1 --data DIR --dry-run
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
 """
@@ -92,6 +95,7 @@ def make_parser() -> Parser:
     _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
+    add_reproduction(command("reproduce", "Measure a table of a paper, its figures beside ours; or list the tables"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
     command("warm-up", "Compile all methods now, so that no first question waits for it")
     parser.commands = commands.choices
@@ -269,6 +273,7 @@ def _evaluate(evaluate: Parser) -> None:
         metavar="FILE",
         help="keep what is measured as JSON lines; if there, go on",
     )
+    add_table(evaluate)
     add_json_file(evaluate, "the figures")
 
 
@@ -298,4 +303,5 @@ def _compare(compare: Parser) -> None:
         metavar="N",
         help="how many failures of each to tell (default: 10)",
     )
+    add_table(compare)
     add_json_file(compare, "the figures and failures")

@@ -37,6 +37,9 @@ GRAPH_LEFT_OUT = (
     "beside the questions"
 )
 
+#: What the rows of a table group questions by.
+GROUPS = ("hops", "kind", "seed_entities", "answers")
+
 #: The help on graphs that are no files of another program.
 GRAPH_HELP = (
     "a folder of `index`, a LadybugDB file, a URI of a Neo4j database, as bolt://localhost:7687, or of a SPARQL "
@@ -135,6 +138,11 @@ def add_embeddings(parser: Options) -> None:
         help=f"{STATIC} (words and letters) or {HASHED} (letters), which need no download, local:MODEL_OR_FOLDER "
         "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
         f"a folder was built with, else {STATIC}",
+    )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the code that a model of local:MODEL brings; it can do whatever you can",
     )
 
 
@@ -303,7 +311,36 @@ def add_measurement(parser: Parser, required: bool) -> None:
         help=f"{examples_help()}, written as --data; what is measured is left out",
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
+    method.add_argument(
+        "--examples-limit",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="at most so many of --examples of each number of hops, drawn by --seed",
+    )
     add_llm(method)
+    method.add_argument(
+        "--answers",
+        choices=("cited", "prompt"),
+        default="cited",
+        help="ask --llm for answers with citations (default), or with the answer prompt of the method",
+    )
     add_database(method)
     add_workers(method, "ask")
     add_reading(parser, "--graph-format")
+
+
+def add_table(parser: Parser) -> None:
+    """Add the options for what the table shows."""
+    parser.add_argument(
+        "--by",
+        choices=GROUPS,
+        default=GROUPS[0],
+        help=f"show the figures of questions alike in this below those of all (default: {GROUPS[0]})",
+    )
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show this figure of --json, too, as coverage or hits@10; repeatable",
+    )

@@ -182,8 +182,8 @@ def show_comparison(found: Comparison) -> None:
         rows.add_row(*map(_cell, row))
     show(rows, wide=True)  # a figure that is folded cannot be read
     for method, failures in found.failures.items():
-        title = Text.assemble("\nFailures of " if failures else "\nNo failures of ", _cell(method), style="bold")
-        show(title, *(Text.assemble("- ", _cell(text)) for text in failures))
+        title = found.failures_title(method) if failures else f"No failures of {method}"
+        show(Text.assemble("\n", _cell(title), style="bold"), *(Text.assemble("- ", _cell(text)) for text in failures))
 
 
 def show(*parts: RenderableType, wide: bool = False) -> None:

@@ -35,10 +35,12 @@ from kg_retrievers.errors import (
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
-from kg_retrievers.evaluation.records import Record
+from kg_retrievers.evaluation.records import Record, WrittenAnswer
 from kg_retrievers.evaluation.replies import is_verdict, predicted_answers, verdict_value
-from kg_retrievers.graph import Triple
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.evaluation.sizes import sizes_of
+from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
+from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
+from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import GraphIndex, embedding_name
 from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.index.reach import Reach
@@ -112,22 +114,28 @@ class Asker:
         """Ask a question and measure; the clock runs once the question's graph is indexed."""
         question = keyed(question)
         retriever = self._over_graph_of(question)
-        counter = CostCounter()
-        config: RunnableConfig = {"callbacks": [counter]}
+        counter, trace = CostCounter(), StageTrace()
+        config: RunnableConfig = {"callbacks": [counter, trace]}
         began = perf_counter()
         documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
+        step = trace.step if reason or error else "answer"
         reply, error = self._reply(question, documents, config, error)
         prediction = None if reply is None else predicted_answers(reply)
         said = self._read(prediction)
         found = bool(documents) or self.retriever.closed_book
         answers = documents_answers(documents)
+        ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
-        tokens = sum(approximate_tokens(document.page_content) for document in documents)
         value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
-        metrics = question_metrics(question, answers, triples, failed=error is not None, value=value)
+        failed = error is not None
+        metrics = question_metrics(question, answers, triples, failed=failed, value=value, ranked=ranked)
         gold = list(question.answers)
-        names = _labels(retriever.index, [*gold, *answers])
+        pattern = documents[0].metadata["details"].get("pattern") if documents else trace.pattern
+        patterns = _patterns(pattern, question)
+        names, gold_in_graph = _look_up(retriever.index, [*gold, *answers, *_known_texts(patterns)], gold)
+        wanted = [names[key] for key in gold] or _texts(question)
+        written = self._judge(prediction, question, wanted, documents)
         return {
             "id": id,
             "question": question.text,
@@ -138,18 +146,37 @@ class Asker:
             "gold_value": question.value,
             "answers": answers,
             "value": value,
-            "labels": {key: name for key, name in names.items() if name != key},
-            "triples": len(triples),
-            "tokens": tokens,
-            "pattern": documents[0].metadata["details"].get("pattern") if documents else None,
+            "labels": {key: names[key] for key in (*gold, *answers) if names[key] != key},
+            "seed_entities": list(question.seed_entities),
+            "linked": trace.linked,
+            "gold_in_graph": gold_in_graph,
+            **sizes_of(documents, triples, question, self.retriever.style),
+            "pattern": pattern,
+            "right_pattern": is_same_pattern(*patterns, names) if patterns else None,
             "prediction": prediction,
+            "written": written,
             "llm_calls": counter.llm_calls,
+            "input_tokens": counter.input_tokens,
+            "output_tokens": counter.output_tokens,
             "latency_ms": latency,
             "refused": error is None and not (found if said is None else _answered(said)),
             "reason": reason,
             "error": error,
-            "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
+            "step": step if reason or failed else None,
+            "metrics": metrics
+            | _text_metrics(said, wanted)
+            | _metrics_of_names(written, wanted, documents, question, failed=failed),
         }
+
+    def _judge(
+        self, prediction: str | list[str] | None, question: Question, wanted: Sequence[str], documents: list[Document]
+    ) -> list[WrittenAnswer] | None:
+        """Return the answers in a reply, judged; None without answerer."""
+        if prediction is None:
+            return None
+        answers = self.retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
+        answers = [answer for answer in answers if answer.strip()]
+        return judge_answers(answers, wanted if question.answerable else [], documents)
 
     def _retrieve(
         self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
@@ -209,10 +236,15 @@ def keyed(question: Question) -> Question:
     return question.with_keys() if isinstance(question, GraphQuestion) else question
 
 
-def _labels(index: GraphIndex, keys: Sequence[str]) -> dict[str, str]:
-    """Return the labels of entities; what the graph lacks is its own."""
+def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
+    """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
     distinct = tuple(dict.fromkeys(keys))
-    return index.within(Reach(distinct), lambda: {key: index.graph.label(key) for key in distinct})
+
+    def looked_up() -> tuple[dict[str, str], bool | None]:
+        held = any(key in index.graph.entities for key in gold) if gold else None
+        return {key: index.graph.label(key) for key in distinct}, held
+
+    return index.within(Reach(distinct), looked_up)
 
 
 def _setting(field: object) -> Any:
@@ -239,6 +271,32 @@ def _texts(question: Question) -> list[str]:
 
 def _answered(prediction: str | list[str]) -> bool:
     return bool("".join(prediction).strip())
+
+
+def _patterns(found: dict[str, Any] | None, question: Question) -> tuple[Pattern, Pattern] | None:
+    """Return the pattern that was found and the gold one; None where one of them is not known."""
+    return None if found is None or question.pattern is None else (Pattern.from_dict(found), question.pattern)
+
+
+def _known_texts(patterns: Sequence[Pattern] | None) -> list[str]:
+    return [node.text for pattern in patterns or () for node in pattern.nodes if isinstance(node, Known)]
+
+
+def _metrics_of_names(
+    written: Sequence[WrittenAnswer] | None,
+    wanted: Sequence[str],
+    documents: Sequence[Document],
+    question: Question,
+    *,
+    failed: bool,
+) -> dict[str, float | None]:
+    """Return the metrics that look for names in texts; an error is no refusal of an unanswerable question."""
+    metrics: dict[str, float | None] = {}
+    if question.answerable and wanted:
+        metrics["label_in_evidence"] = label_in_evidence(wanted, documents)
+    if written is not None and (wanted or not question.answerable):
+        metrics["score_h"] = score_written(written, question.answerable or failed)
+    return metrics
 
 
 def _text_metrics(prediction: str | list[str] | None, gold: Sequence[str]) -> dict[str, float | None]:

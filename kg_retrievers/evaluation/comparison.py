@@ -6,10 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.records import Record
-from kg_retrievers.evaluation.report import Report
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.evaluation.groups import GroupBy
+from kg_retrievers.evaluation.records import Record, Step
+from kg_retrievers.evaluation.report import Report, summarize
+from kg_retrievers.evaluation.steps import failed_step
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import one_line
 
@@ -26,11 +29,13 @@ COLUMNS = {
     "answer recall": "answer_recall",
     "triple recall": "triple_recall",
     "text hit": "text_hit",
+    "score h": "score_h",
     "abstention": "abstention",
     "false refusals": "false_refusals",
     "errors": "errors",
     "triples": "triples_mean",
     "tokens": "tokens_mean",
+    "tokens before": "tokens_before",
     "LLM calls": "llm_calls_mean",
     "ms p50": "latency_ms_p50",
     "ms p95": "latency_ms_p95",
@@ -38,6 +43,9 @@ COLUMNS = {
 
 #: The columns that are left out where they are 0 throughout.
 SHOWN_IF_ANY = ("errors", "LLM calls")
+
+#: How the names of figures end that are no shares.
+SIZES = ("_mean", "_median", "_before", "_p50", "_p95")
 
 #: How many names of a list are shown.
 NAMES_SHOWN = 3
@@ -49,29 +57,43 @@ class Comparison:
 
     Attributes:
         columns: The heads of the table.
-        rows: A row for each method and all questions, then for each method and number of hops.
+        rows: A row for each method and all questions, then for each method and group of questions, as by hops.
         failures: By method, questions that were not answered right, in words.
+        steps: By method, how many of all its failures failed at each step.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     failures: Mapping[str, tuple[str, ...]]
+    steps: Mapping[str, Mapping[Step, int]]
 
     def __str__(self) -> str:
         """The table and the failures in Markdown."""
         lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
         for method, failures in self.failures.items():
             if failures:
-                lines += ["", f"Failures of {_escaped(method)}:", "", *(f"- {_escaped(text)}" for text in failures)]
+                lines += [
+                    "",
+                    f"{_escaped(self.failures_title(method))}:",
+                    "",
+                    *(f"- {_escaped(text)}" for text in failures),
+                ]
             else:
                 lines += ["", f"No failures of {_escaped(method)}."]
         return "\n".join(lines)
+
+    def failures_title(self, method: str) -> str:
+        """Return the heading of a method's failures, with how many of all failed at which step."""
+        steps = [f"{count:,} at {step}" for step, count in self.steps[method].items() if count]
+        return f"Failures of {method} ({', '.join(steps)})"
 
     def _repr_markdown_(self) -> str:
         return str(self)
 
 
-def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
+def compare(
+    reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops", figures: Sequence[str] = ()
+) -> Comparison:
     """Put runs over the same questions side by side.
 
     Figures that no run has are left out of the table, and so are errors and calls where there are none. `n` counts the
@@ -82,9 +104,12 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
     Args:
         reports: The runs; each has a `method` of its own.
         failures: How many failures of each run to describe, from all parts of it.
+        by: What the rows below those of all questions group them by; see `Report.by`.
+        figures: Further figures to show, by their names in `Report.metrics`, as "coverage".
 
     Raises:
-        InvalidArgumentError: If there are no reports, two have one name, or they are not about the same questions.
+        InvalidArgumentError: If there are no reports, two have one name, they are not about the same questions, or `by`
+            or a figure is misspelt.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, SimGRAGRetriever, default_embeddings
@@ -92,9 +117,13 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
         >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> question = Question("Who directed Her?", answers=("Amy Adams",))
-        >>> print(compare([evaluate(retriever, [question])]).failures["SimGRAGRetriever"][0])
-        "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze. Pattern (zero-shot): Her -> directed_by -> ?entity 1.
+        >>> told = compare([evaluate(retriever, [question])]).failures["SimGRAGRetriever"][0]
+        >>> for part in told.split(" Pattern (zero-shot): "):
+        ...     print(part)
+        "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
+        Her -> directed_by -> ?entity 1. Failed at: search.
     """
+    check_figures(figures)
     if not reports:
         raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
     methods = [report.method for report in reports]
@@ -109,31 +138,55 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
                 f"compare: {methods[0]} was asked {len(asked[0])} questions and {report.method} {len(questions)}, "
                 "not the same ones. Let both finish, on the same data with the same limit and seed."
             )
-    parts = [(report.method, "all", {**report.to_dict(), **report.metrics}) for report in reports]
-    for name in reports[0].by_hops:
-        parts += [(report.method, name, {**report.by_hops[name]}) for report in reports]
-    for _, _, figures in parts:
-        interval = figures["intervals"]["hit"]
-        figures["half_width"] = interval and (interval[1] - interval[0]) / 2
-    columns = {head: key for head, key in COLUMNS.items() if _is_shown(head, [figures[key] for *_, figures in parts])}
-    if all(figures["compared"] == figures["questions"] for *_, figures in parts):
+    parts = _parts(reports, by)
+    columns = {head: key for head, key in COLUMNS.items() if _is_shown(head, [shown[key] for *_, shown in parts])}
+    if all(shown["compared"] == shown["questions"] for *_, shown in parts):
         del columns["asked"]
-    rows = [
-        (method, name, *(_figure(key, figures[key]) for key in columns.values())) for method, name, figures in parts
-    ]
+    columns |= {name.replace("_", " "): name for name in figures if name not in columns.values()}
+    rows = [(method, name, *(_figure(key, shown[key]) for key in columns.values())) for method, name, shown in parts]
     return Comparison(
-        columns=("method", "hops", *columns),
+        columns=("method", by.replace("_", " "), *columns),
         rows=tuple(rows),
-        failures={
-            report.method: tuple(map(describe_failure, _spread(report.failures, failures)))
-            for report in reports
-            if failures
-        },
+        failures={report.method: _described(report, failures) for report in reports if failures},
+        steps={report.method: report.steps for report in reports},
     )
 
 
-def describe_failure(record: Record) -> str:
-    """Describe what was asked, what was wanted, what came instead, and why as far as that is known."""
+def _parts(reports: Sequence[Report], by: GroupBy) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what the rows are of: a method, all questions or a group of them, and the figures."""
+    whole: list[dict[str, Any]] = [
+        {"questions": len(one.records), **one.metrics, "intervals": one.intervals} for one in reports
+    ]
+    parts = [(one.method, "all", figures) for one, figures in zip(reports, whole, strict=True)]
+    groups = [report.by(by) for report in reports]
+    for name in groups[0]:
+        parts += [(one.method, name, group[name]) for one, group in zip(reports, groups, strict=True)]
+    for _, _, figures in parts:
+        interval = figures["intervals"]["hit"]
+        figures["half_width"] = interval and (interval[1] - interval[0]) / 2
+    return parts
+
+
+def check_figures(names: Sequence[str]) -> None:
+    """Check that there are such figures.
+
+    Raises:
+        InvalidArgumentError: If there is no such figure.
+    """
+    known = summarize([])
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known) or f"wanted one of {', '.join(known)}."
+            raise InvalidArgumentError(f"compare: there is no figure {name!r}; {near}")
+
+
+def _described(report: Report, number: int) -> tuple[str, ...]:
+    proposes_answers = report.metrics["hit"] is not None
+    return tuple(describe_failure(record, proposes_answers) for record in _spread(report.failures, number))
+
+
+def describe_failure(record: Record, proposes_answers: bool = True) -> str:
+    """Describe what was asked, what was wanted, what came instead, and why and at which step as far as is known."""
     wanted = _wanted(record)
     got = _names(record, "answers") if record["value"] is None else _said(record["value"])
     if record["refused"]:
@@ -143,8 +196,12 @@ def describe_failure(record: Record) -> str:
     elif not record["answers"] and record["value"] is None:
         got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
+    if written := [one["answer"] for one in record["written"] or []]:
+        parts.append(f"Written: {_listed(written)}".rstrip(".") + ".")
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
+    if step := failed_step(record, proposes_answers):
+        parts.append(f"Failed at: {step}.")
     return " ".join(one_line(" ".join(parts)).split())
 
 
@@ -160,8 +217,12 @@ def _said(value: object) -> str:
 
 def _names(record: Record, key: str) -> str:
     keys: list[str] = record[key]  # type: ignore[literal-required]
-    names = "; ".join(record["labels"].get(name, name) for name in keys[:NAMES_SHOWN])
-    return names + (f" and {len(keys) - NAMES_SHOWN} more" if len(keys) > NAMES_SHOWN else "")
+    return _listed([record["labels"].get(name, name) for name in keys])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return "; ".join(names[:NAMES_SHOWN]) + more
 
 
 def _spread(records: Sequence[Record], number: int) -> list[Record]:
@@ -180,7 +241,7 @@ def _figure(key: str, value: float | None) -> str:
         return "-"
     if key in ("compared", "questions"):
         return f"{value:,}"
-    return f"{value:.1f}" if key.endswith(("_mean", "_p50", "_p95")) else f"{value:.3f}"
+    return f"{value:.1f}" if key.endswith(SIZES) else f"{value:.3f}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

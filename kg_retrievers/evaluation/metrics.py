@@ -6,7 +6,7 @@ for answers that are text; `report` takes the means.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from kg_retrievers.datasets import Question
@@ -23,6 +23,19 @@ def hit(gold: Collection[str], answers: Collection[str]) -> float:
         1.0
     """
     return float(not set(gold).isdisjoint(answers))
+
+
+def hits_at(gold: Collection[str], ranked: Sequence[str], k: int = 10) -> float:
+    """Return 1 if a gold answer is among the first k of all answers proposed, best first; else 0.
+
+    Hit@k of GNN-RAG (arXiv:2405.20139, section 5 and table 4): of the candidates of a learned model, which have scores
+    of their own. Where answers are tied, as those of a pattern are, which of them come first says nothing.
+
+    Example:
+        >>> hits_at(["a"], ["x", "a"], k=1), hits_at(["a"], ["x", "a"], k=2)
+        (0.0, 1.0)
+    """
+    return hit(gold, ranked[:k])
 
 
 def exact_match(gold: Collection[str], answers: Collection[str]) -> float:
@@ -78,6 +91,18 @@ def answer_recall(gold: Collection[str], triples: Collection[Triple]) -> float:
     return recall(gold, _entities(triples))
 
 
+def coverage(gold: Collection[str], triples: Collection[Triple]) -> float:
+    """Return 1 if a gold answer occurs as head or tail in the evidence, else 0.
+
+    The answer coverage of GNN-RAG (arXiv:2405.20139, section 4.4, table 1).
+
+    Example:
+        >>> coverage(["Spike Jonze", "Amy Adams"], [Triple("Her", "directed_by", "Spike Jonze")])
+        1.0
+    """
+    return hit(gold, _entities(triples))
+
+
 def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> float:
     """Return the share of the gold triples in the evidence (SubgraphRAG, arXiv:2410.20724, section 4.1)."""
     return len(set(gold).intersection(triples)) / len(set(gold))
@@ -102,23 +127,44 @@ def truthfulness(
 ) -> float:
     """Return how truthful the answers are; a missing answer costs less than a wrong one.
 
-    Score_h of SubgraphRAG (arXiv:2410.20724, appendix C). A question that the graph can answer: the mean over the
-    answers of +1 (gold) and -1 (not), or 0 without answers. One that it cannot: +1 without answers, else the mean of -1
-    (the answer is an entity of the evidence) and -1.5 (it is not). Then (x + 1.5) / 2.5. Differs: by entity key, where
-    the paper looks for texts in texts, and in 0 ... 1 instead of percent.
+    Score_h of SubgraphRAG (see `truth_score`) for the answers that a retriever proposes. Differs: by entity key, where
+    the paper rates what a language model writes; `kg_retrievers.evaluation.written` does that.
 
     Example:
         >>> truthfulness(["a"], ["a"], []), truthfulness(["a"], [], []), truthfulness([], ["x"], [], answerable=False)
         (1.0, 0.6, 0.0)
     """
     answers = set(answers)
+    right, known = len(answers.intersection(gold)), len(answers & _entities(triples))
+    return truth_score(len(answers), right=right, in_evidence=known, answerable=answerable)
+
+
+def truth_score(answers: int, *, right: int, in_evidence: int, answerable: bool) -> float:
+    """Return Score_h of SubgraphRAG for one question (arXiv:2410.20724, appendix C).
+
+    A question that the graph can answer: the mean over the answers of +1 (right) and -1 (wrong), or 0 without answers.
+    One that it cannot: +1 without answers, else the mean of -1 (the evidence says the answer) and -1.5 (it does not).
+    Then (x + 1.5) / 2.5. Differs: in 0 ... 1 instead of percent; the paper does not say which values its normalisation
+    begins and ends at, and here they are the worst and the best a question can have.
+
+    Args:
+        answers: How many answers there are.
+        right: How many of them are right.
+        in_evidence: How many of them the evidence says.
+        answerable: Whether the graph holds an answer.
+
+    Example:
+        >>> truth_score(2, right=1, in_evidence=2, answerable=True)
+        0.6
+        >>> truth_score(2, right=0, in_evidence=1, answerable=False)
+        0.1
+    """
     if not answers:
         points = 0.0 if answerable else 1.0
     elif answerable:
-        points = sum(1 if answer in gold else -1 for answer in answers) / len(answers)
+        points = (right - (answers - right)) / answers
     else:
-        evidence = _entities(triples)
-        points = sum(-1 if answer in evidence else -1.5 for answer in answers) / len(answers)
+        points = -(in_evidence + 1.5 * (answers - in_evidence)) / answers
     return (points + 1.5) / 2.5
 
 
@@ -139,6 +185,7 @@ def question_metrics(
     *,
     failed: bool = False,
     value: Any = None,
+    ranked: Sequence[str] | None = None,
 ) -> dict[str, float | None]:
     """Return all metrics of a question by name; None where the question does not have what a metric compares with.
 
@@ -148,6 +195,7 @@ def question_metrics(
         triples: The distinct triples of all the evidence.
         failed: Whether an error kept the retriever from answering; that is no refusal.
         value: What an operation gave; None where there was none.
+        ranked: The answers that all the evidence proposes, best first; those of the top group by default.
     """
     gold = question.answers if question.answerable else ()
     comparisons = {
@@ -158,11 +206,15 @@ def question_metrics(
         "recall": recall,
         "f1": f1,
     }
+    ranked = list(answers) if ranked is None else ranked
     known = bool(gold) or not question.answerable
     return {
         **{name: metric(gold, answers) if gold else None for name, metric in comparisons.items()},
+        "first_hit": hits_at(gold, ranked, 1) if gold else None,
+        "hits@10": hits_at(gold, ranked, 10) if gold else None,
         "exact_value": None if question.value is None else exact_value(question.value, value),
         "answer_recall": answer_recall(gold, triples) if gold else None,
+        "coverage": coverage(gold, triples) if gold else None,
         "triple_recall": triple_recall(question.triples, triples) if question.triples else None,
         "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,
         "truthfulness": truthfulness(gold, answers, triples, question.answerable or failed) if known else None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from typing_extensions import TypedDict
 
@@ -16,6 +16,24 @@ from kg_retrievers.file_writing import raise_write_errors
 
 #: What the first line of a file says that it is; the number changes with the form.
 FORMAT = "kg-retrievers records 2"
+
+
+#: The steps at which a question can fail; see `kg_retrievers.evaluation.steps`.
+Step = Literal["linking", "pattern", "search", "answer"]
+
+
+class WrittenAnswer(TypedDict):
+    """An answer that was written.
+
+    Attributes:
+        answer: Its text.
+        right: Whether it says the name of a gold answer.
+        in_evidence: Whether it says the name of an entity of the evidence, or what an operation gave.
+    """
+
+    answer: str
+    right: bool
+    in_evidence: bool
 
 
 class Record(TypedDict):
@@ -32,15 +50,26 @@ class Record(TypedDict):
         answers: The keys of the answers that the top group proposes, best first.
         value: What an operation gave; None where there was none.
         labels: The labels of these keys, where they differ from the key.
+        seed_entities: The keys of the entities that the question names, as its set says.
+        linked: The keys of the entities that the retriever found; None where it does not link, or was given them.
+        gold_in_graph: Whether the graph holds a gold answer; None without gold answers.
         triples: How many distinct triples the evidence holds.
+        nodes: How many entities these join.
         tokens: How long its text is, by `approximate_tokens`.
-        pattern: The pattern that led to the best evidence, if the method has one.
+        nodes_before: How many entities the question's own graph has; None where it has none of its own.
+        tokens_before: How long all of that graph is as text, in the style of the evidence.
+        pattern: The pattern that led to the best evidence, or that nothing fits, if the method has one.
+        right_pattern: Whether it is the gold one; None where one of them is not known.
         prediction: What the answerer replied, a text or a list of texts; None without answerer.
+        written: The answers in it, one by one.
         llm_calls: How many calls of language models the question took.
+        input_tokens: How many tokens their prompts had, by `CostCounter`; None in files of earlier versions.
+        output_tokens: How many tokens their replies had, likewise.
         latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
         refused: Whether no answer was given, on purpose.
         reason: What was said where the retriever refused the question; else None.
         error: The message of an error that kept the question from an answer; else None.
+        step: The step that the refusal or the error names; else None.
         metrics: By name, in 0 ... 1, or None where the question does not have what a metric compares with.
     """
 
@@ -54,15 +83,26 @@ class Record(TypedDict):
     answers: list[str]
     value: Any
     labels: dict[str, str]
+    seed_entities: list[str] | None
+    linked: list[str] | None
+    gold_in_graph: bool | None
     triples: int
+    nodes: int | None
     tokens: int
+    nodes_before: int | None
+    tokens_before: int | None
     pattern: dict[str, Any] | None
+    right_pattern: bool | None
     prediction: str | list[str] | None
+    written: list[WrittenAnswer] | None
     llm_calls: int
+    input_tokens: int | None
+    output_tokens: int | None
     latency_ms: float
     refused: bool
     reason: str | None
     error: str | None
+    step: Step | None
     metrics: dict[str, float | None]
 
 
@@ -76,11 +116,27 @@ class Header(TypedDict):
     settings: dict[str, Any]
 
 
-#: Metrics in files of version 0.1, each with its name of today.
+#: Metrics in files of version 0.1, each with its name of today; "score_h" is that of written answers now.
 _RENAMED_METRICS = {"spurious_triples": "non_gold_triples", "score_h": "truthfulness"}
 
 #: Keys that files of earlier versions lack.
-_LATER: dict[str, Any] = {"gold_value": None, "value": None}
+_LATER: dict[str, Any] = dict.fromkeys(
+    (
+        "gold_value",
+        "value",
+        "seed_entities",
+        "linked",
+        "gold_in_graph",
+        "nodes",
+        "nodes_before",
+        "tokens_before",
+        "right_pattern",
+        "written",
+        "step",
+        "input_tokens",
+        "output_tokens",
+    )
+)
 
 _RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
 
@@ -193,8 +249,10 @@ def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
 
 def _renamed(record: Record) -> Record:
     """Return a record whose metrics have the names of today."""
-    metrics = {_RENAMED_METRICS.get(name, name): value for name, value in record["metrics"].items()}
-    return {**record, "metrics": metrics}
+    metrics = record["metrics"]
+    if "truthfulness" in metrics:  # of version 0.2 or later
+        return record
+    return {**record, "metrics": {_RENAMED_METRICS.get(name, name): value for name, value in metrics.items()}}
 
 
 def _has(row: object, keys: set[str]) -> bool:

@@ -10,34 +10,52 @@ from typing import Any, Self
 
 import numpy as np
 
-from kg_retrievers.evaluation.records import Header, Record, read_records
+from kg_retrievers.evaluation.groups import GroupBy, grouped
+from kg_retrievers.evaluation.intervals import bootstrap_interval
+from kg_retrievers.evaluation.records import Header, Record, Step, read_records
+from kg_retrievers.evaluation.steps import count_steps, is_failure
+from kg_retrievers.evaluation.written import WrittenFigures, micro_scores, written_figures
 
 #: The metrics of a question whose means are reported, and under which name.
 MEANS = {
     "hit": "hit",
     "hits@1": "hits@1",
+    "first_hit": "first_hit",
+    "hits@10": "hits@10",
     "exact_match": "exact_match",
     "precision": "precision_macro",
     "recall": "recall_macro",
     "f1": "f1_macro",
     "exact_value": "exact_value",
     "answer_recall": "answer_recall",
+    "coverage": "coverage",
+    "label_in_evidence": "label_in_evidence",
     "triple_recall": "triple_recall",
     "non_gold_triples": "non_gold_triples",
     "truthfulness": "truthfulness",
 }
 
 #: The metrics of what an answerer replied, whose means are reported under the same names.
-OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
+OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall", "score_h")
 
 #: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
-OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "truthfulness", "exact_value"})
+OF_ANSWERS = frozenset(
+    {
+        "hit",
+        "hits@1",
+        "first_hit",
+        "hits@10",
+        "exact_match",
+        "precision",
+        "recall",
+        "f1",
+        "truthfulness",
+        "exact_value",
+    }
+)
 
 #: The metrics that are given with an interval.
 WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "exact_value", "answer_recall")
-
-#: How often the questions are drawn anew for the intervals, and how much of the means lies between their ends.
-DRAWS, CONFIDENCE = 1000, 0.95
 
 
 @dataclass(frozen=True)
@@ -76,14 +94,13 @@ class Report:
         proposes_answers: bool = True,
     ) -> Self:
         """Take the means of records; those that compare answers are None where the method proposes none."""
-        by_hops = _grouped((_hops_name(record), record) for record in sorted(records, key=_hops_order))
-        by_kind = _grouped((record["kind"] or "unknown", record) for record in records if not record["answerable"])
+        by_kind = grouped([record for record in records if not record["answerable"]], "kind")
         return cls(
             method=method,
             metrics=summarize(records, proposes_answers),
             intervals=_intervals(records, proposes_answers, seed),
-            by_hops={name: _of_hops(group, proposes_answers, seed) for name, group in by_hops.items()},
-            unanswerable={kind: _of_kind(group) for kind, group in sorted(by_kind.items())},
+            by_hops=_figures_by("hops", records, proposes_answers, seed),
+            unanswerable={kind: _of_kind(group) for kind, group in by_kind.items()},
             seed=seed,
             settings=dict(settings or {}),
             records=tuple(records),
@@ -117,6 +134,9 @@ class Report:
             "metrics": dict(self.metrics),
             "intervals": dict(self.intervals),
             "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
+            "by": {by: self.by(by) for by in ("kind", "seed_entities", "answers")},
+            "steps": self.steps,
+            "written": self.written,
             "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
             "seed": self.seed,
             "settings": dict(self.settings),
@@ -124,8 +144,36 @@ class Report:
 
     @property
     def failures(self) -> list[Record]:
-        """The questions that were not answered right: no gold answer or value, or an answer where there is none."""
-        return [record for record in self.records if _failed(record, self.metrics["hit"] is not None)]
+        """The questions that were not answered right: no gold answer or value, or an answer where there is none.
+
+        With an answerer, what it wrote decides.
+        """
+        return [record for record in self.records if is_failure(record, self._proposes_answers)]
+
+    @property
+    def steps(self) -> dict[Step, int]:
+        """How many of the failures failed at each step; see `kg_retrievers.evaluation.steps.failed_step`."""
+        return count_steps(self.records, self._proposes_answers)
+
+    @property
+    def written(self) -> dict[str, WrittenFigures]:
+        """What an answerer wrote to answerable and unanswerable questions, with evidence and without; see there."""
+        return written_figures(self.records)
+
+    def by(self, group: GroupBy) -> dict[str, dict[str, Any]]:
+        """Return the figures of groups of questions, by name: how many "questions", the figures, and the "intervals".
+
+        Args:
+            group: "hops", "kind", "seed_entities" (how many a question names) or "answers" (how many are gold).
+
+        Raises:
+            InvalidArgumentError: If `group` is none of these.
+        """
+        return _figures_by(group, self.records, self._proposes_answers, self.seed)
+
+    @property
+    def _proposes_answers(self) -> bool:
+        return self.metrics["hit"] is not None
 
 
 def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[str, float | None]:
@@ -136,13 +184,18 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
       where the method proposes none. `exact_value` is of the questions whose answer is a value.
     - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
       questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
+    - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
+    - `coverage`: a gold answer is in the evidence, by key. `label_in_evidence`: its name is in the text.
     - `answer_matching_rate`: that of SG-RAG, by key: `recall_macro` under the paper's name.
     - `abstention`: the share of the unanswerable questions that were refused. `false_refusals`: the share of the
       answerable ones that were. `errors`: the share of all questions that an error kept from an answer.
-    - `triples_mean`, `tokens_mean`: the size of the evidence. `llm_calls_mean`: 0 without language model.
+    - `triples_`, `nodes_`, `tokens_` + `mean`, `median`: the size of the evidence. `nodes_before`, `tokens_before`: the
+      mean sizes of the graphs that questions have of their own. `llm_calls_mean`: 0 without language model.
     - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
     - `text_...`: those of `score_predictions` for what the answerer replied, in 0 ... 1; None without answerer.
       Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
+      `text_..._micro`: from sums over all questions; see `micro_scores`. `score_h`: SubgraphRAG's score of what was
+      written, to unanswerable questions, too; see `truth_score`.
     """
     compared = [record for record in records if record["metrics"].get("hit") is not None]
     figures: dict[str, float | None] = {"compared": len(compared)}
@@ -158,13 +211,19 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
         figures["f1_micro"] = 2 * right / (proposed + gold)
     figures["answer_matching_rate"] = figures["recall_macro"]
     figures |= _refusals(records) | _costs(records)
-    return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
+    return figures | {name: _mean(_values(records, name)) for name in OF_TEXT} | micro_scores(records)
 
 
-def _of_hops(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, Any]:
-    """Return the figures of the questions that join one number of facts."""
-    intervals = _intervals(records, proposes_answers, seed)
-    return {"questions": len(records), **summarize(records, proposes_answers), "intervals": intervals}
+def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:
+    """Return the figures of groups of questions."""
+    return {
+        name: {
+            "questions": len(group),
+            **summarize(group, proposes_answers),
+            "intervals": _intervals(group, proposes_answers, seed),
+        }
+        for name, group in grouped(records, by).items()
+    }
 
 
 def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
@@ -184,12 +243,22 @@ def _refusals(records: Sequence[Record]) -> dict[str, float | None]:
 def _costs(records: Sequence[Record]) -> dict[str, float | None]:
     """Return the size of the evidence, the calls of a language model and the wall time."""
     costs: dict[str, float | None] = {}
-    for name in ("triples", "tokens", "llm_calls"):
-        costs[f"{name}_mean"] = _mean(record[name] for record in records)
+    for name in ("triples", "nodes", "tokens", "llm_calls"):
+        costs[f"{name}_mean"] = _mean(_sizes(records, name))
+    for name in ("triples", "nodes", "tokens"):
+        sizes = _sizes(records, name)
+        costs[f"{name}_median"] = float(np.median(sizes)) if sizes else None
+    for name in ("nodes_before", "tokens_before"):
+        costs[name] = _mean(_sizes(records, name))
     latencies = [record["latency_ms"] for record in records]
     for percent in (50, 95):
         costs[f"latency_ms_p{percent}"] = float(np.quantile(latencies, percent / 100)) if latencies else None
     return costs
+
+
+def _sizes(records: Sequence[Record], name: str) -> list[int]:
+    found: list[int | None] = [record[name] for record in records]  # type: ignore[literal-required]
+    return [size for size in found if size is not None]
 
 
 def _values(records: Iterable[Record], name: str) -> list[float]:
@@ -203,40 +272,10 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
-    """Return percentile bootstrap intervals of means: of questions drawn with replacement (Efron, 1979)."""
+    """Return the intervals of means."""
     intervals: dict[str, list[float] | None] = {}
-    tail = (1 - CONFIDENCE) / 2
     for name, reported in MEANS.items():
-        if reported not in WITH_INTERVAL:
-            continue
-        values = np.array(_values(records, name))
-        if not len(values) or (name in OF_ANSWERS and not proposes_answers):
-            intervals[reported] = None
-            continue
-        generator = np.random.default_rng(seed)
-        means = [values[generator.integers(0, len(values), len(values))].mean() for _ in range(DRAWS)]
-        intervals[reported] = np.quantile(means, [tail, 1 - tail]).tolist()
+        if reported in WITH_INTERVAL:
+            skipped = name in OF_ANSWERS and not proposes_answers
+            intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals
-
-
-def _grouped(named: Iterable[tuple[str, Record]]) -> dict[str, list[Record]]:
-    groups: dict[str, list[Record]] = {}
-    for name, record in named:
-        groups.setdefault(name, []).append(record)
-    return groups
-
-
-def _hops_name(record: Record) -> str:
-    return "unknown" if record["hops"] is None else str(record["hops"])
-
-
-def _hops_order(record: Record) -> float:
-    return float("inf") if record["hops"] is None else record["hops"]
-
-
-def _failed(record: Record, proposes_answers: bool) -> bool:
-    """Whether a question was not answered right, by the answers proposed or, without any, by the evidence."""
-    if not record["answerable"]:
-        return not record["refused"]
-    found = record["metrics"]["hit" if proposes_answers else "answer_recall"]
-    return record["error"] is not None or found == 0 or record["metrics"].get("exact_value") == 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from openai_server import OpenAIServer, Reply
@@ -15,8 +16,10 @@ from openai_server import OpenAIServer, Reply
 import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, cli, default_embeddings, evaluate
 from kg_retrievers.cli.compare import ALL
+from kg_retrievers.cli.shared_options import GROUPS
 from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.evaluation import Report
+from kg_retrievers.evaluation.groups import GroupBy
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.sample import load_graph, load_questions
@@ -64,6 +67,10 @@ def figures(path: str) -> Any:
     return json.loads(Path(path).read_text("utf-8"))
 
 
+def lines_of(path: str) -> list[Any]:
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
 def untimed(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if "latency" not in name}
 
@@ -80,7 +87,8 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     retriever = kg_retrievers.SimGRAGRetriever.from_index(index)
     report = evaluate(retriever, questions, seed=3)
     assert list(written) == [
-        "method", "questions", "metrics", "intervals", "by_hops", "unanswerable", "seed", "settings",
+        "method", "questions", "metrics", "intervals", "by_hops", "by", "steps", "written", "unanswerable", "seed",
+        "settings",
     ]  # fmt: skip
     assert (written["method"], written["questions"], written["seed"]) == ("simgrag", len(questions), 3)
     assert untimed(written["metrics"]) == untimed(dict(report.metrics))
@@ -204,6 +212,30 @@ def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatc
     assert written["settings"]["llm"] == "openai:test-model"
     assert "LLM" in out.splitlines()[0]
     assert "test" not in json.dumps(written["settings"]).replace("test-model", "")  # no key is kept
+
+
+def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = Reply("They say so [1].\nAnswer: Spike Jonze")
+    with OpenAIServer(*[reply] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        argv = ("evaluate", *FILMS, "--method", "neighborhood", "--llm", "openai:test-model", "--answers", "prompt")
+        code, _, err = run(*argv, "--figure", "score_h", "--json", "out.json", "--records", "out.jsonl")
+    assert (code, err) == (0, "")
+    assert figures("out.json")["metrics"]["text_hit"] == 1
+    assert lines_of("out.jsonl")[1]["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
+
+
+def test_a_table_is_grouped_and_shows_more_figures(run: Run) -> None:
+    code, out, err = run("evaluate", *ASKED, "--by", "answers", "--figure", "coverage", "--figure", "nodes_median")
+    assert (code, err) == (0, "")
+    rows = out.splitlines()
+    heads = next(row for row in rows if row.startswith("method")).split()
+    assert (heads[1], heads[-2:]) == ("answers", ["coverage", "median"])
+    assert [row.split()[1] for row in rows if row.startswith("simgrag")] == ["all", "1", "2-4", "5-9"]
+    code, _, err = run("evaluate", *ASKED, "--figure", "coverge")
+    assert (code, err) == (2, "kg-retrievers: error: compare: there is no figure 'coverge'; did you mean 'coverage'?\n")
+    assert get_args(GroupBy) == GROUPS
 
 
 def test_a_broken_run_is_kept_and_continued(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,9 +445,11 @@ def test_compare_tells_failures_in_words(run: Run) -> None:
     asked = (*ASKED, "--method", "simgrag", "--field", "min_confidence=0.0")
     code, out, err = run("compare", *asked, "--failures", "3")
     assert (code, err) == (0, "")
-    told = out.split("Failures of simgrag\n")[1].splitlines()
+    heading, *told = out.split("\nFailures of simgrag ")[1].splitlines()
+    assert re.fullmatch(r"\((\d+ at (linking|pattern|search|answer)(, )?)+\)", heading)
     assert len(told) == 3
     assert all(line.startswith('- "') and " Wanted: " in line and " Got: " in line for line in told)
+    assert all(re.search(r" Failed at: (linking|pattern|search|answer)\.$", line) for line in told)
     assert "Pattern (zero-shot): " in out
     assert "ailures of" not in run("compare", *asked, "--failures", "0")[1]
 
@@ -433,7 +467,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
     (folder / "r.jsonl").write_text(text, "utf-8")
     code, out, _ = run("compare", "r.jsonl")
     assert code == 0
-    assert "Failures of [31m[b]x\n" in out
+    assert "Failures of [31m[b]x (1 at answer)\n" in out
     assert "Got: [2J" in out
     assert not {"\x1b", "\x07", "\r"} & set(out)
 

@@ -1,0 +1,123 @@
+"""The command `reproduce`: a table of a paper, the paper's figures beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kg_retrievers.cli.measurement import check_output, write_output
+from kg_retrievers.cli.reproduce_data import DataSet, find_set
+from kg_retrievers.cli.show import note, show
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.papers.table import Questions
+from kg_retrievers.file_writing import raise_write_errors
+
+if TYPE_CHECKING:
+    from kg_retrievers.cli.reproduce_commands import Commands
+    from kg_retrievers.evaluation.papers.plan import Plan
+    from kg_retrievers.evaluation.papers.table import Paper, Table
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure a table of a paper, or list the tables."""
+    from kg_retrievers.cli import reproduce_show  # loads numpy, which the help does not need
+    from kg_retrievers.evaluation.papers import PAPERS, find_paper
+
+    if options.paper is None or options.table is None:
+        papers = PAPERS if options.paper is None else (find_paper(options.paper),)
+        reproduce_show.show_list(papers)
+        return 0
+    paper = find_paper(options.paper)
+    table = paper.table(options.table)
+    if table.state == "not":
+        reproduce_show.show_not_asked(paper, table)
+        return 0
+    check_output(options.json)
+    plan, commands = _planned(table, options)
+    return _reproduce(paper, plan, commands, options)
+
+
+def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]:
+    """Return what is asked of the sets that are there, and the commands that ask it."""
+    from kg_retrievers.cli.reproduce_commands import Commands
+    from kg_retrievers.evaluation.papers.plan import plan_table
+
+    if options.data is None:
+        raise InvalidArgumentError("--data must name the folder of the question sets. See: reproduce --help")
+    models = dict(options.model)
+    given = {"llm": options.llm is not None, "causal_lm": options.causal_lm is not None}
+    plan = plan_table(table, models=models, split=options.split, **given)
+    sets, missing = _find_sets(plan, Path(options.data))
+    plan = plan.without(missing)
+    if not plan.cells:
+        raise InvalidArgumentError(
+            f"nothing of table {table.number} can be asked: {'; '.join(_reasons(plan, missing))}."
+        )
+    _check_models(plan, models)
+    return plan, Commands(options, sets, Path(options.records), models)
+
+
+def _find_sets(plan: Plan, home: Path) -> tuple[dict[str, DataSet], dict[str, str]]:
+    """Return the sets that are there by format, and of the others which file is wanted where."""
+    sets: dict[str, DataSet] = {}
+    missing: dict[str, str] = {}
+    for cell in plan.distinct:
+        wanted = [cell.questions]
+        if cell.learned and cell.learned != cell.questions.format:
+            wanted.append(Questions(cell.learned, "train"))
+        for questions in wanted:
+            found = find_set(home, questions)
+            if isinstance(found, str):
+                missing[questions.format] = found
+            else:
+                sets[questions.format] = found
+    return sets, missing
+
+
+def _reasons(plan: Plan, missing: Mapping[str, str]) -> list[str]:
+    """Return why nothing can be asked: the sets that are missing, else what else is."""
+    return list(dict.fromkeys(missing.values() or plan.left_out.values()))
+
+
+def _check_models(plan: Plan, models: Mapping[str, str]) -> None:
+    """Check that each given model is of the table."""
+    wanted = sorted({cell.model for cell in plan.distinct if cell.model})
+    if strange := [name for name in models if name not in wanted]:
+        there = f"it has {', '.join(wanted)}." if wanted else "it has none. Leave it out."
+        raise InvalidArgumentError(f"--model: the table has no model {strange[0]!r}; {there}")
+
+
+def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.Namespace) -> int:
+    """Tell what is asked and what it will cost, ask it, and show the figures."""
+    from kg_retrievers.cli import reproduce_show
+    from kg_retrievers.cli.prices import read_price
+    from kg_retrievers.cli.reproduce_cells import estimated, measure, spent
+
+    if options.prices and not options.llm:
+        raise InvalidArgumentError("--prices is for a language model, but none is given. Leave it out, or: --llm ...")
+    price = read_price(options.prices, options.llm) if options.prices else None
+    quiet = options.json == "-"
+    if not quiet:
+        reproduce_show.show_plan(paper, plan, commands)
+    if options.dry_run or options.llm:
+        costs, asked = estimated(plan, commands)
+        told = f"{asked:,} questions are asked"
+        if options.llm:
+            told += f"; estimated: {costs.told(price)}"
+        note(told) if quiet else show(f"\n{told}.")
+    if options.dry_run:
+        return 0
+    for folder in (commands.home, commands.home / paper.name):
+        with raise_write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+    results = measure(plan, commands)
+    if options.json:
+        found = reproduce_show.to_dict(paper, plan, results, spent(results), price)
+        write_output(options.json, json.dumps(found, indent=2))
+    if not quiet:
+        reproduce_show.show_figures(plan, results)
+        show(f"\nCounted: {spent(results).told(price)}.")
+    return 0
