@@ -639,7 +639,7 @@ def test_what_proposes_paths_is_given_once() -> None:
     with pytest.raises(InvalidArgumentError, match=r"got proposer= beside llm=, examples= or model="):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)
     with pytest.raises(ModelLoadError, match="no trained model is here: there is no such folder"):
-        retriever(model="folder")
+        RelationPathRetriever.from_index(INDEX, model="folder")
 
 
 def test_given_paths_are_checked_and_sorted() -> None:
