@@ -416,7 +416,7 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--validation-split", "dev"], "--validation-split says which part of --validation"),
         (
             ["--field", "hopz=3"],
-            "no field 'hopz'; did you mean 'hops'? There are: batch_size, directed, hidden, hops, ",
+            "no field 'hopz'; did you mean 'hops'? There are: batch_size, constant_rate, directed, ",
         ),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
         (["--field", "visits=3"], "--field: visits comes from other options"),
@@ -438,7 +438,7 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
         (
             ["--field", "stagez=1"],
-            "the training of gnn-rag has no field 'stagez'; did you mean 'stages'? There are: batch_size, instructions",
+            "the training of gnn-rag has no field 'stagez'; did you mean 'stages'? There are: batch_size, constant",
         ),
         (["--field", "rounds=1"], "the training of gnn-rag has no field 'rounds'"),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
