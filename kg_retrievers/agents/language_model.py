@@ -35,8 +35,9 @@ def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> 
     except ImportError as cause:
         raise MissingExtraError(f"the language model {name!r}", "openai") from cause
     try:
-        return init_chat_model(name, temperature=0, **limit)
+        model: BaseChatModel = init_chat_model(name, temperature=0, **limit)
     except Exception as error:  # each provider has errors of its own
         hide_secrets(error)
         reason = " ".join(str(error).split("\n")[0].split())
         raise InvalidArgumentError(f"load_chat_model: {name!r} cannot be used: {reason:.300}") from error
+    return model
