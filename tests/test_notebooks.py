@@ -10,8 +10,8 @@ import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
-#: They pre-train a language model; the page of the method in docs/ runs in `make test`.
-HEAVY = {"08_graph_prompt"}
+#: They pre-train a language model, or need the extra `test-heavy`; the page of the method in docs/ runs in `make test`.
+HEAVY = {"08_graph_prompt", "09_real_language_model"}
 
 
 def test_there_are_notebooks() -> None:

@@ -36,8 +36,8 @@ def load_chat_model(name: str, *, max_tokens: int | None = MAX_REPLY_TOKENS) -> 
         raise MissingExtraError(f"the language model {name!r}", "openai") from cause
     try:
         model: BaseChatModel = init_chat_model(name, temperature=0, **limit)
-        return model
     except Exception as error:  # each provider has errors of its own
         hide_secrets(error)
         reason = " ".join(str(error).split("\n")[0].split())
         raise InvalidArgumentError(f"load_chat_model: {name!r} cannot be used: {reason:.300}") from error
+    return model

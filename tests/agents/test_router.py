@@ -197,7 +197,7 @@ def test_answers_of_a_model_and_interrupts(retrievers: dict[str, BaseKGRetriever
     reply = json.dumps({"explanation": "", "answers": ["Audrey Tautou"], "citations": [1]})
     answering = ScriptedChatModel(replies=[reply])
     router = build_router(
-        retrievers, answering, checkpointer=InMemorySaver(), interrupt_before=["patterns"], max_tokens=20
+        retrievers, answering, checkpointer=InMemorySaver(), interrupt_before=["patterns"], max_tokens=24
     )
     config: Any = {"configurable": {"thread_id": "1"}}
     router.invoke({"question": QUESTION}, config)

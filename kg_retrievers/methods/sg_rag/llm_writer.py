@@ -210,12 +210,12 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         lines: list[str] = []
         if isinstance(schema, SparqlSchema):  # which types a relation joins is not known
             labels = dict(zip(known, _first_labels(known, left // 4), strict=False))
-            left -= sum(map(approximate_tokens, labels.values()))
+            left -= sum(map(_tokens, labels.values()))
         for relation in relations:
             pairs = (relation.ends or (("", ""),))[:PAIRS_SHOWN]
             new = {name: known[name] for pair in pairs for name in pair if name in known and name not in labels}
             line = self._relation_lines(relation, pairs, schema)
-            cost = sum(map(approximate_tokens, (line, *new.values())))
+            cost = sum(map(_tokens, (line, *new.values())))
             if cost <= left:
                 left -= cost
                 labels |= new
@@ -321,6 +321,11 @@ def _properties(properties: Mapping[str, str]) -> str:
     return " {" + ", ".join(texts) + "}" if texts else ""
 
 
+def _tokens(line: str) -> int:
+    """Return roughly how many tokens a line has, its end included."""
+    return approximate_tokens(f"{line}\n")
+
+
 def _more(count: int, what: str) -> str:
     return f"({count} more {what} are not shown)"
 
@@ -328,7 +333,7 @@ def _more(count: int, what: str) -> str:
 def _first_labels(lines: Mapping[str, str], tokens: int) -> Iterator[str]:
     """Yield the lines of labels that take at most so many tokens, and how many are left."""
     for position, line in enumerate(lines.values()):
-        tokens -= approximate_tokens(line)
+        tokens -= _tokens(line)
         if tokens < 0:
             yield _more(len(lines) - position, "labels")
             return

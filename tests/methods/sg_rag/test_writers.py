@@ -789,7 +789,7 @@ def test_the_schema_that_is_shown() -> None:
         "(:Planet)-[:`VISITED BY`]->(:Person)",
         "(:Planet)-[:`VISITED BY`]->(:Film)",
     ]
-    short = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[]), max_schema_tokens=60)
+    short = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[]), max_schema_tokens=90)
     text = short.describe_schema(VECTORS, "Who directed Her?")
     assert "Planet" not in text
     assert text.endswith("(2 more relationship types are not shown)")
