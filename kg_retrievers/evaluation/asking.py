@@ -32,6 +32,7 @@ from kg_retrievers.errors import (
     SearchBudgetError,
     StaleIndexError,
 )
+from kg_retrievers.evaluation.hops import hops_of
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
@@ -139,7 +140,7 @@ class Asker:
         return {
             "id": id,
             "question": question.text,
-            "hops": question.hops,
+            "hops": hops_of(question),
             "kind": question.kind,
             "answerable": question.answerable,
             "gold": gold,

@@ -160,6 +160,8 @@ def test_a_record_says_what_was_measured() -> None:
         "prediction": None,
         "written": None,
         "llm_calls": 0,
+        "input_tokens": 0,
+        "output_tokens": 0,
         "latency_ms": 0,
         "refused": False,
         "reason": None,

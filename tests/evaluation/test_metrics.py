@@ -213,6 +213,8 @@ def record(number: int, question: Question, answers: str = "", **more: Any) -> R
         "prediction": None,
         "written": None,
         "llm_calls": 0,
+        "input_tokens": 0,
+        "output_tokens": 0,
         "latency_ms": float(number),
         "refused": not answers and not failed,
         "reason": None,
