@@ -16,12 +16,16 @@ from .database import check_read_only as check_read_only
 from .database.ladybug import LadybugExecutor as LadybugExecutor
 from .database.neo4j import Neo4jExecutor as Neo4jExecutor
 from .database.sparql.executor import SparqlExecutor as SparqlExecutor
+from .datasets import GraphQuestion as GraphQuestion
 from .datasets import Question as Question
+from .datasets import join_graphs as join_graphs
 from .datasets import read_explagraphs as read_explagraphs
+from .datasets import read_factkg as read_factkg
 from .datasets import read_question_set as read_question_set
 from .datasets import read_questions as read_questions
 from .datasets import read_scene_graphs as read_scene_graphs
 from .datasets import read_webqsp as read_webqsp
+from .datasets import split_questions as split_questions
 from .drawing import draw as draw
 from .errors import KGRetrieversError as KGRetrieversError
 from .evaluation import Report as Report
@@ -49,6 +53,8 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
+from .methods.rog.reader import PathReader as PathReader
+from .methods.rog.reader_training import train_path_reader as train_path_reader
 from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
@@ -71,7 +77,9 @@ from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
+from .methods.rog.planner import RelationPathPlanner as RelationPathPlanner
 from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
+from .methods.rog.training import train_planner as train_planner
 from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever
 from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer

@@ -137,6 +137,10 @@ def loaded_names(names: ServerNames, options: argparse.Namespace) -> About:
 
 def load_chosen_embeddings(options: argparse.Namespace) -> Embeddings:
     """Return the embeddings that the options name, or the default."""
-    name = options.embeddings or STATIC
+    return load_named_embeddings(options.embeddings or STATIC, options)
+
+
+def load_named_embeddings(name: str, options: argparse.Namespace) -> Embeddings:
+    """Return the embeddings of a name; code that they bring is run only where the options say so."""
     with status(f"loading {name}"):
-        return load_embeddings(name)
+        return load_embeddings(name, trust_remote_code=options.trust_remote_code)

@@ -29,4 +29,6 @@ def graph_command(command: str, options: argparse.Namespace, *arguments: str) ->
         words.append("--no-explain")
     if options.embeddings is not None:
         words += ["--embeddings", options.embeddings]
+    if options.trust_remote_code:
+        words.append("--trust-remote-code")
     return shlex.join([*words, "--vectors", options.vectors])

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.connection import check_connection, open_names
+from kg_retrievers.cli.connection import check_connection, load_chosen_embeddings, open_names
 from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.graph_command import graph_command
 from kg_retrievers.cli.load import check_database_options, check_size, read_graph
-from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log, status
+from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import STATIC, load_embeddings
+from kg_retrievers.serving.loading import STATIC
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-
     from kg_retrievers.index.server_names import About
 
 
@@ -49,7 +47,7 @@ def _save(options: argparse.Namespace) -> int:
     replaced = is_saved(output)
     graph = read_graph(options)
     name = options.embeddings or STATIC
-    embeddings = _embeddings(name)
+    embeddings = load_chosen_embeddings(options)
     try:
         with show_log("kg_retrievers.index.graph_vectors"), open_workers(options.workers) as workers:
             kg_retrievers.GraphIndex.build(
@@ -87,7 +85,7 @@ def _load_names(options: argparse.Namespace) -> int:
     check_connection(options)
     check_size(options.graph)
     name = options.embeddings or STATIC
-    embeddings = _embeddings(name)
+    embeddings = load_chosen_embeddings(options)
     try:
         with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
             database.relations()  # so that no table is made for a graph that cannot be read
@@ -115,8 +113,3 @@ def _tell_before(about: About | None, options: argparse.Namespace) -> None:
         note(f"{options.vectors} holds {held}; what is new is added, and names that are gone stay")
     else:
         note(f"{options.vectors} holds {held} of a load that was broken off; going on from there")
-
-
-def _embeddings(name: str) -> Embeddings:
-    with status(f"loading {name}"):
-        return load_embeddings(name)

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.connection import check_connection, connect, is_connected
+from kg_retrievers.cli.connection import (
+    check_connection,
+    connect,
+    is_connected,
+    load_chosen_embeddings,
+    load_named_embeddings,
+)
 from kg_retrievers.cli.database import OF_ENDPOINTS, open_database
 from kg_retrievers.cli.graph_files import check_saved_folder, given_options, read_file, read_folder
 from kg_retrievers.cli.own_graphs import graphs_file
@@ -18,18 +24,14 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.loading import (
-    STATIC,
     is_database,
     is_endpoint,
     is_public,
     is_uri,
-    load_embeddings,
     recorded_embeddings,
 )
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
@@ -114,15 +116,11 @@ def read_index(options: argparse.Namespace) -> GraphIndex:
         return connect(options)
     if not is_saved(folder):
         graph = read_graph(options)
-        return kg_retrievers.GraphIndex.build(graph, _embeddings(options.embeddings or STATIC), progress=on_terminal())
+        return kg_retrievers.GraphIndex.build(graph, load_chosen_embeddings(options), progress=on_terminal())
     check_database_options(options)
     check_saved_folder(folder, options)
-    return kg_retrievers.GraphIndex.open(folder, _embeddings(options.embeddings or recorded_embeddings(folder)))
-
-
-def _embeddings(name: str) -> Embeddings:
-    with status(f"loading {name}"):
-        return load_embeddings(name)
+    embeddings = load_named_embeddings(options.embeddings or recorded_embeddings(folder), options)
+    return kg_retrievers.GraphIndex.open(folder, embeddings)
 
 
 def read_training_questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:

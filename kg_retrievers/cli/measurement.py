@@ -138,11 +138,16 @@ class BuiltMethod:
         """Return what answers from the evidence, or without it; None where nothing does.
 
         Args:
-            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method.
+            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method,
+                "verdict" for whether a claim holds.
         """
+        from kg_retrievers.chains import FactVerifier  # not at the front door
+
         closed_book = self.retriever.closed_book
         if self.llm is None or (self.answerer and not closed_book):
             return self.answerer
+        if answers == "verdict" and not closed_book:
+            return FactVerifier(self.llm, otherwise="refuted")
         if answers == "cited" and not closed_book:
             return kg_retrievers.LLMCitedAnswerer(self.llm)
         return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
@@ -165,10 +170,7 @@ def read_measurement(
         examples, dropped = _examples(options, questions, split, data)
     with status("loading the language model"):
         llm = load_llm(options.llm)
-    own = own or (options.graph is None and all_have_graphs(questions))
-    if not own and options.graph is None:
-        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
-    index = first_index(options, questions, examples) if own else read_index(options)
+    index = first_index(options, questions, examples) if own or options.graph is None else read_index(options)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 import kg_retrievers
+from kg_retrievers.cli.connection import load_chosen_embeddings
 from kg_retrievers.cli.reading_options import OPTIONS
-from kg_retrievers.cli.show import on_terminal, status
+from kg_retrievers.cli.show import on_terminal
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import STATIC, load_embeddings
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-
     from kg_retrievers.datasets import GraphQuestion, Question
     from kg_retrievers.index import GraphIndex
 
@@ -60,21 +58,19 @@ def all_have_graphs(questions: Sequence[Question]) -> TypeGuard[Sequence[GraphQu
     return bool(questions) and all(isinstance(question, kg_retrievers.datasets.GraphQuestion) for question in questions)
 
 
-def chosen_embeddings(options: argparse.Namespace) -> Embeddings:
-    """Load the embeddings that the options name."""
-    name = options.embeddings or STATIC
-    with status(f"loading {name}"):
-        return load_embeddings(name)
-
-
 def first_index(
-    options: argparse.Namespace, questions: Sequence[GraphQuestion], examples: Sequence[Question] | None = None
+    options: argparse.Namespace, questions: Sequence[Question], examples: Sequence[Question] | None = None
 ) -> GraphIndex:
     """Index the graph that a retriever is built on before it is moved to that of each question.
 
     That is the graph of the first question; where there are examples, all of theirs as one, from which they teach.
+
+    Raises:
+        InvalidArgumentError: If some question has no graph, so that one must be named.
     """
+    if not all_have_graphs(questions):
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {options.format} are about.")
     graph = kg_retrievers.datasets.join_graphs(examples) if examples else questions[0].graph
     return kg_retrievers.GraphIndex.build(
-        graph, chosen_embeddings(options), cache=options.embedding_cache, progress=on_terminal() and bool(examples)
+        graph, load_chosen_embeddings(options), cache=options.embedding_cache, progress=on_terminal() and bool(examples)
     )

@@ -139,6 +139,11 @@ def add_embeddings(parser: Options) -> None:
         "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
         f"a folder was built with, else {STATIC}",
     )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the code that a model of local:MODEL brings; it can do whatever you can",
+    )
 
 
 def add_embedding_cache(parser: Options) -> None:
@@ -315,9 +320,10 @@ def add_measurement(parser: Parser, required: bool) -> None:
     add_llm(method)
     method.add_argument(
         "--answers",
-        choices=("cited", "prompt"),
+        choices=("cited", "prompt", "verdict"),
         default="cited",
-        help="ask --llm for answers with citations (default), or with the answer prompt of the method",
+        help="ask --llm for answers with citations (default), with the answer prompt of the method, or for the verdict "
+        "on a claim, where what the evidence does not support is refuted",
     )
     add_database(method)
     add_workers(method, "ask")

@@ -188,6 +188,8 @@ def _ask_command(options: argparse.Namespace) -> str:
             command += option.words(value)
     if options.embeddings is not None:
         command += ["--embeddings", options.embeddings]
+    if options.trust_remote_code:
+        command.append("--trust-remote-code")
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
     if not options.explain:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import kg_retrievers
+from kg_retrievers.cli.connection import load_chosen_embeddings
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
-from kg_retrievers.cli.own_graphs import ENTITY_FORMATS, GRAPH_FORMATS, check_no_graph_options, chosen_embeddings
+from kg_retrievers.cli.own_graphs import ENTITY_FORMATS, GRAPH_FORMATS, check_no_graph_options
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.file_writing import write_file
@@ -174,7 +175,7 @@ class PromptTraining:
         questions, validation = read_training_questions(options)
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
-                embeddings = chosen_embeddings(options)
+                embeddings = load_chosen_embeddings(options)
                 to_examples = partial(_examples_of_graphs, spec, embeddings, options.embedding_cache)
             else:
                 index = read_index(options)
@@ -184,7 +185,7 @@ class PromptTraining:
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
             validating = Part([], 0) if validation is None else Part.of(validation, options.validation)
-            llm = load_causal_lm(options.llm)
+            llm = load_causal_lm(options.llm, given.get("precision"))
             with status("retrieving the graphs of the questions"):
                 examples = to_examples([*learned.questions, *validating.questions])
         empty = _note_empty(examples)
@@ -229,11 +230,11 @@ class PromptTraining:
         ]
 
 
-def load_causal_lm(name: str) -> CausalLM:
-    """Load a causal language model by its name or folder."""
+def load_causal_lm(name: str, precision: str | None = None) -> CausalLM:
+    """Load a causal language model by its name or folder, with weights of a type or as it was saved."""
     place = str(Path(name).resolve()) if Path(name).is_dir() else name
     with status(f"loading {place}"), quiet():
-        return kg_retrievers.CausalLM.load(place)
+        return kg_retrievers.CausalLM.load(place, dtype=precision or "auto")
 
 
 def _note_empty(examples: Sequence[GraphPromptExample]) -> int:

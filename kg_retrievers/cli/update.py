@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
+from kg_retrievers.cli.connection import load_named_embeddings
 from kg_retrievers.cli.graph_files import read_file
-from kg_retrievers.cli.show import counted, note, on_terminal, show, status
+from kg_retrievers.cli.show import counted, note, on_terminal, show
 from kg_retrievers.errors import InvalidArgumentError, listed
-from kg_retrievers.serving.loading import load_embeddings, recorded_embeddings
+from kg_retrievers.serving.loading import recorded_embeddings
 
 if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
@@ -27,8 +28,7 @@ def run(options: argparse.Namespace) -> int:
     graph = kg_retrievers.KnowledgeGraph.open(options.index)
     additions, removals = _read(options.add, options, graph), _read(options.remove, options, graph)
     name = options.embeddings or recorded_embeddings(options.index)
-    with status(f"loading {name}"):
-        embeddings = load_embeddings(name)
+    embeddings = load_named_embeddings(name, options)
     update = kg_retrievers.GraphIndex.update(
         options.index,
         embeddings,

@@ -82,7 +82,7 @@ class RetrieverFields(TypedDict, total=False):
     style: DocumentStyle
     on_refusal: OnRefusal
     min_confidence: float
-    answer_prompt: BasePromptTemplate[Any] | str
+    answer_prompt: BasePromptTemplate[Any]
     parse_answers: Callable[[str], list[str]]
     name: str | None
     tags: list[str] | None

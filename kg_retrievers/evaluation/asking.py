@@ -14,8 +14,6 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
@@ -32,19 +30,12 @@ from kg_retrievers.errors import (
     SearchBudgetError,
     StaleIndexError,
 )
-from kg_retrievers.evaluation.hops import hops_of
 from kg_retrievers.evaluation.identity import digest, identity
-from kg_retrievers.evaluation.metrics import question_metrics
-from kg_retrievers.evaluation.predictions import score_prediction
-from kg_retrievers.evaluation.records import Record, WrittenAnswer
-from kg_retrievers.evaluation.replies import is_verdict, predicted_answers, verdict_value
-from kg_retrievers.evaluation.sizes import sizes_of
-from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
-from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
-from kg_retrievers.graph import Known, Pattern, Triple
-from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.evaluation.measuring import Asked, record_of
+from kg_retrievers.evaluation.records import Record, Step
+from kg_retrievers.evaluation.steps import StageTrace
+from kg_retrievers.index import embedding_name
 from kg_retrievers.index.question_indexes import QuestionIndexes
-from kg_retrievers.index.reach import Reach
 
 #: Whether a retriever is given the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]
@@ -115,69 +106,15 @@ class Asker:
         """Ask a question and measure; the clock runs once the question's graph is indexed."""
         question = keyed(question)
         retriever = self._over_graph_of(question)
-        counter, trace = CostCounter(), StageTrace()
-        config: RunnableConfig = {"callbacks": [counter, trace]}
+        cost, trace = CostCounter(), StageTrace()
+        config: RunnableConfig = {"callbacks": [cost, trace]}
         began = perf_counter()
         documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
-        step = trace.step if reason or error else "answer"
+        step: Step | None = trace.step if reason or error else "answer"
         reply, error = self._reply(question, documents, config, error)
-        prediction = None if reply is None else predicted_answers(reply)
-        said = self._read(prediction)
-        found = bool(documents) or self.retriever.closed_book
-        answers = documents_answers(documents)
-        ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))
-        triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
-        value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
-        failed = error is not None
-        metrics = question_metrics(question, answers, triples, failed=failed, value=value, ranked=ranked)
-        gold = list(question.answers)
-        pattern = documents[0].metadata["details"].get("pattern") if documents else trace.pattern
-        patterns = _patterns(pattern, question)
-        names, gold_in_graph = _look_up(retriever.index, [*gold, *answers, *_known_texts(patterns)], gold)
-        wanted = [names[key] for key in gold] or _texts(question)
-        written = self._judge(prediction, question, wanted, documents)
-        return {
-            "id": id,
-            "question": question.text,
-            "hops": hops_of(question),
-            "kind": question.kind,
-            "answerable": question.answerable,
-            "gold": gold,
-            "gold_value": question.value,
-            "answers": answers,
-            "value": value,
-            "labels": {key: names[key] for key in (*gold, *answers) if names[key] != key},
-            "seed_entities": list(question.seed_entities),
-            "linked": trace.linked,
-            "gold_in_graph": gold_in_graph,
-            **sizes_of(documents, triples, question, self.retriever.style),
-            "pattern": pattern,
-            "right_pattern": is_same_pattern(*patterns, names) if patterns else None,
-            "prediction": prediction,
-            "written": written,
-            "llm_calls": counter.llm_calls,
-            "input_tokens": counter.input_tokens,
-            "output_tokens": counter.output_tokens,
-            "latency_ms": latency,
-            "refused": error is None and not (found if said is None else _answered(said)),
-            "reason": reason,
-            "error": error,
-            "step": step if reason or failed else None,
-            "metrics": metrics
-            | _text_metrics(said, wanted)
-            | _metrics_of_names(written, wanted, documents, question, failed=failed),
-        }
-
-    def _judge(
-        self, prediction: str | list[str] | None, question: Question, wanted: Sequence[str], documents: list[Document]
-    ) -> list[WrittenAnswer] | None:
-        """Return the answers in a reply, judged; None without answerer."""
-        if prediction is None:
-            return None
-        answers = self.retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
-        answers = [answer for answer in answers if answer.strip()]
-        return judge_answers(answers, wanted if question.answerable else [], documents)
+        step = step if reason or error else None
+        return record_of(id, Asked(question, retriever, documents, reply, reason, error, step, trace, cost, latency))
 
     def _retrieve(
         self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig
@@ -213,10 +150,6 @@ class Asker:
         except KGRetrieversError as caught:
             return [], f"{type(caught).__name__}: {caught}"
 
-    def _read(self, prediction: str | list[str] | None) -> str | list[str] | None:
-        """Return what a prediction says; of a text, the answers that `parse_answers` reads, one a line."""
-        return "\n".join(self.retriever.parse_answers(prediction)) if isinstance(prediction, str) else prediction
-
 
 class AskBatch:
     """Asks batches of numbered questions; each process that gets a copy asks some unmeasured ones first."""
@@ -237,17 +170,6 @@ def keyed(question: Question) -> Question:
     return question.with_keys() if isinstance(question, GraphQuestion) else question
 
 
-def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
-    """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
-    distinct = tuple(dict.fromkeys(keys))
-
-    def looked_up() -> tuple[dict[str, str], bool | None]:
-        held = any(key in index.graph.entities for key in gold) if gold else None
-        return {key: index.graph.label(key) for key in distinct}, held
-
-    return index.within(Reach(distinct), looked_up)
-
-
 def _setting(field: object) -> Any:
     """Return a field as JSON holds it, where it is a plain value or a list of such; else its name or its class."""
     plain = bool | int | float | str | None
@@ -263,48 +185,3 @@ def _is_part(field: object) -> bool:
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
     return isinstance(field, Runnable | TrainedModel) and not isinstance(field, BasePromptTemplate)
-
-
-def _texts(question: Question) -> list[str]:
-    """Return the gold value of a question as texts, as answers say it; nothing where it has none."""
-    return result_answers({"answers": [], "value": question.value})
-
-
-def _answered(prediction: str | list[str]) -> bool:
-    return bool("".join(prediction).strip())
-
-
-def _patterns(found: dict[str, Any] | None, question: Question) -> tuple[Pattern, Pattern] | None:
-    """Return the pattern that was found and the gold one; None where one of them is not known."""
-    return None if found is None or question.pattern is None else (Pattern.from_dict(found), question.pattern)
-
-
-def _known_texts(patterns: Sequence[Pattern] | None) -> list[str]:
-    return [node.text for pattern in patterns or () for node in pattern.nodes if isinstance(node, Known)]
-
-
-def _metrics_of_names(
-    written: Sequence[WrittenAnswer] | None,
-    wanted: Sequence[str],
-    documents: Sequence[Document],
-    question: Question,
-    *,
-    failed: bool,
-) -> dict[str, float | None]:
-    """Return the metrics that look for names in texts; an error is no refusal of an unanswerable question."""
-    metrics: dict[str, float | None] = {}
-    if question.answerable and wanted:
-        metrics["label_in_evidence"] = label_in_evidence(wanted, documents)
-    if written is not None and (wanted or not question.answerable):
-        metrics["score_h"] = score_written(written, question.answerable or failed)
-    return metrics
-
-
-def _text_metrics(prediction: str | list[str] | None, gold: Sequence[str]) -> dict[str, float | None]:
-    """Return the metrics of a reply; a precision above 1, of several answers on one line, counts as 1."""
-    if prediction is None or not gold:
-        return {}
-    scores = score_prediction(prediction, gold)
-    precision, recall = min(scores["precision"], 1.0), scores["recall"]
-    f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
-    return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}

@@ -200,7 +200,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     compared = [record for record in records if record["metrics"].get("hit") is not None]
     figures: dict[str, float | None] = {"compared": len(compared)}
     for name, reported in MEANS.items():
-        skipped = name in OF_ANSWERS and not proposes_answers
+        skipped = not proposes_answers and _compares_answers(name, records)
         figures[reported] = None if skipped else _mean(_values(records, name))
     figures |= dict.fromkeys(("precision_micro", "recall_micro", "f1_micro"))
     if compared and proposes_answers:
@@ -212,6 +212,11 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     figures["answer_matching_rate"] = figures["recall_macro"]
     figures |= _refusals(records) | _costs(records)
     return figures | {name: _mean(_values(records, name)) for name in OF_TEXT} | micro_scores(records)
+
+
+def _compares_answers(name: str, records: Sequence[Record]) -> bool:
+    """Whether a metric compares what a method proposes; a value is an answerer's where the method proposes nothing."""
+    return name in OF_ANSWERS and not (name == "exact_value" and any(record["value"] is not None for record in records))
 
 
 def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:
@@ -276,6 +281,6 @@ def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> 
     intervals: dict[str, list[float] | None] = {}
     for name, reported in MEANS.items():
         if reported in WITH_INTERVAL:
-            skipped = name in OF_ANSWERS and not proposes_answers
+            skipped = not proposes_answers and _compares_answers(name, records)
             intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals

@@ -122,8 +122,6 @@ def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
         return None
     if record["step"]:
         return record["step"]
-    if not record["answerable"]:
-        return "search" if record["prediction"] is None else "answer"
     metrics = record["metrics"]
     if record["error"] is None and (metrics.get("hit") == 1 or metrics.get("exact_value") == 1):
         return "answer"
@@ -131,6 +129,8 @@ def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
         return "linking"
     if record["right_pattern"] is False:
         return "pattern"
+    if not record["answerable"]:
+        return "search" if record["prediction"] is None else "answer"
     can_hold = record["gold_in_graph"] is not False or record["prediction"] is None
     is_held = metrics.get("answer_recall") or metrics.get("label_in_evidence")
     return "search" if (can_hold and not is_held) or not record["triples"] else "answer"

@@ -302,14 +302,30 @@ _LINES: dict[Style, Callable[[Iterable[Triple], Callable[[str], str]], list[str]
 }
 
 
+# What `approximate_tokens` counts, and what each is worth, in hundredths of a token. Fitted so that no style is off by
+# more than 15 % for the tokenizers of `benchmarks/token_estimates.py`; these differ among themselves by up to 33 %.
+_WORD, _LETTER, _DIGIT, _MARKS, _LINE, _NOT_ASCII = 75, 8, 70, 125, 100, 75
+_WORDS = re.compile(r"[^\W\d_]+")
+_OTHER_MARKS = re.compile(r"(?:[^\w\s]|_)+")
+_DIGITS = re.compile(r"\d")
+
+
 def approximate_tokens(text: str) -> int:
-    """Return a rough count of tokens: a quarter of the characters, rounded up. Right for English, low for Chinese.
+    r"""Return a rough count of the tokens that language models make of a text.
+
+    It counts words and their letters, digits, runs of marks, and lines: a table of numbers has twice the tokens of a
+    text as long. Within 15 % of six tokenizers for each style of `verbalize`; roughly right for other scripts.
 
     Example:
-        >>> approximate_tokens("Spike Jonze")
-        3
+        >>> approximate_tokens("Spike Jonze"), approximate_tokens("12,7\n12,8")
+        (3, 8)
     """
-    return -(-len(text) // 4)
+    words = _WORDS.findall(text)
+    worth = _WORD * len(words) + _LETTER * sum(map(len, words)) + _DIGIT * len(_DIGITS.findall(text))
+    worth += _MARKS * len(_OTHER_MARKS.findall(text)) + _LINE * text.count("\n")
+    if not text.isascii():
+        worth += _NOT_ASCII * (len(text) - len(text.encode("ascii", "ignore")))
+    return -(-worth // 100)
 
 
 @dataclass(frozen=True)
@@ -359,7 +375,7 @@ def verbalize(
 
     Example:
         >>> facts = [Triple("Her", "starring", name) for name in ("Joaquin Phoenix", "Amy Adams", "Rooney Mara")]
-        >>> print(verbalize(facts, style="triples", max_tokens=15).text)
+        >>> print(verbalize(facts, style="triples", max_tokens=18).text)
         Her -> starring -> Joaquin Phoenix
         (2 more facts left out)
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -156,16 +157,14 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         except ImportError as cause:
             raise MissingExtraError("SentenceTransformerEmbeddings", "local") from cause
         self.model, self.trust_remote_code = str(model), trust_remote_code
+        if not trust_remote_code and _brings_modules(Path(model)):
+            raise _untrusted(self.model)
         try:
             self._encoder = SentenceTransformer(self.model, trust_remote_code=trust_remote_code)
-        except ValueError as cause:
+        except ValueError as cause:  # of transformers
             if trust_remote_code or "trust_remote_code" not in str(cause):
                 raise
-            raise InvalidArgumentError(
-                f"local_embeddings: the model {self.model} brings code of its own, which is not run unasked.",
-                hint_python="Where you trust it: local_embeddings(model, trust_remote_code=True).",
-                hint_shell="Where you trust it: --trust-remote-code.",
-            ) from cause
+            raise _untrusted(self.model) from cause
         self._lock = LocalLock()  # a tokenizer must not be used by two threads at once
 
     def __reduce__(self) -> tuple[partial[SentenceTransformerEmbeddings], tuple[str]]:
@@ -190,6 +189,23 @@ class SentenceTransformerEmbeddings(Immutable, Embeddings):
         with self._lock:
             states = self._encoder.encode(texts, output_value="token_embeddings", show_progress_bar=False)
         return [of_text.float().cpu().numpy() for of_text in states]
+
+
+def _brings_modules(folder: Path) -> bool:
+    """Whether a folder names modules of its own, which sentence-transformers would import unasked."""
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        return False
+    rows = json.loads(modules.read_bytes())
+    return any(not str(row.get("type")).startswith("sentence_transformers.") for row in rows)
+
+
+def _untrusted(model: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"local_embeddings: the model {model} brings code of its own, which is not run unasked.",
+        hint_python="Where you trust it: local_embeddings(model, trust_remote_code=True).",
+        hint_shell="Where you trust it: --trust-remote-code.",
+    )
 
 
 def local_embeddings(

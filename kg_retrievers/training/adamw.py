@@ -12,7 +12,7 @@ try:
     import torch
 
     from kg_retrievers.training.loop import Trainer
-except ImportError as cause:
+except ModuleNotFoundError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
 #: The betas of AdamW, as in the code published with G-Retriever.

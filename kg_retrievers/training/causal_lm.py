@@ -21,7 +21,7 @@ try:
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
-except ImportError as cause:
+except ModuleNotFoundError as cause:  # of a package that is there but broken, its own error says more
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
 
 #: How many values of each weight make its digest, which tells one language model from another.
@@ -145,6 +145,16 @@ class CausalLM:
                     hint_python="Hand in the former (llm=...), or train a model with the latter.",
                     hint_shell="Put the former in its place, or train a model with the latter.",
                 )
+
+    @property
+    def dtype(self) -> str:
+        """The type of its weights, as "float32" or "bfloat16"."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def turn_into(self, dtype: str) -> None:
+        """Turn its weights into another type, for all that use it; "bfloat16" and back loses the last bits."""
+        if dtype != self.dtype:
+            self.model.to(getattr(torch, dtype))
 
     @property
     def device(self) -> torch.device:

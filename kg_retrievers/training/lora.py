@@ -20,7 +20,7 @@ try:
     import torch
     from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
     from safetensors.torch import save
-except ImportError as cause:
+except ModuleNotFoundError as cause:
     raise MissingExtraError("Adapters of a language model", "graph-prompt") from cause
 
 #: The folder inside of a model's that holds a copy of its adapters for peft, and the files in it. The word also stands

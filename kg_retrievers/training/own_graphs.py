@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -14,19 +13,8 @@ from kg_retrievers.index import EmbeddingCache, GraphIndex, link_question, linke
 from kg_retrievers.index.question_indexes import KeptVectors, QuestionIndexes
 from kg_retrievers.training.dataset import LinkedQuestion
 
-
-class TrainingSet(NamedTuple):
-    """Questions over the graph of an index.
-
-    Attributes:
-        index: The indexed graph.
-        questions: Those to train on.
-        validation: Those that say when to stop, or None.
-    """
-
-    index: GraphIndex
-    questions: Sequence[Question]
-    validation: Sequence[Question] | None
+#: An index, the questions to train on over its graph, and those that say when to stop, or None.
+TrainingSet = tuple[GraphIndex, Sequence[Question], Sequence[Question] | None]
 
 
 def over_one_graph(
@@ -54,7 +42,7 @@ def over_one_graph(
     """
     own = [isinstance(question, GraphQuestion) for question in (*questions, *(validation or ()))]
     if not any(own):
-        return TrainingSet(index, questions, validation)
+        return index, questions, validation
     if not all(own):
         raise InvalidArgumentError(
             f"{who}: {sum(own)} of {len(own)} questions have a graph of their own, the others have none. Train on "
@@ -65,7 +53,7 @@ def over_one_graph(
     positions: dict[KnowledgeGraph, int] = {}
     placed = [_placed(part, indexes, positions) for part in (questions, validation or ())]
     joined = GraphIndex.build(_side_by_side(positions), index.embeddings, cache=cache)
-    return TrainingSet(joined, placed[0], None if validation is None else placed[1])
+    return joined, placed[0], None if validation is None else placed[1]
 
 
 def _placed(

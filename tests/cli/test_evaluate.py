@@ -226,6 +226,22 @@ def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: py
     assert lines_of("out.jsonl")[1]["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
 
 
+def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = [
+        {"question": "Spike Jonze directed Her.", "value": True},
+        {"question": "Spike Jonze did not direct Her.", "value": False},
+    ]
+    Path("claims.jsonl").write_text("\n".join(map(json.dumps, claims)), encoding="utf-8")
+    graph = dict(zip(FILMS[::2], FILMS[1::2], strict=True))["--graph"]
+    with OpenAIServer(*[Reply('{"explanation": "Yes.", "verdict": "supported", "citations": [1]}')] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        argv = ("--method", "neighborhood", "--llm", "openai:test-model", "--answers", "verdict", "--json", "out.json")
+        code, _, err = run("evaluate", "--graph", graph, "--data", "claims.jsonl", "--format", "jsonl", *argv)
+    assert (code, err) == (0, "")
+    assert figures("out.json")["metrics"]["exact_value"] == 0.5
+
+
 def test_a_table_is_grouped_and_shows_more_figures(run: Run) -> None:
     code, out, err = run("evaluate", *ASKED, "--by", "answers", "--figure", "coverage", "--figure", "nodes_median")
     assert (code, err) == (0, "")

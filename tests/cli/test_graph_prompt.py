@@ -582,7 +582,10 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*PROMPT[:2], *TRAIN[4:]], "graph-prompt needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"),
         ([*PROMPT, "--questions", "taught.jsonl"], "--graph must name the graph that the questions are about."),
-        ([*PROMPT, *SCENES[2:]], "--graph must name the file of scene graphs."),
+        (
+            [*PROMPT, *SCENES[2:]],
+            "wanted one file *sceneGraphs.json of graphs beside it, but there are 0. Name it: --graph FILE.",
+        ),
         ([*PROMPT, *SCENES, "--graph", "taught.jsonl"], "taught.jsonl:2: no valid JSON"),
         ([*PROMPT, *ARGUMENTS, "--graph", GRAPH], "--graph is for questions about one graph, and those of explagraphs"),
         ([*PROMPT, *ARGUMENTS, "--hops", "1"], "--hops is for questions about one graph"),

@@ -135,3 +135,14 @@ def test_a_second_writer_is_told(run: Run, folder: Path) -> None:
         code, _, err = run(*INDEX)
     assert code == 2
     assert f"films.index: process {os.getpid()} is writing there. Wait until it has ended" in err
+
+
+def test_code_of_a_model_runs_only_where_it_is_trusted(run: Run, folder: Path) -> None:
+    (folder / "model").mkdir()
+    (folder / "model" / "own.py").write_text("open('ran', 'w').close()\n", "utf-8")
+    (folder / "model" / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "own.Own"}]', "utf-8")
+    asked = ("ask", "films.csv", "Who directed Her?", "--embeddings", "local:model")
+    code, _, told = run(*asked)
+    assert code != 0
+    assert "brings code of its own, which is not run unasked. Where you trust it: --trust-remote-code." in told
+    assert not (folder / "ran").exists()

@@ -121,6 +121,8 @@ def test_an_entity_is_not_linked() -> None:
 def test_a_pattern_is_not_the_gold_one() -> None:
     assert step(generating(STARRING), HER) == "pattern"
     assert evaluate(generating(STARRING), [HER]).records[0]["right_pattern"] is False
+    composed = Pattern.of(("Her", "composer", X), target="x")
+    assert step(generating(DIRECTED), Question("Who?", pattern=composed, answerable=False)) == "pattern"
     unsure = SimGRAGRetriever.from_index(INDEX, min_confidence=1.0)
     vague = Question("Would you call it green?", seed_entities=("Her",), answers=("Spike Jonze",))
     assert step(unsure, vague) == "pattern"

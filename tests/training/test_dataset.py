@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_retrievers.datasets import Question
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
@@ -42,6 +42,15 @@ def test_entities_are_given_or_linked() -> None:
         0,
     )
     assert str(found) == "4 questions"
+
+
+def test_whole_questions_and_their_gold_triples() -> None:
+    """Of the triples those in the graph, by their ids."""
+    fact = next(iter(TINY.graph.triples("Her", "directed_by")))
+    question = Question("Who directed Her?", ("Her",), ("Spike Jonze",), triples=(Triple("x", "y", "z"), fact))
+    (found,) = training_questions(TINY, [question], 3, mask_entities=False).usable
+    assert found.text == "Who directed Her?"
+    assert [TINY.graph.triple(triple) for triple in found.triples] == [fact]
 
 
 def test_why_questions_are_left_out() -> None:

@@ -160,6 +160,11 @@ def test_learning_rates(rates: list[float], warm_up: float) -> None:
     assert rates == pytest.approx(wanted)
 
 
+def test_a_learning_rate_that_stays(rates: list[float]) -> None:
+    Toy().trainer(schedule=Schedule(**SCHEDULE, constant_rate=True)).run()
+    assert rates == [0.1] * 10
+
+
 @pytest.mark.filterwarnings("error")
 def test_learning_rates_after_an_interruption(tmp_path: Path, rates: list[float]) -> None:
     Toy().trainer().run()

@@ -31,6 +31,7 @@ from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, 
 try:
     from kg_retrievers.methods.rog.tuning import Example, LanguageModelTuning, TuningOptions, tune, tuned
     from kg_retrievers.training.fit import check_arguments, checked_output, digest_of_questions, split_questions
+    from kg_retrievers.training.own_graphs import over_one_graph
     from kg_retrievers.training.presets import takes_presets
 except ImportError as cause:
     raise MissingExtraError("train_planner", "graph-prompt") from cause
@@ -64,6 +65,7 @@ def train_planner(
     threads: int | None = None,
     progress: bool = False,
     workers: Workers | None = None,
+    embedding_cache: str | Path | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
 ) -> LanguageModelTuning[RelationPathPlanner]:
@@ -87,7 +89,8 @@ def train_planner(
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for.
+        questions: With answers; entities that are not given are looked for. Those with a graph of their own
+            (`GraphQuestion`) are trained on over these: of the index, only the embeddings are used then.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         llm: The language model, or its name on Hugging Face or folder; one that was handed in has adapters afterwards,
             and serves this planner alone.
@@ -103,6 +106,7 @@ def train_planner(
         threads: The number of threads that torch runs on; None to leave it as it is.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that find the entities of questions before the training, `LocalWorkers` or `RayWorkers`.
+        embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         preset: "paper" for the supervision of the paper.
         **config: Fields of `AdapterConfig`.
 
@@ -113,6 +117,7 @@ def train_planner(
     """
     began, who = time.monotonic(), "train_planner"
     check_arguments(train_planner, AdapterConfig, index, questions, validation, config)
+    index, questions, validation = over_one_graph(who, index, questions, validation, embedding_cache)
     options = TuningOptions(
         num_examples=num_examples,
         batch_size=batch_size,

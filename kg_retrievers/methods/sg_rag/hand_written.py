@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from langchain_core.runnables import RunnableLambda
@@ -107,6 +108,12 @@ class HandWrittenCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._rows = [(at, question) for at, template in enumerate(templates) for question in template.questions]
         masked = [mask(question, _spans(question)) for _, question in self._rows]
         self._vectors = embed(index.embeddings, masked, batch_size=1024)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the writer over another graph, with the same templates."""
+        moved = copy(self)
+        moved.index = index
+        return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Find the nearest question, and fill its template."""

@@ -68,7 +68,8 @@ class TemplateQuery:
         """
         schema = executor.schema()
         edits, parameters = [*self._target, *(self._once if executor.dialect == "ladybug" else ())], dict[str, Any]()
-        own_properties = {name for part in (*schema.labels, *schema.relations) for name in part.properties}
+        properties = [part.properties for part in schema.labels] + [part.properties for part in schema.relations]
+        own_properties = {name for part in properties for name in part}
         for place in self._found:
             by_key = place.property.name in schema.keys or place.property.name not in own_properties
             parameter = f"e{self.places.index(place.text)}" + ("" if by_key else "_names")

@@ -37,14 +37,15 @@ def mean_of_incoming(heads: Array, relations: Array, tails: Array, of_entities: 
         >>> mean_of_incoming(films, np.array([0, 0]), directors, entities, relations).tolist()
         [[0.0], [0.0], [12.0]]
     """
-    means = np.zeros(of_entities.shape, np.float32)
+    width = of_entities.shape[1]
+    means = np.zeros((len(of_entities), width), np.float32)
     if not len(tails):
         return means
     order = np.argsort(tails, kind="stable")
     reached, starts, counts = np.unique(tails[order], return_index=True, return_counts=True)
     heads, relations = heads[order], relations[order]
     step = max(1, GATHERED // len(tails))
-    for first in range(0, means.shape[1], step):
+    for first in range(0, width, step):
         columns = slice(first, first + step)
         gathered = of_entities[heads, columns] + of_relations[relations, columns]
         means[reached, columns] = np.add.reduceat(gathered, starts, axis=0, dtype=np.float64) / counts[:, None]

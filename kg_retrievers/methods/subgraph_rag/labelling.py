@@ -91,8 +91,8 @@ def parse_relevant(reply: str, shown: Sequence[str]) -> list[int]:
     if not marked:
         raise AnswerParseError('parse_relevant: no line of the reply begins with "evidence:".', reply)
     places = {_plain(text): place for place, text in reversed(list(enumerate(shown)))}
-    found = [_place(text, places, len(shown)) for text in named]
-    chosen = [place for place in dict.fromkeys(found) if place is not None]
+    found_places = [_place(text, places, len(shown)) for text in named]
+    chosen = [place for place in dict.fromkeys(found_places) if place is not None]
     if named and not chosen:
         raise AnswerParseError("parse_relevant: no line of the reply names a triple that was shown.", reply)
     return chosen

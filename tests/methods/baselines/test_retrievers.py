@@ -20,6 +20,7 @@ from kg_retrievers import (
     evaluate,
 )
 from kg_retrievers.errors import InvalidArgumentError, NoEvidenceError
+from kg_retrievers.methods.registry import BASELINES, Method
 
 FACTS = [
     ("Alpha", "joins", "Beta"),
@@ -158,3 +159,11 @@ def test_models_are_refused() -> None:
     for kind in (RandomTripleRetriever, PageRankRetriever, PassageRetriever, DenseSubgraphRetriever):
         with pytest.raises(InvalidArgumentError, match="it is not trained"):
             kind.from_index(INDEX, model="folder")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
+def test_a_baseline_moves_to_another_graph(method: Method) -> None:
+    other = GraphIndex.build(KnowledgeGraph.from_triples([("Alpha", "sees", "Omega")]), HashedEmbeddings())
+    kind = method.load_retriever()
+    moved = kind.from_index(INDEX).with_index(other)
+    assert moved.invoke(QUESTION) == kind.from_index(other).invoke(QUESTION)

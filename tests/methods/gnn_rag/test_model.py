@@ -427,6 +427,15 @@ def test_a_folder_of_0_1(tmp_path: Path) -> None:
     assert same(GraphReasoner.from_pretrained(tmp_path), reasoner)
 
 
+def test_models_saved_before_the_published_layer_could_be_chosen(tmp_path: Path) -> None:
+    drawn().save_pretrained(tmp_path)
+    config, weights = load_checkpoint(tmp_path, GraphReasoner.method)
+    for name in GraphReasoner.later_settings:
+        del config[name]
+    save_checkpoint(tmp_path, GraphReasoner.method, config, weights)
+    assert same(GraphReasoner.from_pretrained(tmp_path), drawn())
+
+
 @pytest.mark.parametrize("copied", [deepcopy, lambda reasoner: pickle.loads(pickle.dumps(reasoner))])
 def test_copies(copied: Callable[[Any], Any]) -> None:
     """Of a reasoner, and of one on a graph, which scores the same."""

@@ -23,6 +23,7 @@ from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
     LowConfidenceError,
+    ModelLoadError,
     RelationPathParseError,
 )
 from kg_retrievers.graph import Adjacency
@@ -635,9 +636,9 @@ def test_unsure_relation_paths_are_refused() -> None:
 
 
 def test_what_proposes_paths_is_given_once() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"got proposer= beside llm= or examples="):
+    with pytest.raises(InvalidArgumentError, match=r"got proposer= beside llm=, examples= or model="):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)
-    with pytest.raises(InvalidArgumentError, match="it is not trained"):
+    with pytest.raises(ModelLoadError, match="no trained model is here: there is no such folder"):
         retriever(model="folder")
 
 

@@ -362,3 +362,12 @@ def test_graphs_are_checked(function: Any, arguments: dict[str, Any], changed: d
 def test_arguments_are_checked(function: Any, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"{function.__name__}: .*{words}"):
         call(function, arguments)
+
+
+def test_the_pair_of_the_paper() -> None:
+    """For each column one before it: the share of walks that end at what is no seed."""
+    heads, tails, her = np.array([0, 2]), np.array([1, 1]), np.array([0])
+    alone = encode_distances(heads, tails, her, nodes=3, rounds=1, reverse_rounds=1)
+    pair = encode_distances(heads, tails, her, nodes=3, rounds=1, reverse_rounds=1, pair=True)
+    assert pair[:, 1::2].tolist() == alone.tolist()
+    assert pair[:, ::2].tolist() == [[0, 0, 1], [1, 0.5, 0], [1, 0, 1]]

@@ -445,6 +445,23 @@ def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
     assert opened.on(index).score(*asked).tolist() == scorer.on(index).score(*asked).tolist()
 
 
+def test_models_saved_before_there_were_networks(tmp_path: Path) -> None:
+    """They open with the network that they were trained as."""
+    drawn().save_pretrained(tmp_path)
+    config, weights = load_checkpoint(tmp_path, TripleScorer.method)
+    later = {name: config.pop(name) for name in TripleScorer.later_settings}
+    save_checkpoint(tmp_path, TripleScorer.method, config, weights)
+    opened = TripleScorer.from_pretrained(tmp_path)
+    assert same(opened, drawn())
+    assert later == {"network": "dde", "topic": None, "mask_entities": True}
+
+
+def test_distances_need_a_mark() -> None:
+    with pytest.raises(InvalidArgumentError, match='topic must be "column" or "pair" where network is "dde", but got'):
+        TripleScorerConfig(4, topic="none")
+    assert [TripleScorerConfig(4, network=one).encoded for one in ("dde", "mlp", "graphsage")] == [8, 0, 0]
+
+
 def test_what_is_written(tmp_path: Path) -> None:
     scorer = drawn()
     scorer.save_pretrained(tmp_path)

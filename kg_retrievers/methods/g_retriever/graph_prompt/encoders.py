@@ -19,7 +19,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptCon
 try:
     import torch
     from torch_geometric.nn import GATConv, GCNConv, TransformerConv, global_mean_pool
-except ImportError as cause:
+except ModuleNotFoundError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
 

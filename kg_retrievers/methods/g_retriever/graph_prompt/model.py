@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -50,7 +50,7 @@ try:
     from safetensors.torch import load
 
     from kg_retrievers.training.lora import ADAPTER, ADAPTER_WEIGHTS, save_for_peft, set_adapters
-except ImportError as cause:
+except ModuleNotFoundError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
 #: The method's name in checkpoints and on the shell.
@@ -133,7 +133,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with what was trained, the language model and the options of answers."""
         network = self.network
-        computing = [str(network.lm.model.dtype), network.precision, self.max_new_tokens, self.empty_graph]
+        computing = [network.lm.dtype, self.max_new_tokens, self.empty_graph]
         parts = [network.lm.fingerprint, asdict(self.config), VERSION, *computing]
         found = blake2b(json.dumps(parts).encode(), digest_size=16)
         for name, tensor in sorted({**network.parameters, **network.buffers}.items()):
@@ -161,7 +161,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
             "embeddings": embedding_name(self.embeddings),
             "words": VERSION,
-            "precision": network.precision,
+            "dtype": network.lm.dtype,
             **asdict(self.config),
             "training": self.training,
         }
@@ -188,7 +188,8 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             embeddings: The embeddings that the model was trained with.
             llm: The language model that it was trained with, or its name or folder; None to load it under the name
                 that it had.
-            precision: The type in which the language model computes; None for that of the training.
+            precision: The type of the language model's weights, in which it computes; None for that of the training,
+                or of a language model that is handed in.
             max_new_tokens: As for the class, and so the others.
             batch_size: The same.
             empty_graph: The same.
@@ -202,10 +203,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         saved = _Saved.read(folder)
         _check_embeddings(embeddings, saved.embeddings, saved.probe)
         if not isinstance(llm, CausalLM):
-            llm = CausalLM.load(llm or saved.language_model["name"], revision=None if llm else saved.revision)
+            place, revision = llm or saved.language_model["name"], None if llm else saved.revision
+            llm = CausalLM.load(place, revision=revision, dtype=precision or saved.dtype)
         llm.check_trained_with(cls.__name__, saved.language_model, folder)
         vectors = TextVectors(embeddings, KEPT_VECTORS)
-        precision = precision or saved.precision
         network = GraphPromptNetwork(llm, saved.config, vectors, len(saved.probe), precision=precision)
         try:
             if network.tokens is not None:
@@ -409,7 +410,7 @@ class _Saved:
         revision: The revision of the language model.
         embeddings: The name of the embeddings.
         probe: The vector of `PROBE`.
-        precision: The type in which the language model computed.
+        dtype: The type of the language model's weights, for `CausalLM.load`.
         config: The configuration.
         training: What it was trained on.
         tokens: The weights of what makes the soft tokens.
@@ -420,7 +421,7 @@ class _Saved:
     revision: str | None
     embeddings: str
     probe: Array
-    precision: Precision
+    dtype: str
     config: GraphPromptConfig
     training: dict[str, Any]
     tokens: dict[str, torch.Tensor]
@@ -440,7 +441,7 @@ class _Saved:
                 revision=language_model["revision"],
                 embeddings=config["embeddings"],
                 probe=probe,
-                precision=config["precision"],
+                dtype=_saved_type(config),
                 config=GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])}),
                 training=config["training"],
                 tokens=tensors,
@@ -456,6 +457,13 @@ class _Saved:
         if digest := config.get("adapter"):  # version 0.1
             return replace(saved, adapters=_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
         return saved
+
+
+def _saved_type(config: Mapping[str, Any]) -> str:
+    """Return the type of the weights in the training; "auto" where they were as they are stored, or it is unknown."""
+    before = "bfloat16" if config.get("precision") == "bfloat16" else "auto"  # up to version 0.2
+    dtype = config.get("dtype", before)
+    return dtype if dtype in get_args(Precision) else "auto"
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -19,11 +18,10 @@ try:
     import torch
 
     from kg_retrievers.training.lora import adapter_weights, add_adapters, switch_dropout
-except ImportError as cause:
+except ModuleNotFoundError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
-#: The type in which the language model computes: "float32" is the type of its weights, whatever this is, "bfloat16" is
-#: automatic mixed precision.
+#: The type of the language model's weights, in which it computes.
 Precision = Literal["float32", "bfloat16"]
 
 #: How many characters for each token of a budget are looked at first, to see whether a text is over it.
@@ -69,7 +67,8 @@ class GraphPromptNetwork:
         vectors: The vectors of names and relations.
         dimension: Their length.
         seed: Of the weights.
-        precision: The type in which the language model computes.
+        precision: The type of the language model's weights, into which they are turned; None for the one that they
+            have.
 
     Attributes:
         tokens: What makes the soft tokens; None without.
@@ -87,15 +86,17 @@ class GraphPromptNetwork:
         dimension: int,
         *,
         seed: int = 0,
-        precision: Precision = "float32",
+        precision: Precision | None = None,
     ) -> None:
         """Draw the weights."""
-        if precision not in get_args(Precision):
+        if precision is not None and precision not in get_args(Precision):
             raise InvalidArgumentError(
                 f"GraphPromptModel: precision is one of {list(get_args(Precision))}, but got {precision!r}."
             )
         lm.check_bare()
-        self.lm, self.config, self.vectors, self.precision = lm, config, vectors, precision
+        if precision is not None:
+            lm.turn_into(precision)
+        self.lm, self.config, self.vectors = lm, config, vectors
         self.model: Any = lm.model
         self._takes = set(inspect.signature(lm.model.forward).parameters)
         self.tokens: GraphTokens | LearnedTokens | None = None
@@ -260,11 +261,6 @@ class GraphPromptNetwork:
         given = {"inputs_embeds": vectors, "attention_mask": mask}
         return given | {"position_ids": positions} if "position_ids" in self._takes else given
 
-    def _computing(self) -> AbstractContextManager[Any]:
-        if self.precision == "float32":
-            return nullcontext()
-        return torch.autocast(self.lm.device.type, torch.bfloat16)
-
     # --- what is learned, and what is written -----------------------------------------------------------------------
 
     def losses(self, prompts: Sequence[Prompt], soft: torch.Tensor | None) -> torch.Tensor:
@@ -278,8 +274,7 @@ class GraphPromptNetwork:
             wanted[row, longest - len(prompt.label) :] = torch.tensor(prompt.label)
         wanted = wanted.to(self.lm.device)
         only = {"logits_to_keep": longest + 1} if "logits_to_keep" in self._takes else {}
-        with self._computing():
-            logits = self.model(**self._inputs(prompts, soft), **only, use_cache=False).logits
+        logits = self.model(**self._inputs(prompts, soft), **only, use_cache=False).logits
         logits = logits[:, -longest - 1 : -1].flatten(0, 1).float()
         each = torch.nn.functional.cross_entropy(logits, wanted.flatten(), ignore_index=_IGNORED, reduction="none")
         return each.view(wanted.shape).sum(1) / (wanted != _IGNORED).sum(1)
@@ -294,10 +289,9 @@ class GraphPromptNetwork:
         stops = torch.tensor(self.lm.stops, device=mask.device)
         ended = torch.zeros(len(prompts), dtype=torch.bool, device=mask.device)
         for _ in range(max_new_tokens):
-            with self._computing():
-                found = self.model(**given, **only, past_key_values=cache, use_cache=True)
-                tokens = found.logits[:, -1].argmax(-1)
-                vectors = self.lm.model.get_input_embeddings()(tokens)[:, None]
+            found = self.model(**given, **only, past_key_values=cache, use_cache=True)
+            tokens = found.logits[:, -1].argmax(-1)
+            vectors = self.lm.model.get_input_embeddings()(tokens)[:, None]
             ended |= torch.isin(tokens, stops)
             yield [None if end else token for token, end in zip(tokens.tolist(), ended.tolist(), strict=True)]
             if ended.all():

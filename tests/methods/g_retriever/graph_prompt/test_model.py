@@ -747,13 +747,38 @@ def test_a_trained_model_is_no_language_model(lm: CausalLM, tmp_path: Path) -> N
 
 def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:
     """How long an answer may be, and in which numbers it is computed."""
-    made = model(CausalLM.load(folder), max_answer_tokens=5)
+    lm = CausalLM.load(folder, dtype="bfloat16")
+    made = model(lm, max_answer_tokens=5)
     assert made.max_new_tokens == 5
-    made.network.precision = "bfloat16"
     made.save_pretrained(tmp_path)
     again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
-    assert (again.max_new_tokens, again.network.precision) == (5, "bfloat16")
-    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, precision="float32").network.precision == "float32"
+    assert (again.max_new_tokens, again.network.lm.dtype) == (5, "bfloat16")
+    assert again.fingerprint == made.fingerprint
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, precision="float32").network.lm.dtype == "float32"
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, lm).network.lm.dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("saved", "dtype"),
+    [({"precision": "bfloat16"}, "bfloat16"), ({"precision": "float32"}, "float32"), ({"dtype": "float16"}, "float32")],
+    ids=str,
+)
+def test_types_that_older_models_and_others_were_trained_in(
+    folder: Path, tmp_path: Path, saved: dict[str, str], dtype: str
+) -> None:
+    """ "float32" stood for the type in which the language model is stored."""
+    model(CausalLM.load(folder)).save_pretrained(tmp_path / "new")
+    config, weights = load_checkpoint(tmp_path / "new", METHOD)
+    del config["dtype"]
+    save_checkpoint(tmp_path / "old", METHOD, config | saved, weights)
+    assert GraphPromptModel.from_pretrained(tmp_path / "old", EMBEDDINGS).network.lm.dtype == dtype
+
+
+def test_a_precision_is_that_of_the_weights(folder: Path) -> None:
+    lm = CausalLM.load(folder)
+    made = GraphPromptNetwork(lm, GraphPromptConfig(**SIZES), TextVectors(EMBEDDINGS), 16, precision="bfloat16")
+    assert (lm.dtype, lm.fingerprint) == ("bfloat16", CausalLM.load(folder).fingerprint)
+    assert {weight.dtype for weight in made.parameters.values()} == {torch.float32}
 
 
 def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:

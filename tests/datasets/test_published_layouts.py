@@ -1,0 +1,316 @@
+"""WebQSP, CWQ, GraphQA and FactKG in the layouts they are published in, and what can be wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kg_retrievers import KnowledgeGraph, read_question_set
+from kg_retrievers.datasets import (
+    GraphQuestion,
+    Question,
+    join_graphs,
+    read_factkg,
+    read_webqsp,
+    split_graphqa,
+    split_questions,
+)
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+
+
+def row(number: int) -> dict[str, Any]:
+    graph = [[f"t{number}", "r", f"a{number}"], [f"t{number}", "r", ""]]
+    asked = {"id": f"WebQTrn-{number}", "question": f"what is {number}", "answer": [f"a{number}"]}
+    return asked | {"q_entity": [f"t{number}"], "a_entity": [f"a{number}"], "graph": graph, "choices": []}
+
+
+ROWS = [row(number) for number in range(40)]
+
+
+def write_lines(path: Path, rows: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
+    return path
+
+
+def write_saved(folder: Path, rows: list[Any], parts: int = 2) -> Path:
+    """Write what `save_to_disk` of the package `datasets` writes: streams of Arrow, and a state that names them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    folder.mkdir(parents=True)
+    names = [f"data-{part:05}-of-{parts:05}.arrow" for part in range(parts)]
+    size = -(-len(rows) // parts)
+    for part, name in enumerate(names):
+        table = pyarrow.Table.from_pylist(rows[part * size : (part + 1) * size])
+        with pyarrow.ipc.new_stream(str(folder / name), table.schema) as stream:
+            stream.write_table(table, max_chunksize=7)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}), "utf-8")
+    (folder / "dataset_info.json").write_text("{}", "utf-8")
+    return folder
+
+
+def write_parquet(path: Path, rows: list[Any]) -> Path:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return path
+
+
+def ids(questions: Any) -> list[str]:
+    return [question.id for question in questions]
+
+
+# --- WebQSP and CWQ ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["webqsp", "cwq"])
+def test_one_set_in_every_layout(tmp_path: Path, format: Any) -> None:
+    write_parquet(tmp_path / "hub" / "data" / "test-00001-of-00002.parquet", ROWS[20:])
+    write_parquet(tmp_path / "hub" / "data" / "test-00000-of-00002.parquet", ROWS[:20])
+    write_parquet(tmp_path / "hub" / "data" / "validation-00000-of-00001.parquet", ROWS[:3])
+    write_saved(tmp_path / "dict" / "test", ROWS)
+    write_saved(tmp_path / "dict" / "train", ROWS[:5])
+    read = [
+        read_question_set(write_lines(tmp_path / "lines" / "test.jsonl", ROWS), format),
+        read_question_set(tmp_path / "lines", format, split="test"),
+        read_question_set(write_parquet(tmp_path / "test.parquet", ROWS), format),
+        read_question_set(write_saved(tmp_path / "saved", ROWS), format),
+        read_question_set(tmp_path / "hub", format, split="test"),
+        read_question_set(tmp_path / "dict", format, split="test"),
+    ]
+    for questions in read:
+        assert ids(questions) == [one["id"] for one in ROWS]
+        first = questions[0]
+        assert isinstance(first, GraphQuestion)
+        assert (first.text, first.answers, first.seed_entities) == ("what is 0", ("a0",), ("t0",))
+        assert list(map(tuple, first.graph.triples())) == [("t0", "r", "a0")]
+    assert len(read_question_set(tmp_path / "hub", format, split="dev")) == 3
+    assert len(read_question_set(tmp_path / "dict", format, split="train")) == 5
+    drawn = read_question_set(tmp_path / "hub", format, split="test", limit=5, seed=1)
+    assert ids(drawn) == ids(read_question_set(tmp_path / "dict", format, split="test", limit=5, seed=1))
+    assert len(drawn) == 5
+    assert ids(drawn) != ids(read_question_set(tmp_path / "hub", format, split="test", limit=5, seed=2))
+
+
+def test_malformed_rows_are_named_in_every_layout(tmp_path: Path) -> None:
+    bad = [*ROWS[:30], ROWS[30] | {"question": " "}]
+    saved = write_saved(tmp_path / "saved", bad, parts=1)
+    files = {
+        write_lines(tmp_path / "test.jsonl", bad): None,
+        write_parquet(tmp_path / "test.parquet", bad): None,
+        saved: saved / "data-00000-of-00001.arrow",
+    }
+    for path, file in files.items():
+        with pytest.raises(QuestionsLoadError, match="the text must not be empty") as caught:
+            list(read_webqsp(path))
+        assert (caught.value.path, caught.value.line) == (file or path, 31)
+
+
+def test_folders_that_hold_no_such_split(tmp_path: Path) -> None:
+    write_lines(tmp_path / "set" / "test.jsonl", ROWS)
+    for split in ("train", "validation", None):
+        with pytest.raises(InvalidArgumentError, match=rf"has no split {split!r}; there are: \['test'\]"):
+            list(read_webqsp(tmp_path / "set", split))
+    with pytest.raises(InvalidArgumentError, match="is no folder, so it has no split 'test'"):
+        list(read_webqsp(tmp_path / "set" / "test.jsonl", "test"))
+    with pytest.raises(InvalidArgumentError, match="holds one data set without splits, not 'test'"):
+        list(read_webqsp(write_saved(tmp_path / "saved", ROWS), "test"))
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InvalidArgumentError, match="there are: none"):
+        list(read_webqsp(tmp_path / "none", "test"))
+
+
+@pytest.mark.parametrize("state", ["{", "[]", '{"_data_files": [{}]}', '{"_data_files": 5}'])
+def test_a_damaged_state(tmp_path: Path, state: str) -> None:
+    (tmp_path / "state.json").write_text(state)
+    with pytest.raises(QuestionsLoadError, match="wanted what `save_to_disk` writes"):
+        list(read_webqsp(tmp_path))
+
+
+def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
+    with pytest.raises(QuestionsLoadError, match="wanted the names of files beside it, but got"):
+        list(read_webqsp(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["test.parquet", "test.arrow"])
+def test_tables_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(QuestionsLoadError, match="test") as caught:
+        list(read_webqsp(tmp_path / name))
+    assert caught.value.path == tmp_path / name
+    (tmp_path / name).write_bytes(b"no table")
+    with pytest.raises(QuestionsLoadError) as caught:
+        list(read_webqsp(tmp_path / name))
+    assert str(caught.value).count(str(tmp_path / name)) == 1
+    empty = write_parquet(tmp_path / "empty.parquet", [])
+    with pytest.raises(QuestionsLoadError, match="the file is empty"):
+        list(read_webqsp(empty))
+
+
+# --- GraphQA ----------------------------------------------------------------------------------------------------------
+
+
+def write_explagraphs(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    rows = "".join(f"one {number}\ttwo\tsupport\t(a{number}; causes; b)\n" for number in range(count))
+    (folder / "train_dev.tsv").write_text(f"arg1\targ2\tlabel\tgraph\n{rows}", "utf-8")
+    return folder
+
+
+def test_explagraphs_is_split_as_published(tmp_path: Path) -> None:
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    folder = write_explagraphs(tmp_path / "expla", 43)
+    train, rest = model_selection.train_test_split(np.arange(43), test_size=0.4, random_state=42)
+    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
+    for names, part in ((("train",), train), (("val", "validation", "dev"), validation), (("test",), test)):
+        for name in names:
+            read = read_question_set(folder, "explagraphs", split=name)
+            assert ids(read) == [str(position) for position in sorted(part.tolist())]
+    assert len(read_question_set(folder, "explagraphs")) == 43
+    assert len(read_question_set(folder / "train_dev.tsv", "explagraphs", split="test")) == len(test)
+    with pytest.raises(InvalidArgumentError, match="GraphQA has the splits train, val and test, but got 'all'"):
+        read_question_set(folder, "explagraphs", split="all")
+
+
+def test_listed_positions_are_taken(tmp_path: Path) -> None:
+    folder = write_explagraphs(tmp_path / "expla", 5)
+    (folder / "split").mkdir()
+    (folder / "split" / "val_indices.txt").write_text("4\n0\n")
+    assert ids(read_question_set(folder, "explagraphs", split="val")) == ["0", "4"]
+    for wrong in ("5", "-1", "one"):
+        (folder / "split" / "val_indices.txt").write_text(f"4\n{wrong}\n")
+        with pytest.raises(QuestionsLoadError, match="wanted a number from 0 to 4") as caught:
+            read_question_set(folder, "explagraphs", split="val")
+        assert caught.value.line == 2
+
+
+def write_scenes(folder: Path, images: int) -> Path:
+    folder.mkdir()
+    thing = {"name": "cup", "attributes": [], "x": 1, "y": 2, "w": 3, "h": 4, "relations": []}
+    scenes = {str(image): {"objects": {"o": thing}} for image in range(images)}
+    (folder / "train_sceneGraphs.json").write_text(json.dumps(scenes))
+    lines = [f"{image},What is it?,cup\n" for image in range(images) for _ in range(2)]
+    (folder / "questions.csv").write_text("image_id,question,answer\n" + "".join(lines))
+    return folder
+
+
+def test_scene_graphs_are_split_by_images_as_published(tmp_path: Path) -> None:
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    folder = write_scenes(tmp_path / "scenes", 21)
+    np.random.seed(42)
+    images = np.random.permutation(np.arange(21))
+    train, rest = model_selection.train_test_split(images, test_size=0.4, random_state=42)
+    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
+    for name, part in (("train", train), ("val", validation), ("test", test)):
+        read = read_question_set(folder, "scene-graphs", split=name)
+        of_images = {next(iter(one.graph.entities)).partition("/")[0] for one in read}  # type: ignore[attr-defined]
+        assert of_images == {str(image) for image in part.tolist()}
+        assert len(read) == 2 * len(part)
+
+
+def test_scene_graphs_lie_beside_the_questions_or_are_named(tmp_path: Path) -> None:
+    folder = write_scenes(tmp_path / "scenes", 2)
+    graphs = folder / "train_sceneGraphs.json"
+    elsewhere = graphs.rename(tmp_path / "graphs.json")
+    assert len(read_question_set(folder / "questions.csv", "scene-graphs", graphs=elsewhere)) == 4
+    with pytest.raises(QuestionsLoadError, match=r"wanted one file \*sceneGraphs.json of graphs beside it"):
+        read_question_set(folder, "scene-graphs")
+    with pytest.raises(InvalidArgumentError, match="graphs= is for scene-graphs, but the format is 'webqsp'"):
+        read_question_set(folder, "webqsp", graphs=elsewhere)
+
+
+def test_questions_that_share_a_text_stay_together() -> None:
+    questions = [Question(f"who is {number % 50}") for number in range(100)]
+    parts = split_questions(questions)
+    assert [len(part) for part in parts] == [60, 20, 20]
+    assert parts == split_questions(questions)
+    assert parts != split_questions(questions, seed=1)
+    texts = [{question.text for question in part} for part in parts]
+    assert not texts[0] & texts[1] | texts[0] & texts[2] | texts[1] & texts[2]
+    assert [len(part) for part in split_questions(questions, (0.5, 0.0, 0.5))] == [50, 0, 50]
+    for shares in ((0.5, 0.5), (0.5, 0.6, -0.1), (0.5, 0.2, 0.2)):
+        with pytest.raises(InvalidArgumentError, match="shares must be three from 0 that sum to 1"):
+            split_questions(questions, shares)  # type: ignore[arg-type]
+    graph = KnowledgeGraph.from_triples([("a", "r", "b")])
+    shared = [GraphQuestion("?", graph=graph, id=str(number)) for number in range(5)]
+    assert [len(part) for part in split_graphqa(shared, by_graph=True)] == [0, 0, 5]
+
+
+# --- FactKG -----------------------------------------------------------------------------------------------------------
+
+CLAIM: dict[str, Any] = {
+    "claim": "Adam McQuaid weighed 94.8 kilograms and is from Pleasant Springs, Wisconsin.",
+    "Label": [False],
+    "Entity_set": ["Adam_McQuaid", '"94802.4"', "Pleasant_Springs,_Wisconsin"],
+    "Evidence": {"Adam_McQuaid": [["weight"], ["placeOfBirth"]]},
+    "types": ["coll:model", "num2", "substitution", "multi claim"],
+}
+
+
+@pytest.mark.parametrize(
+    ("types", "kind"),
+    [
+        (["written", "num1"], "one-hop"),
+        (["coll:model", "num2", "multi claim"], "conjunction"),
+        (["existence"], "existence"),
+        (["multi hop"], "multi-hop"),
+        (["num1", "negation"], "negation"),
+        (["written"], None),
+    ],
+)
+def test_claims(tmp_path: Path, types: list[str], kind: str | None) -> None:
+    path = write_lines(tmp_path / "test.jsonl", [CLAIM | {"types": types}, CLAIM | {"Label": [True]}])
+    first, second = read_factkg(path)
+    assert (first.text, first.value, first.kind, first.answers) == (CLAIM["claim"], False, kind, ())
+    assert first.seed_entities == ("Adam_McQuaid", "94802.4", "Pleasant_Springs,_Wisconsin")
+    assert second.value is True
+    assert not isinstance(first, GraphQuestion)
+    assert read_question_set(tmp_path, "factkg", split="test") == [first, second]
+
+
+def test_claims_with_a_graph(tmp_path: Path) -> None:
+    graph = [["Adam_McQuaid", "weight", "94802.4"]]
+    path = write_lines(tmp_path / "dev.jsonl", [CLAIM, CLAIM | {"graph": graph}])
+    _, second = read_factkg(path)
+    assert isinstance(second, GraphQuestion)
+    assert (second.id, second.value, len(second.graph)) == ("1", False, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (CLAIM | {"Label": [True, False]}, "'Label' must hold one of true and false"),
+        (CLAIM | {"Label": ["true"]}, "Label.0 must be a valid boolean"),
+        (CLAIM | {"Entity_set": None}, "Entity_set must be a valid list"),
+        (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
+        (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
+        ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
+        (CLAIM | {"claim": ""}, "the text must not be empty"),
+    ],
+)
+def test_malformed_claims(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    with pytest.raises(QuestionsLoadError, match=r"test.jsonl:2: ") as caught:
+        read_factkg(write_lines(tmp_path / "test.jsonl", [CLAIM, row]))
+    assert told in str(caught.value)
+
+
+def test_hops_are_refused_where_nothing_tells_them(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "test.jsonl", ROWS)
+    with pytest.raises(InvalidArgumentError, match="questions of cwq do not say how many hops they take"):
+        read_question_set(path, "cwq", only_hops=[1])
+    with pytest.raises(InvalidArgumentError, match="the limit must be 1 or more, but got 0"):
+        read_question_set(path, "cwq", limit=0)
+
+
+def test_graphs_of_examples_are_joined_by_keys() -> None:
+    first = KnowledgeGraph.from_triples([("m1", "r", "m2")], labels={"m2": "Rome"})
+    second = KnowledgeGraph.from_triples([("m2", "s", "m3")])
+    joined = join_graphs([GraphQuestion("?", graph=graph, id="0") for graph in (first, second, first)])
+    assert (len(joined), len(joined.entities), joined.label("m2")) == (2, 3, "Rome")
+    assert len(join_graphs([Question("?")])) == 0

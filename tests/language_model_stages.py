@@ -1,0 +1,58 @@
+"""Every stage that asks a language model, over the sample graph: question -> whatever the stage gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    LLMPatternGenerator,
+    NeighborhoodRetriever,
+    RelationPathRetriever,
+    SimGRAGRetriever,
+    build_router,
+)
+from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
+from kg_retrievers.methods.rog import LLMRelationPaths
+from kg_retrievers.methods.sg_rag import LLMCypherWriter
+from kg_retrievers.sample import load_graph
+
+#: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.
+STRUCTURED = ("pattern", "router", "cited answer", "verification")
+
+#: How a router says that it could not read a reply.
+UNREAD = "the reply of the language model names no method"
+
+Stage = Callable[[str], Any]
+
+
+def sample_index() -> GraphIndex:
+    """Return the sample graph, indexed."""
+    return GraphIndex.build(load_graph(), HashedEmbeddings())
+
+
+def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage]:
+    """Return the stages by name; that which writes Cypher where there is a database.
+
+    Each raises the errors of this package for replies that cannot be used. That of the router tells by its output.
+    """
+    patterns, near = SimGRAGRetriever.from_index(index), NeighborhoodRetriever.from_index(index, k=1)
+    generator = LLMPatternGenerator(llm)
+    by_path = RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, llm))
+    router = build_router({"patterns": patterns, "nearby": near}, llm=llm)
+    answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)
+    made: dict[str, Stage] = {
+        "pattern": lambda question: generator.invoke({"question": question}),
+        "router": lambda question: router.invoke({"question": question}),
+        "cited answer": answer.invoke,
+        "verification": verify.invoke,
+        "relation paths": by_path.invoke,
+    }
+    if executor is not None:
+        from kg_retrievers import CypherRetriever
+
+        writer = LLMCypherWriter(index, llm)
+        made["cypher"] = CypherRetriever.from_index(index, executor=executor, writer=writer).invoke
+    return made

