@@ -120,8 +120,6 @@ def record_of(id: str, asked: Asked) -> Record:
         "llm_calls": asked.cost.llm_calls,
         "input_tokens": asked.cost.input_tokens,
         "output_tokens": asked.cost.output_tokens,
-        "input_tokens": asked.cost.input_tokens,
-        "output_tokens": asked.cost.output_tokens,
         "latency_ms": asked.latency,
         "refused": asked.is_refused,
         "reason": asked.reason,

@@ -199,6 +199,7 @@ def record(number: int, question: Question, answers: str = "", **more: Any) -> R
         "answerable": question.answerable,
         "gold": [*question.answers],
         "answers": [*answers],
+        "value": None,
         "labels": {},
         "seed_entities": [*question.seed_entities],
         "linked": None,

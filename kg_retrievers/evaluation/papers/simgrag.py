@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kg_retrievers.evaluation.papers.table import OTHERS, SHOWN, STATISTICS, Column, Paper, Questions, Row, Run, Table
+from kg_retrievers.evaluation.papers.table import (
+    OTHERS,
+    SHOWN,
+    STATISTICS,
+    Column,
+    Paper,
+    Questions,
+    Row,
+    Run,
+    Table,
+    UseOfLLM,
+)
 
 #: The labelled questions that write patterns in place of the paper's language model, where none is given.
 _EXAMPLES = 1000
@@ -44,7 +55,7 @@ _PROMPT_TABLES = {
 
 def _varied(label: str, fields: dict[str, int], *figures: float) -> Row:
     """Return a row of table 3: another number of examples in the prompt, or of subgraphs."""
-    optional = "needed" if "shots" in fields else "optional"
+    optional: UseOfLLM = "needed" if "shots" in fields else "optional"
     run = (
         Run("simgrag", label, fields, examples=_EXAMPLES, llm=optional, calls=2, tokens=_TOKENS) if fields else _SIMGRAG
     )
