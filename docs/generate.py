@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.evaluation.papers import PAPERS
 from kg_retrievers.methods.registry import BASELINES, GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
 
 ROOT = Path(__file__).parents[1]
@@ -154,6 +155,20 @@ def paper(method: Entry) -> str:
     """Return the paper, linked where it is on arXiv."""
     number = re.search(r"arXiv:(\d+\.\d+)", method.paper)
     return f"[{method.paper}](https://arxiv.org/abs/{number[1]})" if number else method.paper
+
+
+def tables_of_papers(_path: Path, _subject: str) -> str:
+    """Return every table of the papers with its command, how much of it is asked, and why not all of it is."""
+    lines = [""]
+    for paper in PAPERS:
+        lines += [f"## {paper.title}", ""]
+        lines += ["| table | what it shows | asked | why not all of it |", "|---|---|---|---|"]
+        for table in paper.tables:
+            command = f"`reproduce {paper.name} --table {table.number}`"
+            why = "; ".join(table.reasons).replace("|", "\\|")
+            lines.append(f"| {command} | {table.caption} | {table.state} | {why} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def field_table(_: Path, name: str) -> str:
@@ -293,6 +308,7 @@ PARTS: dict[str, Callable[[Path, str], str]] = {
     "navigation": navigation,
     "stub": stub_entries,
     "reference": reference,
+    "tables": tables_of_papers,
 }
 
 if __name__ == "__main__":

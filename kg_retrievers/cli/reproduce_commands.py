@@ -101,8 +101,11 @@ class Commands:
         return [*words, "--output", str(self.model(cell))]
 
     def _graph(self, format: str) -> list[str]:
+        """Return the options for the graph of all questions, or for the vectors of the names in those of each."""
         index = self.graph(format)
-        return [] if index is None else ["--graph", str(index)]
+        if index is not None:
+            return ["--graph", str(index)]
+        return ["--embedding-cache", str(self.home / _file_name(f"vectors-{self.options.embeddings or STATIC}"))]
 
     def _data(self, format: str) -> str:
         return str(self.sets[format].folder)

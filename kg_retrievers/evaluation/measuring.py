@@ -13,6 +13,7 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
+from kg_retrievers.evaluation.hops import hops_of
 from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record, Step, WrittenAnswer
@@ -100,7 +101,7 @@ def record_of(id: str, asked: Asked) -> Record:
     return {
         "id": id,
         "question": question.text,
-        "hops": question.hops,
+        "hops": hops_of(question),
         "kind": question.kind,
         "answerable": question.answerable,
         "gold": gold,
