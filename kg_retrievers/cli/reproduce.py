@@ -12,7 +12,6 @@ from kg_retrievers.cli.measurement import check_output, write_output
 from kg_retrievers.cli.reproduce_data import DataSet, find_set
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.papers.table import Questions
 from kg_retrievers.file_writing import raise_write_errors
 
 if TYPE_CHECKING:
@@ -65,10 +64,7 @@ def _find_sets(plan: Plan, home: Path) -> tuple[dict[str, DataSet], dict[str, st
     sets: dict[str, DataSet] = {}
     missing: dict[str, str] = {}
     for cell in plan.distinct:
-        wanted = [cell.questions]
-        if cell.learned and cell.learned != cell.questions.format:
-            wanted.append(Questions(cell.learned, "train"))
-        for questions in wanted:
+        for questions in cell.all_questions:
             found = find_set(home, questions)
             if isinstance(found, str):
                 missing[questions.format] = found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kg_retrievers.evaluation.papers.table import Questions
+if TYPE_CHECKING:
+    from kg_retrievers.evaluation.papers.table import Questions
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,13 @@ class Cell:
         return tuple(dict.fromkeys(filter(None, (self.questions.format, self.learned))))
 
     @property
+    def all_questions(self) -> tuple[Questions, ...]:
+        """The questions, and those of another set that its model learns from."""
+        if not self.learned or self.learned == self.questions.format:
+            return (self.questions,)
+        return (self.questions, Questions(self.learned, "train"))
+
+    @property
     def uses_llm(self) -> bool:
         """Whether it calls a language model, a graph prompt's aside."""
         return self.reads and self.run.llm != "none"
