@@ -82,7 +82,7 @@ _NOT_TUNED = "the reader is a tuned language model, which the shell does not tra
 PAPER = Paper(
     name="gnn-rag",
     title="GNN-RAG",
-    embeddings="all-MiniLM-L6-v2 (SBERT), tokens",
+    embeddings="SBERT",
     llm="Llama 2 Chat 7B, tuned",
     tables=(
         *gnn_rag_main.TABLES,
