@@ -94,7 +94,7 @@ def _shown(number: str, caption: str) -> Table:
 PAPER = Paper(
     name="g-retriever",
     title="G-Retriever",
-    embeddings="all-roberta-large-v1 (SentenceBert)",
+    embeddings="SentenceBert",
     llm="Llama 2 7B",
     tables=(
         _shown("1", "an example of hallucination"),
