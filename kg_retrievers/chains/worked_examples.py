@@ -103,7 +103,7 @@ def _with_evidence(
     check_questions(examples, who)
     takes_pattern = "pattern" in get_type_hints(retriever.state_class)
     for example in examples:
-        given: dict[str, Any] = {"seed_entities": list(example.seed_entities)} if example.seed_entities else {}
+        given = retriever.inputs_for(example)
         if takes_pattern and example.pattern is not None:
             given["pattern"] = example.pattern
         if documents := retriever.invoke(example.text, on_refusal="empty", **given):
