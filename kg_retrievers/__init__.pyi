@@ -55,6 +55,7 @@ from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptE
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
 from .methods.rog.reader import PathReader as PathReader
 from .methods.rog.reader_training import train_path_reader as train_path_reader
+from .methods.subgraph_rag.labelling import TripleLabeller as TripleLabeller
 from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator

@@ -16,6 +16,7 @@ from kg_retrievers.core.facts_frame import FRAMED_FACTS
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index.reach import Reach
 
@@ -103,7 +104,7 @@ def _with_evidence(
     check_questions(examples, who)
     takes_pattern = "pattern" in get_type_hints(retriever.state_class)
     for example in examples:
-        given: dict[str, Any] = {"seed_entities": list(example.seed_entities)} if example.seed_entities else {}
+        given = retriever.inputs_for(example)
         if takes_pattern and example.pattern is not None:
             given["pattern"] = example.pattern
         if documents := retriever.invoke(example.text, on_refusal="empty", **given):
@@ -122,7 +123,8 @@ def _answer(retriever: BaseKGRetriever, example: Question, documents: Sequence[D
 
 
 def _entities(document: Document) -> set[str]:
-    return {key for head, _, tail in document.metadata["triples"] for key in (head, tail)}
+    ends = {key for head, _, tail in document.metadata["triples"] for key in (head, tail)}
+    return ends | set(lone_entities_of(document))
 
 
 def _verdict(claim: Question, facts: int) -> str:

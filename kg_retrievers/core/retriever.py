@@ -82,7 +82,7 @@ class RetrieverFields(TypedDict, total=False):
     style: DocumentStyle
     on_refusal: OnRefusal
     min_confidence: float
-    answer_prompt: BasePromptTemplate[Any]
+    answer_prompt: BasePromptTemplate[Any] | str
     parse_answers: Callable[[str], list[str]]
     name: str | None
     tags: list[str] | None

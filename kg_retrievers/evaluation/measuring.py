@@ -22,6 +22,7 @@ from kg_retrievers.evaluation.sizes import sizes_of
 from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
 from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
 from kg_retrievers.graph import Known, Pattern, Triple
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.reach import Reach
 
@@ -135,7 +136,15 @@ def _graph_metrics(asked: Asked, answers: Sequence[str]) -> dict[str, float | No
     """Return the metrics that compare entities and triples of the graph."""
     ranked = list(dict.fromkeys(key for document in asked.documents for key in document.metadata["answers"]))
     failed = asked.error is not None
-    return question_metrics(asked.question, answers, asked.triples, failed=failed, value=asked.value, ranked=ranked)
+    return question_metrics(
+        asked.question,
+        answers,
+        asked.triples,
+        alone=lone_entities_of(asked.documents),
+        failed=failed,
+        value=asked.value,
+        ranked=ranked,
+    )
 
 
 def _text_metrics(asked: Asked, wanted: Sequence[str]) -> dict[str, float | None]:

@@ -79,8 +79,8 @@ def f1(gold: Collection[str], answers: Collection[str]) -> float:
     return 2 * matched / (len(set(gold)) + len(set(answers)))
 
 
-def answer_recall(gold: Collection[str], triples: Collection[Triple]) -> float:
-    """Return the share of the gold answers that occur as head or tail in the evidence.
+def answer_recall(gold: Collection[str], triples: Collection[Triple], alone: Collection[str] = ()) -> float:
+    """Return the share of the gold answers that occur in the evidence: as head, as tail, or as an entity alone.
 
     SubgraphRAG (arXiv:2410.20724, section 4.1). Differs: the paper leaves out answers that the graph does not hold.
 
@@ -88,11 +88,11 @@ def answer_recall(gold: Collection[str], triples: Collection[Triple]) -> float:
         >>> answer_recall(["Spike Jonze"], [Triple("Her", "directed_by", "Spike Jonze")])
         1.0
     """
-    return recall(gold, _entities(triples))
+    return recall(gold, _entities(triples, alone))
 
 
-def coverage(gold: Collection[str], triples: Collection[Triple]) -> float:
-    """Return 1 if a gold answer occurs as head or tail in the evidence, else 0.
+def coverage(gold: Collection[str], triples: Collection[Triple], alone: Collection[str] = ()) -> float:
+    """Return 1 if a gold answer occurs in the evidence, as head, as tail, or as an entity alone; else 0.
 
     The answer coverage of GNN-RAG (arXiv:2405.20139, section 4.4, table 1).
 
@@ -100,7 +100,7 @@ def coverage(gold: Collection[str], triples: Collection[Triple]) -> float:
         >>> coverage(["Spike Jonze", "Amy Adams"], [Triple("Her", "directed_by", "Spike Jonze")])
         1.0
     """
-    return hit(gold, _entities(triples))
+    return hit(gold, _entities(triples, alone))
 
 
 def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> float:
@@ -183,6 +183,7 @@ def question_metrics(
     answers: Collection[str],
     triples: Collection[Triple],
     *,
+    alone: Collection[str] = (),
     failed: bool = False,
     value: Any = None,
     ranked: Sequence[str] | None = None,
@@ -193,6 +194,7 @@ def question_metrics(
         question: The question.
         answers: The keys of the answers that the top group proposes.
         triples: The distinct triples of all the evidence.
+        alone: The entities that are evidence by themselves.
         failed: Whether an error kept the retriever from answering; that is no refusal.
         value: What an operation gave; None where there was none.
         ranked: The answers that all the evidence proposes, best first; those of the top group by default.
@@ -213,13 +215,13 @@ def question_metrics(
         "first_hit": hits_at(gold, ranked, 1) if gold else None,
         "hits@10": hits_at(gold, ranked, 10) if gold else None,
         "exact_value": None if question.value is None else exact_value(question.value, value),
-        "answer_recall": answer_recall(gold, triples) if gold else None,
-        "coverage": coverage(gold, triples) if gold else None,
+        "answer_recall": answer_recall(gold, triples, alone) if gold else None,
+        "coverage": coverage(gold, triples, alone) if gold else None,
         "triple_recall": triple_recall(question.triples, triples) if question.triples else None,
         "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,
         "truthfulness": truthfulness(gold, answers, triples, question.answerable or failed) if known else None,
     }
 
 
-def _entities(triples: Collection[Triple]) -> set[str]:
-    return {key for head, _, tail in triples for key in (head, tail)}
+def _entities(triples: Collection[Triple], alone: Collection[str] = ()) -> set[str]:
+    return {key for head, _, tail in triples for key in (head, tail)} | set(alone)

@@ -54,7 +54,7 @@ class Record(TypedDict):
         linked: The keys of the entities that the retriever found; None where it does not link, or was given them.
         gold_in_graph: Whether the graph holds a gold answer; None without gold answers.
         triples: How many distinct triples the evidence holds.
-        nodes: How many entities these join.
+        nodes: How many entities it holds: those that the triples join, and those that are evidence by themselves.
         tokens: How long its text is, by `approximate_tokens`.
         nodes_before: How many entities the question's own graph has; None where it has none of its own.
         tokens_before: How long all of that graph is as text, in the style of the evidence.

@@ -16,6 +16,7 @@ from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.datasets import Question
 from kg_retrievers.datasets.graph_question import GraphQuestion
 from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 
@@ -43,12 +44,19 @@ def sizes_of(
     nodes_before, tokens_before = None, None
     if isinstance(question, GraphQuestion):
         graph = question.graph
-        text = verbalize(list(graph.triples()), style=style, label=graph.label).text
+        facts = list(graph.triples())
+        held = _ends(facts)
+        alone = [key for key in graph.entities if key not in held]
+        text = verbalize(facts, style=style, label=graph.label, entities=alone).text
         nodes_before, tokens_before = len(graph.entities), approximate_tokens(text)
     return {
         "triples": len(triples),
-        "nodes": len({key for head, _, tail in triples for key in (head, tail)}),
+        "nodes": len(_ends(triples) | set(lone_entities_of(documents))),
         "tokens": sum(approximate_tokens(document.page_content) for document in documents),
         "nodes_before": nodes_before,
         "tokens_before": tokens_before,
     }
+
+
+def _ends(triples: Collection[Triple]) -> set[str]:
+    return {key for head, _, tail in triples for key in (head, tail)}

@@ -133,7 +133,7 @@ def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
         return "search" if record["prediction"] is None else "answer"
     can_hold = record["gold_in_graph"] is not False or record["prediction"] is None
     is_held = metrics.get("answer_recall") or metrics.get("label_in_evidence")
-    return "search" if (can_hold and not is_held) or not record["triples"] else "answer"
+    return "search" if (can_hold and not is_held) or not (record["triples"] or record["nodes"]) else "answer"
 
 
 def count_steps(records: Sequence[Record], proposes_answers: bool = True) -> dict[Step, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.runnables import RunnableLambda
@@ -17,6 +18,7 @@ from kg_retrievers import (
     LLMPatternGenerator,
     NeighborhoodRetriever,
     Pattern,
+    PCSTRetriever,
     Question,
     SimGRAGRetriever,
     Triple,
@@ -29,8 +31,10 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.groups import grouped
 from kg_retrievers.evaluation.records import Record
+from kg_retrievers.evaluation.sizes import sizes_of
 from kg_retrievers.evaluation.steps import STEPS, failed_step, is_same_pattern
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.testing import ScriptedChatModel
 
 X, Y = Unknown("x"), Unknown("y")
@@ -260,11 +264,37 @@ def test_the_graph_of_a_question_before_and_after_retrieval() -> None:
     record: Record = evaluate(retriever, [question]).records[0]
     lines = [" -> ".join(triple).replace("_", " ") for triple in GRAPH.triples()]
     assert (record["nodes_before"], record["nodes"]) == (5, 2)
-    assert record["tokens_before"] == -(-len("\n".join(lines)) // 4)
-    assert record["tokens"] == -(-len("Her -> directed by -> Spike Jonze") // 4)
+    assert record["tokens_before"] == approximate_tokens("\n".join(lines))
+    assert record["tokens"] == approximate_tokens("Her -> directed by -> Spike Jonze")
     figures = evaluate(retriever, [question, HER]).metrics
     assert (figures["nodes_before"], figures["tokens_before"]) == (5, record["tokens_before"])  # of one question
     assert figures["tokens_median"] == figures["tokens_mean"] == record["tokens"]
+
+
+def test_an_entity_alone_is_evidence() -> None:
+    """What an edge costs keeps every edge away."""
+    scene = KnowledgeGraph.from_triples([("cat", "on", "mat"), ("lamp", "near", "mat")])
+    retriever = PCSTRetriever.from_index(GraphIndex.build(scene, HashedEmbeddings()), preset="paper", edge_cost=100)
+    question = Question("Is there a lamp?", seed_entities=("lamp",), answers=("lamp",))
+    right, wrong = evaluate(retriever, [question, replace(question, answers=("cat",))]).records
+    assert (right["triples"], right["nodes"]) == (0, 1)
+    assert right["metrics"]["answer_recall"] == right["metrics"]["coverage"] == 1
+    assert wrong["metrics"]["answer_recall"] == wrong["metrics"]["coverage"] == 0
+    said = {**right, "prediction": "a sofa", "metrics": {**right["metrics"], "text_hit": 0.0, "text_accuracy": 0.0}}
+    assert failed_step(cast(Record, said), proposes_answers=False) == "answer"
+
+
+def test_all_entities_of_a_graph_are_in_its_text() -> None:
+    """Also the lamp, which no triple holds."""
+    facts = [("cat", "on", "mat")]
+    scene = KnowledgeGraph.from_triples(facts, labels={"lamp": "lamp"})
+    sizes = [
+        sizes_of([], [], GraphQuestion("?", graph=graph, id="0"), "tables")
+        for graph in (KnowledgeGraph.from_triples(facts), scene)
+    ]
+    assert [one["nodes_before"] for one in sizes] == [2, 3]
+    tables = "node_id,node_attr\n0,cat\n1,mat\n2,lamp\n\nsrc,edge_attr,dst\n0,on,1"
+    assert sizes[1]["tokens_before"] == approximate_tokens(tables)
 
 
 def test_no_records_no_groups() -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import model_validator
+from pydantic import Field, StrictBool, model_validator
 from typing_extensions import Unpack
 
 from kg_retrievers.core.prompts import QuestionPrompt
@@ -56,8 +56,8 @@ class ClosedBookRetriever(BaseKGRetriever):
 
     #: What a Document would hold.
     granularity: Literal["subgraph"] = "subgraph"
-    #: Whether the model is asked to think step by step before it answers.
-    chain_of_thought: bool = False
+    #: Whether the model is asked to think step by step before it answers. Fixed once the retriever is made.
+    chain_of_thought: StrictBool = Field(default=False, frozen=True)
     #: The prompt for answering, with the placeholder `question`; by default that of `chain_of_thought`.
     answer_prompt: QuestionPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.

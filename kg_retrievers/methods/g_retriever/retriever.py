@@ -175,8 +175,9 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     #: Whether an entity alone is evidence, where it is worth more than any edge at it costs.
     lone_entities: bool = False
     #: How a model is asked, where no `answer_prompt` is given: with rules and an example, with graph and question
-    #: alone, step by step, writing the graph down first, or for the nodes and edges that support the answer.
-    prompting: Prompting = "reasoned"
+    #: alone, step by step, writing the graph down first, or for the nodes and edges that support the answer. Fixed once
+    #: the retriever is made.
+    prompting: Prompting = Field(default="reasoned", frozen=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`; by default that of `prompting`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
@@ -186,9 +187,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     @classmethod
     def _take_prompt(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Take the prompt that `prompting` names and what reads its replies, unless others are given."""
-        if fields.get("prompting") not in PROMPTS:
+        name = fields.get("prompting")
+        if not isinstance(name, str) or name not in PROMPTS:
             return fields
-        prompt, parse = PROMPTS[fields["prompting"]]
+        prompt, parse = PROMPTS[name]
         return {"answer_prompt": prompt, "parse_answers": parse} | fields
 
     @classmethod

@@ -104,7 +104,8 @@ class PlannedRelationPaths(Runnable[Mapping[str, Any], Rows]):
 
     With "walks", the planner is held to the relation paths that walks from the entities of the question follow, by
     `search`; the score is `exp` of that of the search, in (0, 1]. With "free", it writes what it likes by a beam search
-    over tokens, as in the paper; what cannot be read is left out, and the score is 1 divided by the rank.
+    over tokens, as in the paper; what cannot be read is left out, and the score is 1 divided by the rank. They have no
+    confidence, as those of any language model: how often a planner is right is not known.
 
     Cost: about `max_hops * beam_width` readings of the steps that the graph allows.
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.datasets import Question, check_questions
+from kg_retrievers.datasets import GraphQuestion, Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.methods.rog.adapted_lm import AdaptedLM, AdapterConfig, Text
 from kg_retrievers.methods.rog.reader import MAX_ANSWER_TOKENS, PathReader, reading_of
 from kg_retrievers.methods.rog.tuned_prompts import ANSWER_SEPARATOR
@@ -58,7 +59,8 @@ def train_path_reader(
 
     Args:
         retriever: Finds the paths, such as `RelationPathRetriever`.
-        questions: With answers. One for which nothing is found is left out.
+        questions: With answers. One for which nothing is found is left out. One with a graph of its own
+            (`GraphQuestion`) is asked over that.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         llm: The language model, or its name on Hugging Face or folder; one that was handed in has adapters afterwards,
             and serves this reader alone.
@@ -107,17 +109,29 @@ def train_path_reader(
 
 
 def _examples(adapted: AdaptedLM, retriever: BaseKGRetriever, questions: Sequence[Question]) -> list[Example]:
-    """Return the text to learn of each question for which something is found."""
-    examples: list[Example] = []
+    """Return the text to learn of each question for which something is found, over its own graph where it has one."""
+    indexes, examples = QuestionIndexes(retriever.index.embeddings), list[Example]()
     for question in questions:
-        given: dict[str, Any] = {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
-        documents = retriever.invoke(question.text, **given)
-        labels = [retriever.graph.label(key) for key in question.answers if key in retriever.graph.entities]
+        asked = retriever
+        if isinstance(question, GraphQuestion):
+            question, asked = question.with_keys(), retriever.with_index(indexes.of(question.graph))
+        documents = asked.invoke(question.text, on_refusal="empty", **asked.inputs_for(question))
+        labels = [asked.graph.label(key) for key in question.answers if key in asked.graph.entities]
         if documents and labels:
             told = reading_of(adapted, question.text, documents)
-            tokens = adapted.lm.encode(ANSWER_SEPARATOR.join(labels))[:MAX_ANSWER_TOKENS]
-            examples.append((Text(told, (*tokens, adapted.end)),))
+            examples.append((Text(told, (*_tokens(adapted, labels), adapted.end)),))
     return examples
+
+
+def _tokens(adapted: AdaptedLM, answers: Sequence[str]) -> list[int]:
+    """Return the tokens of as many answers as have room; of the first, as much of it."""
+    written = adapted.lm.encode(answers[0])[:MAX_ANSWER_TOKENS]
+    for count in range(2, len(answers) + 1):
+        longer = adapted.lm.encode(ANSWER_SEPARATOR.join(answers[:count]))
+        if len(longer) > MAX_ANSWER_TOKENS:
+            break
+        written = longer
+    return written
 
 
 def _split(examples: Sequence[Example], seed: int) -> tuple[list[Example], list[Example]]:

@@ -103,13 +103,12 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
 
     A planner, a language model tuned by `train_planner`, proposes the relation paths, as in the paper. Without one,
     labelled examples do where some are near, else the words of the question, zero-shot, or a language model where
-    neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's
-    entities along a relation path; the answers are the entities where they end. Whether a walk may return to where it
-    began, or cross a triple twice, is decided for each relation path, by `kg_retrievers.graph.revisits`: it may not
-    where it has both a forward and a backward step; "widened" in the details says that nothing was found until it
-    might. Where a question names several entities, the answers are the ends that all of them lead to, or all ends if
-    there are none such: "joined" in the details says "intersection" or "union". The score is that of the relation path,
-    in (0, 1]. The details list the relation paths that lead nowhere as "empty"; examples propose none of these.
+    neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's entities along a relation
+    path; the answers are the entities where they end. Whether a walk may return to where it began, or cross a triple
+    twice, is decided by `kg_retrievers.graph.revisits`: it may not where it has both a forward and a backward step;
+    "widened" in the details says that nothing was found until it might. Where a question names several entities, the
+    answers are the ends that all of them lead to, or all ends if there are none such: "joined" in the details says
+    "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that lead nowhere.
 
     Differs from the paper: a language model that is not tuned sees relations of the graph and names `beam_width` paths
     in one reply; relations have directions, crossed either way where the proposal names none; all walks along a

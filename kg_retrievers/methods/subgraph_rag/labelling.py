@@ -168,8 +168,7 @@ class TripleLabeller(GeneratorRunnable[Question, Question]):
 
     def body(self, input: Question) -> Body[Question]:
         """Retrieve, ask, read, and if need be ask again with the reason."""
-        given = {"seed_entities": list(input.seed_entities)} if input.seed_entities else {}
-        asked = self.retriever.bind(on_refusal="empty", k=self.max_triples, **given)
+        asked = self.retriever.bind(on_refusal="empty", k=self.max_triples, **self.retriever.inputs_for(input))
         documents = yield Call(asked, input.text)
         triples = [Triple(*triple) for document in documents for triple in document.metadata["triples"]]
         triples = list(dict.fromkeys(triples))[: self.max_triples]

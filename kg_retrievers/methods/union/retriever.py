@@ -291,6 +291,7 @@ class UnionRetriever(BaseKGRetriever):
         keys = {key for row in rows for head, _, tail in row["triples"] for key in (head, tail)}
         keys.update(key for row in rows for key in row["answers"])
         keys.update(key for row in rows for _, key in row["details"].get("entities", ()))
+        keys.update(key for row in rows for key in row["details"].get(LONE_ENTITIES, ()))
         return Reach(tuple(sorted(keys)))
 
     @property
@@ -329,7 +330,10 @@ class UnionRetriever(BaseKGRetriever):
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
         triples, value = [Triple(*triple) for triple in row["triples"]], row.get("value")
-        if not triples and value is None and not row.get("details", {}).get(LONE_ENTITIES):
+        alone = row.get("details", {}).get(LONE_ENTITIES, [])
+        if not isinstance(alone, list | tuple) or not all(map(self._is_key, alone)):
+            raise InvalidArgumentError(f"{who} a list of keys of entities as {LONE_ENTITIES}, but got {alone!r:.200}.")
+        if not triples and value is None and not alone:
             raise InvalidArgumentError(f"{who} one triple or more, but got none.")
         if strange := [triple for triple in triples if triple not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")
@@ -355,6 +359,9 @@ class UnionRetriever(BaseKGRetriever):
             "details": details,
             "value": value,
         }
+
+    def _is_key(self, key: object) -> bool:
+        return isinstance(key, str) and key in self.graph.entities
 
     def _collect(self, outcomes: dict[str, list[Document] | Exception]) -> dict[str, Any]:
         """Take what the members found, and survive those that failed, or raise the first error in their order."""

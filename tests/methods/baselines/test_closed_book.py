@@ -82,6 +82,13 @@ def test_a_chain_of_thought() -> None:
     assert (own.answer_prompt, own.parse_answers) == (ANSWER_PROMPT, last_line_answers)
 
 
+def test_a_chain_of_thought_without_its_prompt_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="chain_of_thought"):
+        ClosedBookRetriever.from_index(INDEX, chain_of_thought=1)  # type: ignore[typeddict-item]
+    with pytest.raises(InvalidArgumentError, match="frozen"):
+        ClosedBookRetriever.from_index(INDEX).chain_of_thought = True
+
+
 def test_an_evaluation_counts_the_answers_of_the_model() -> None:
     retriever = ClosedBookRetriever.from_index(INDEX)
     questions = [Question(HER, answers=("Spike Jonze",)), Question("Who stars in Her?", answers=("Amy Adams",))]

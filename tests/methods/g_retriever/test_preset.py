@@ -25,7 +25,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import show_evidence
 from kg_retrievers.core.prompts import check_placeholders
-from kg_retrievers.errors import NoEvidenceError
+from kg_retrievers.errors import InvalidArgumentError, NoEvidenceError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.verbalize import readable
@@ -211,6 +211,14 @@ def test_prompt_snapshots(name: Any) -> None:
 def test_each_prompt_has_what_reads_its_replies(name: Any, reply: str, answer: str) -> None:
     model = ScriptedChatModel(replies=[reply])
     assert answer_chain(scene(lone_entities=True, prompting=name), model).invoke("name: red lamp") == answer
+
+
+def test_prompting_without_its_prompt_is_refused() -> None:
+    for wrong in ("few-shot", ["zero-shot"], None):
+        with pytest.raises(InvalidArgumentError, match="prompting"):
+            scene(prompting=wrong)
+    with pytest.raises(InvalidArgumentError, match="frozen"):
+        scene().prompting = "zero-shot"
 
 
 @pytest.mark.parametrize(

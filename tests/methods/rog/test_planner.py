@@ -18,9 +18,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_language_model import build
 
-from kg_retrievers import CausalLM, GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, RelationPathRetriever
+from kg_retrievers import (
+    CausalLM,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Question,
+    RelationPathRetriever,
+    evaluate,
+)
 from kg_retrievers.algorithms.relation_paths import follow_relation_path
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError, RelationPathParseError
 from kg_retrievers.graph.revisits import turns
 from kg_retrievers.methods.rog import adapted_lm, tuning
@@ -124,6 +133,18 @@ def test_the_same_arguments_give_the_same_planner(index: GraphIndex, base: Path,
     again = train_planner(index, QUESTIONS, QUESTIONS, llm=base, **SMALL).model
     other = train_planner(index, QUESTIONS, QUESTIONS, llm=base, **SMALL, seed=1).model
     assert again.fingerprint == planner.fingerprint != other.fingerprint
+
+
+def test_questions_with_graphs_teach_the_same(index: GraphIndex, base: Path, planner: RelationPathPlanner) -> None:
+    """Of the index that is given, only the embeddings count."""
+    elsewhere = GraphIndex.build(KnowledgeGraph.from_triples([("x", "y", "z")]), index.embeddings)
+    own = [GraphQuestion(one.text, answers=one.answers, graph=index.graph, id=one.text) for one in QUESTIONS]
+    tuned = train_planner(elsewhere, own, own, llm=base, **SMALL)
+    assert (tuned.questions, tuned.validation, set(tuned.left_out.values())) == (7, 7, {0})
+    best = asked(tuned.model, index, "Who directed _?", "Her")[0]
+    assert best["relations"] == [[BY, "forward"]]
+    report = evaluate(RelationPathRetriever.from_index(elsewhere, model=tuned.model, beam_width=1), own)
+    assert report.metrics["hit"] == 1
 
 
 def test_a_training_goes_on(

@@ -14,8 +14,9 @@ from small_language_model import build
 
 from kg_retrievers import CausalLM, GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, RelationPathRetriever
 from kg_retrievers.chains import answer_chain
+from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
-from kg_retrievers.methods.rog import reader
+from kg_retrievers.methods.rog import reader, reader_training
 from kg_retrievers.methods.rog.adapted_lm import AdaptedLM
 from kg_retrievers.methods.rog.planner import RelationPathPlanner
 from kg_retrievers.methods.rog.reader import PathReader, reading_of
@@ -76,6 +77,27 @@ def test_validation_is_a_part_of_the_questions(retriever: RelationPathRetriever)
     for count, wanted in ((3, (2, 1)), (1, (1, 1))):
         tuned = train_path_reader(retriever, QUESTIONS[:count], llm=language_model(), **few)
         assert (tuned.questions, tuned.validation) == wanted
+
+
+def test_a_reader_learns_from_questions_with_graphs(trained: PathReader) -> None:
+    """The retriever's own graph has none of it, and refuses what it does not know."""
+    empty = GraphIndex.build(KnowledgeGraph.from_triples([("x", "y", "z")]), HashedEmbeddings())
+    elsewhere = RelationPathRetriever.from_index(empty, on_refusal="raise")
+    graph = KnowledgeGraph.from_triples(FACTS)
+    own = [GraphQuestion(one.text, one.seed_entities, one.answers, graph=graph, id=one.text) for one in QUESTIONS]
+    unanswered = GraphQuestion("Who directed Nothing?", answers=("Nobody",), graph=graph, id="nothing")
+    tuned = train_path_reader(elsewhere, [*own, unanswered], own, llm=language_model(), **SMALL)
+    assert (tuned.questions, tuned.validation, tuned.left_out) == (3, 3, {"without_paths": 1})
+    assert tuned.model.fingerprint == trained.fingerprint
+
+
+def test_answers_are_learned_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapted = AdaptedLM(CausalLM.load(language_model()))
+    room = len(adapted.lm.encode("Jonze\nAdams"))
+    start = adapted.lm.decode(adapted.lm.encode("Jonze")[:1])
+    for most, learned in ((room, "Jonze\nAdams"), (room - 1, "Jonze"), (1, start)):
+        monkeypatch.setattr(reader_training, "MAX_ANSWER_TOKENS", most)
+        assert adapted.lm.decode(reader_training._tokens(adapted, ["Jonze", "Adams", "Villeneuve"])) == learned
 
 
 def test_as_much_is_read_as_has_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from langchain_core.prompts import PromptTemplate
 
-from kg_retrievers import NeighborhoodRetriever
+from kg_retrievers import NeighborhoodRetriever, TripleLabeller
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
-from kg_retrievers.methods.subgraph_rag.labelling import TripleLabeller, parse_relevant
+from kg_retrievers.methods.subgraph_rag.labelling import parse_relevant
 from kg_retrievers.testing import ScriptedChatModel
 
 SHOWN = ["Her -> directed by -> Spike Jonze", "Her -> has genre -> Drama", "2 Guns -> in -> 2013"]
