@@ -11,7 +11,7 @@ from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
 from kg_retrievers.cli.reading_options import add_reading_options
-from kg_retrievers.cli.reproduce_options import add_reproduction
+from kg_retrievers.cli.reproduction_options import add_reproduction
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
     GRAPH_LEFT_OUT,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg_retrievers.cli.reproduce_data import DataSet
+from kg_retrievers.cli.reproduce.data import DataSet
 from kg_retrievers.evaluation.papers.plan import PROMPT, Cell
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC

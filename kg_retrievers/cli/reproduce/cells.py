@@ -14,7 +14,7 @@ from kg_retrievers.cli.evaluate import measured
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.prices import Spent
-from kg_retrievers.cli.reproduce_commands import Commands
+from kg_retrievers.cli.reproduce.commands import Commands
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.datasets import Question

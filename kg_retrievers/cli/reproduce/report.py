@@ -10,8 +10,8 @@ from rich.table import Table as Columns
 from rich.text import Text
 
 from kg_retrievers.cli.prices import Price, Spent
-from kg_retrievers.cli.reproduce_cells import Result
-from kg_retrievers.cli.reproduce_commands import Commands, has_preset
+from kg_retrievers.cli.reproduce.cells import Result
+from kg_retrievers.cli.reproduce.commands import Commands, has_preset
 from kg_retrievers.cli.show import show
 from kg_retrievers.evaluation.papers.figures import Figure
 from kg_retrievers.evaluation.papers.plan import Cell, Plan, metric_of
