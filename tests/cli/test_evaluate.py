@@ -16,7 +16,7 @@ from openai_server import OpenAIServer, Reply
 import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, cli, default_embeddings, evaluate
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.shared_options import GROUPS
+from kg_retrievers.cli.question_options import GROUPS
 from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.groups import GroupBy

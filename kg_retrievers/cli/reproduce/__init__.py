@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg_retrievers.cli.measurement import check_output, write_output
+from kg_retrievers.cli.output import check_output, write_output
 from kg_retrievers.cli.reproduce.data import DataSet, find_set
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
