@@ -6,6 +6,7 @@ import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +16,7 @@ from kg_retrievers.cli.measurement import SOURCES, Measurement
 from kg_retrievers.cli.own_graphs import (
     all_have_graphs,
 )
-from kg_retrievers.cli.show import announce_compilation, note, on_terminal
+from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.methods import registry
@@ -24,6 +25,7 @@ from kg_retrievers.serving.loading import SavedModel, build_retriever
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.prompts import BasePromptTemplate
     from langchain_core.runnables import Runnable
 
     from kg_retrievers.core.retriever import BaseKGRetriever
@@ -73,6 +75,7 @@ class BuiltMethod:
         examples: The labelled questions that it got.
         models: Its trained models by the names of their methods, with a graph prompt.
         answerer: Answers from evidence with the graph prompt.
+        prompt: Asks for the answer or the verdict with worked examples of the user's; None where it has ours.
     """
 
     choice: MethodChoice
@@ -81,6 +84,7 @@ class BuiltMethod:
     examples: Sequence[Question] | None
     models: Mapping[str, SavedModel]
     answerer: Runnable[Any, list[str]] | None
+    prompt: BasePromptTemplate[Any] | None
 
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
@@ -100,10 +104,11 @@ class BuiltMethod:
         if self.llm is None or (self.answerer and not closed_book):
             return self.answerer
         if answers == "verdict" and not closed_book:
-            return FactVerifier(self.llm, otherwise="refuted")
+            return FactVerifier(self.llm, prompt=self.prompt, otherwise="refuted")
         if answers == "cited" and not closed_book:
             return kg_retrievers.LLMCitedAnswerer(self.llm)
-        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
+        prompt = self.prompt or self.retriever.answer_prompt
+        return kg_retrievers.llm_answerer(prompt, self.llm, closed_book=closed_book)
 
 
 def build_method(choice: MethodChoice, measurement: Measurement, options: argparse.Namespace) -> BuiltMethod:
@@ -116,20 +121,41 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
     models = {
         method.name: measurement.models[method.name] for method in choice.methods if method.name in measurement.models
     }
-    retriever = build_retriever(
+    build = partial(
+        build_retriever,
         choice.methods,
         measurement.index,
         _fields_of(choice, options),
-        llm=llm,
         examples=shared,
         models=models,
         executor=None if all_have_graphs(measurement.questions) else lambda: measurement.database.executor,
         preset=_preset_of(choice, options),
     )
+    retriever = build(llm=llm)
     check_can_answer(retriever, llm)
+    prompt = _with_shots(build(), measurement, options) if options.answer_shots else None
     if measurement.prompt:
         models[GRAPH_PROMPT.name] = measurement.prompt
-    return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
+    return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer, prompt)
+
+
+def _with_shots(
+    retriever: BaseKGRetriever, measurement: Measurement, options: argparse.Namespace
+) -> BasePromptTemplate[Any]:
+    """Return the prompt with worked examples, whose evidence a retriever finds that calls no language model.
+
+    So the prompt is the same each time, and a run that was broken off goes on.
+    """
+    from kg_retrievers.chains import with_answer_shots, with_verdict_shots  # not at the front door
+
+    if measurement.examples is None or measurement.llm is None or options.answers == "cited":
+        raise InvalidArgumentError(
+            "--answer-shots shows --examples to --llm, in the prompt of --answers prompt or of --answers verdict: give "
+            "these, too."
+        )
+    write = with_verdict_shots if options.answers == "verdict" else with_answer_shots
+    with status("finding the evidence of the worked examples"):
+        return write(retriever, measurement.examples, shots=options.answer_shots)
 
 
 def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:

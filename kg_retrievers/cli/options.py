@@ -261,6 +261,13 @@ def _prompt_training(prompt: Options) -> None:
 
 def _evaluate(evaluate: Parser) -> None:
     add_measurement(evaluate, required=True)
+    evaluate.add_argument(
+        "--answer-shots",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="show so many of --examples in the prompt of --answers prompt or verdict, in place of ours, where it has "
+        f"a place for them, as that of {registry.DEFAULT.name}",
+    )
     add_connection(evaluate)
     evaluate.add_argument(
         "--method",
@@ -283,6 +290,7 @@ def _evaluate(evaluate: Parser) -> None:
 def _compare(compare: Parser) -> None:
     compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
     add_measurement(compare, required=False)
+    compare.set_defaults(answer_shots=None)
     add_connection(compare)
     compare.add_argument(
         "--method",
