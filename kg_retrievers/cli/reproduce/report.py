@@ -89,7 +89,7 @@ def differences(paper: Paper, plan: Plan, options: Any) -> list[str]:
     if any(row.run and row.run.llm != "none" for row in table.rows):
         ours = options.llm or "none; answers are those that the method proposes from the graph"
         lines.append(f"language model: {ours}; in the paper: {llm}")
-    if any(cell.run.training and not cell.uses_llm and cell.reads for cell in cells):
+    if any(cell.is_tuned for cell in cells):
         lines.append(f"language model that is trained: {options.causal_lm or 'that of --model'}; in the paper: {llm}")
     lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
     lines += [
