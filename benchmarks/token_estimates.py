@@ -2,8 +2,9 @@
 
     python benchmarks/token_estimates.py [FOLDER_OR_FILE ...] [--tokenizers DIR]
 
-Evidence of 10 to 300 facts around random entities (seed 0) of MetaQA, FB15k-237 and PathQuestion, found through
-KG_RETRIEVERS_DATA, in each style: a table of estimate / tokens. The tokenizers are that of MiniLM, which is none of a
+Evidence of up to 300 facts around random entities (seed 0) in each style: a table of estimate / tokens, for the graphs
+that the estimate was fitted on (MetaQA, FB15k-237 and PathQuestion, found through KG_RETRIEVERS_DATA) and for others
+(ExplaGraphs, UMLS, countries and the sample of this package). The tokenizers are that of MiniLM, which is none of a
 language model and told for comparison; those that are named, as folders of models with a `tokenizer.json`, or files
 of SentencePiece; and, where the package `bpe-openai` is installed (or in `--tokenizers`), those of GPT-4 and GPT-4o.
 """
@@ -23,13 +24,18 @@ from typing import Any, get_args
 from tokenizers import Tokenizer
 
 from kg_retrievers import KnowledgeGraph
+from kg_retrievers.datasets import read_explagraphs
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import Style, approximate_tokens, readable, verbalize
+from kg_retrievers.sample import load_graph
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SIZES, SAMPLES, MOST_OF_ONE = (10, 30, 100, 300), 30, 12
 
 Count = Callable[[str], int]
+
+#: A graph, and what its entities are called.
+Labelled = tuple[KnowledgeGraph, Callable[[str], str]]
 
 
 def main() -> None:
@@ -41,13 +47,14 @@ def main() -> None:
     if options.tokenizers:
         sys.path.append(options.tokenizers)
     counts = read_tokenizers(options.places)
-    evidence = sampled_evidence(random.Random(0))
-    print(f"{'style':10}", *(f"{name:>22}" for name in counts))
-    for style in get_args(Style):
-        texts = [verbalize(facts, style=style, label=label).text for facts, label in evidence]
-        estimate = sum(map(approximate_tokens, texts))
-        ratios = [estimate / sum(map(count, texts)) for count in counts.values()]
-        print(f"{style:10}", *(f"{ratio:22.2f}" for ratio in ratios))
+    for title, graphs in (("fitted on", fitted_graphs()), ("others", other_graphs())):
+        evidence = sampled_evidence(graphs, random.Random(0))
+        print(f"{title:10}", *(f"{name:>22}" for name in counts))
+        for style in get_args(Style):
+            texts = [verbalize(facts, style=style, label=label).text for facts, label in evidence]
+            estimate = sum(map(approximate_tokens, texts))
+            ratios = [estimate / sum(map(count, texts)) for count in counts.values()]
+            print(f"{style:10}", *(f"{ratio:22.2f}" for ratio in ratios))
 
 
 def read_tokenizers(places: list[Path]) -> dict[str, Count]:
@@ -83,14 +90,30 @@ def _sentence_pieces(file: Path) -> Count:
     return lambda text: len(processor.encode(text))
 
 
-def sampled_evidence(draw: random.Random) -> list[tuple[list[Triple], Callable[[str], str]]]:
-    """Return facts around random entities, with what entities are called."""
+def fitted_graphs() -> list[Labelled]:
+    """Return the graphs that the estimate was fitted on, with what entities are called."""
     names = dict(line.split("\t")[:2] for line in (DATA / "fb15k-237" / "entities.tsv").read_text().splitlines())
-    graphs: list[tuple[KnowledgeGraph, Callable[[str], str]]] = [
+    return [
         (KnowledgeGraph.from_file(DATA / "metaqa" / "kb.txt"), str),
         (_tabbed(DATA / "fb15k-237" / "train.txt"), lambda key: names.get(key, key)),
         (_tabbed(DATA / "pathquestion" / "2H-kb.txt"), readable),
     ]
+
+
+def other_graphs() -> list[Labelled]:
+    """Return graphs that it was not fitted on."""
+    questions = read_explagraphs(DATA / "explagraphs" / "train_dev.tsv")
+    facts = dict.fromkeys(triple for question in questions for triple in question.graph.triples())
+    return [
+        (KnowledgeGraph.from_triples(facts), str),
+        (_tabbed(DATA / "small" / "umls" / "train.txt"), readable),
+        (_tabbed(DATA / "small" / "countries" / "train.txt"), readable),
+        (load_graph(), str),
+    ]
+
+
+def sampled_evidence(graphs: list[Labelled], draw: random.Random) -> list[tuple[list[Triple], Callable[[str], str]]]:
+    """Return facts around random entities, with what entities are called."""
     return [(_around(graph, draw), label) for graph, label in graphs for _ in range(SAMPLES)]
 
 

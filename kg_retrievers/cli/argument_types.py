@@ -8,9 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from kg_retrievers.cli.built_methods import MethodChoice
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.database import SCHEMES
-from kg_retrievers.cli.measurement import MethodChoice
 from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry

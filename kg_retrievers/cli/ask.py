@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
+from kg_retrievers.cli.built_methods import check_can_answer
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
 from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
-from kg_retrievers.cli.measurement import check_can_answer
 from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names

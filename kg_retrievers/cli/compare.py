@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
+from kg_retrievers.cli.built_methods import BuiltMethod, MethodChoice, build_method, run_method
 from kg_retrievers.cli.graph_prompt import retriever_models
 from kg_retrievers.cli.load import query_methods
-from kg_retrievers.cli.measurement import (
-    BuiltMethod,
-    Measurement,
-    MethodChoice,
-    build_method,
-    check_figures,
-    check_output,
-    read_measurement,
-    run_method,
-    write_output,
-)
+from kg_retrievers.cli.measurement import Measurement, read_measurement
+from kg_retrievers.cli.output import check_figures, check_output, write_output
 from kg_retrievers.cli.show import message, note, show_comparison, status
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors

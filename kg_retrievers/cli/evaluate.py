@@ -7,17 +7,11 @@ import json
 from typing import TYPE_CHECKING
 
 import kg_retrievers
+from kg_retrievers.cli.built_methods import MethodChoice, build_method, run_method
 from kg_retrievers.cli.graph_prompt import retriever_models
 from kg_retrievers.cli.load import check_database_is_used
-from kg_retrievers.cli.measurement import (
-    MethodChoice,
-    build_method,
-    check_figures,
-    check_output,
-    read_measurement,
-    run_method,
-    write_output,
-)
+from kg_retrievers.cli.measurement import read_measurement
+from kg_retrievers.cli.output import check_figures, check_output, write_output
 from kg_retrievers.cli.show import show_comparison, status
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 from kg_retrievers.serving.loading import choose_methods, read_models

@@ -1,79 +1,38 @@
-"""The measurement that `evaluate` and `compare` make: questions over a graph, asked of one method after the other."""
+"""What `evaluate` and `compare` measure: questions over a graph, and what methods may get."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from os import W_OK, access
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
-from kg_retrievers.cli.load import read_index, share_examples
+from kg_retrievers.cli.load import read_index
 from kg_retrievers.cli.own_graphs import (
     GRAPH_FORMATS,
-    all_have_graphs,
     check_no_graph_options,
     first_index,
     graphs_file,
 )
-from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
-from kg_retrievers.cli.workers import open_workers
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
-from kg_retrievers.file_writing import write_file
-from kg_retrievers.methods import registry
-from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
-from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
+from kg_retrievers.cli.show import note, status
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.loading import SavedModel, load_llm
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
-    from kg_retrievers.core.retriever import BaseKGRetriever
     from kg_retrievers.datasets import Question
-    from kg_retrievers.evaluation import Report
     from kg_retrievers.index import GraphIndex
 
 #: The sources that may follow the name of a method; without one, it gets all sources that are given.
 SOURCES = ("plain", "examples", "llm")
-
-#: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
-
-
-@dataclass(frozen=True)
-class MethodChoice:
-    """A method, or several whose evidence is fused, and the one of `SOURCES` that it gets; by default all of them."""
-
-    methods: tuple[Method, ...]
-    source: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Read a name such as "simgrag+g-retriever:examples".
-
-        Raises:
-            InvalidArgumentError: If there is no such method or source.
-        """
-        names, colon, source = text.partition(":")
-        if colon and source not in SOURCES:
-            wanted = " or ".join(f":{name}" for name in SOURCES)
-            near = did_you_mean(source, SOURCES) or f"wanted {wanted}."
-            raise InvalidArgumentError(f"a method is not given {source!r}, as in {text!r}; {near}")
-        return cls(registry.find_methods(names), source)
-
-    @property
-    def name(self) -> str:
-        """The name, as reports have it."""
-        names = registry.joined_names(self.methods)
-        return f"{names}:{self.source}" if self.source else names
 
 
 @dataclass(frozen=True)
@@ -107,50 +66,6 @@ class Measurement:
         """The sources of `SOURCES` that are given."""
         given = {"plain": True, "examples": self.examples is not None, "llm": self.llm is not None}
         return [source for source in SOURCES if given[source]]
-
-
-@dataclass(frozen=True)
-class BuiltMethod:
-    """A retriever, and the objects that it was built from.
-
-    Attributes:
-        choice: The method and its source.
-        retriever: The retriever.
-        llm: The language model that it got.
-        examples: The labelled questions that it got.
-        models: Its trained models by the names of their methods, with a graph prompt.
-        answerer: Answers from evidence with the graph prompt.
-    """
-
-    choice: MethodChoice
-    retriever: BaseKGRetriever
-    llm: BaseChatModel | None
-    examples: Sequence[Question] | None
-    models: Mapping[str, SavedModel]
-    answerer: Runnable[Any, list[str]] | None
-
-    @property
-    def answers_by(self) -> Runnable[Any, Any] | None:
-        """The graph prompt, or else the language model, which answers from the evidence."""
-        return self.llm if self.retriever.closed_book else self.answerer or self.llm
-
-    def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
-        """Return what answers from the evidence, or without it; None where nothing does.
-
-        Args:
-            answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method,
-                "verdict" for whether a claim holds.
-        """
-        from kg_retrievers.chains import FactVerifier  # not at the front door
-
-        closed_book = self.retriever.closed_book
-        if self.llm is None or (self.answerer and not closed_book):
-            return self.answerer
-        if answers == "verdict" and not closed_book:
-            return FactVerifier(self.llm, otherwise="refuted")
-        if answers == "cited" and not closed_book:
-            return kg_retrievers.LLMCitedAnswerer(self.llm)
-        return kg_retrievers.llm_answerer(self.retriever.answer_prompt, self.llm, closed_book=closed_book)
 
 
 def read_measurement(
@@ -255,139 +170,3 @@ def _digest(questions: Sequence[Question]) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def build_method(choice: MethodChoice, measurement: Measurement, options: argparse.Namespace) -> BuiltMethod:
-    """Build a method, or the union of several, each from the sources that it can use."""
-    if choice.source and choice.source not in measurement.sources:
-        raise InvalidArgumentError(f"the method {choice.name!r} needs --{choice.source}.")
-    llm = measurement.llm if choice.source in ("", "llm") else None
-    examples = measurement.examples if choice.source in ("", "examples") else None
-    shared = share_examples(choice.methods, examples)
-    models = {
-        method.name: measurement.models[method.name] for method in choice.methods if method.name in measurement.models
-    }
-    retriever = build_retriever(
-        choice.methods,
-        measurement.index,
-        _fields_of(choice, options),
-        llm=llm,
-        examples=shared,
-        models=models,
-        executor=None if all_have_graphs(measurement.questions) else lambda: measurement.database.executor,
-        preset=_preset_of(choice, options),
-    )
-    check_can_answer(retriever, llm)
-    if measurement.prompt:
-        models[GRAPH_PROMPT.name] = measurement.prompt
-    return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
-
-
-def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:
-    """Check that there is a language model where a retriever finds no evidence by design.
-
-    Raises:
-        InvalidArgumentError: If not.
-    """
-    if retriever.closed_book and llm is None:
-        raise InvalidArgumentError(
-            "the method none finds no evidence: a language model answers from what it knows.",
-            hint_shell="Name one: --llm provider:model",
-        )
-
-
-def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields to set; `compare` drops those that other methods have and this one lacks."""
-    fields = dict(options.field)
-    if options.k is not None:
-        fields["k"] = options.k
-    if not fields or options.command != "compare":
-        return fields
-    of_others: set[str] = set()
-    for method in (*registry.METHODS, *registry.BASELINES, registry.UNION):
-        of_others |= method.load_retriever().model_fields.keys()
-    own = registry.retriever_class(choice.methods).model_fields
-    if missing := sorted(fields.keys() & of_others - own.keys()):
-        note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
-    return {name: value for name, value in fields.items() if name not in missing}
-
-
-def _preset_of(choice: MethodChoice, options: argparse.Namespace) -> str | None:
-    """Return the preset to take; `compare` takes none for what lacks it."""
-    preset: str | None = options.preset
-    if preset is None or options.command != "compare":
-        return preset
-    lacking = [method.name for method in choice.methods if preset not in method.load_retriever().presets]
-    if lacking:
-        note(f"{', '.join(lacking)} has no preset {preset}; {choice.name} goes without")
-    return None if lacking else preset
-
-
-def run_method(
-    built: BuiltMethod, measurement: Measurement, options: argparse.Namespace, records: str | Path | None
-) -> Report:
-    """Ask a method all questions."""
-    runs_queries = any(method.runs_queries for method in built.choice.methods)
-    used = {
-        "llm": built.llm and measurement.settings["llm"],
-        "examples": built.examples and measurement.settings["examples"],
-        "model": _weights(built),
-        "database": measurement.database.where if runs_queries else None,
-    }
-    begun = records and Path(records).is_file()
-    try:
-        with announce_compilation(), warnings.catch_warnings(), open_workers(options.workers) as workers:
-            warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")  # told when the data was read
-            report = kg_retrievers.evaluate(
-                built.retriever,
-                measurement.questions,
-                answerer=built.make_answerer(options.answers),
-                topic=options.topic,
-                method=built.choice.name,
-                seed=options.seed,
-                settings=measurement.settings | used,
-                records=records,
-                embedding_cache=options.embedding_cache,
-                progress=on_terminal(),
-                workers=workers,
-            )
-    except BaseException as error:
-        if records and not isinstance(error, KGRetrieversError):
-            note(f"what was measured is in {records}; the same command goes on from there")
-        raise
-    if begun:
-        note(f"what was measured before was taken from {records}")
-    return report
-
-
-def _weights(built: BuiltMethod) -> str | dict[str, str] | None:
-    """Return the digest of the trained model, which does not depend on its folder; several by method."""
-    weights = {name: model.weights for name, model in built.models.items()}
-    if not weights:
-        return None
-    several = len(built.choice.methods) > 1 or GRAPH_PROMPT.name in weights
-    return weights if several else weights[built.choice.methods[0].name]
-
-
-def check_output(path: str | None) -> None:
-    """Check before the work begins that a file can be written after it."""
-    if path is not None and path != "-":
-        file = Path(path)
-        if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
-            raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
-
-
-def check_figures(names: Sequence[str]) -> None:
-    """Check before the work begins that there are such figures."""
-    if names:
-        from kg_retrievers.evaluation import comparison
-
-        comparison.check_figures(names)
-
-
-def write_output(path: str, text: str) -> None:
-    """Write to a file, or to stdout if it is called "-"."""
-    if path == "-":
-        print(text, flush=True)
-    else:
-        write_file(path, text + "\n")

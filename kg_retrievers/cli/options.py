@@ -6,18 +6,26 @@ import argparse
 from importlib.metadata import version
 
 from kg_retrievers.cli import argument_types
+from kg_retrievers.cli.built_methods import NAMED_BY_OPTIONS
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES
+from kg_retrievers.cli.measurement import SOURCES
 from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
+from kg_retrievers.cli.question_options import (
+    GRAPH_LEFT_OUT,
+    QUESTION_FORMATS,
+    add_graph_of_questions,
+    add_measurement,
+    add_questions,
+    add_table,
+    examples_help,
+)
 from kg_retrievers.cli.reading_options import add_reading_options
-from kg_retrievers.cli.reproduce_options import add_reproduction
+from kg_retrievers.cli.reproduction_options import add_reproduction
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
-    GRAPH_LEFT_OUT,
     METHODS,
     MODEL_HELP,
-    QUESTION_FORMATS,
     UNION_HELP,
     add_connection,
     add_database,
@@ -25,20 +33,15 @@ from kg_retrievers.cli.shared_options import (
     add_embeddings,
     add_field,
     add_graph,
-    add_graph_of_questions,
     add_json_file,
     add_json_flag,
     add_k,
     add_llm,
-    add_measurement,
     add_model,
     add_preset,
-    add_questions,
     add_reading,
-    add_table,
     add_vectors,
     add_workers,
-    examples_help,
     one_of_methods,
 )
 from kg_retrievers.cli.train_graph_prompt import NAMED_IN_TRAINING, SETTINGS
@@ -258,6 +261,13 @@ def _prompt_training(prompt: Options) -> None:
 
 def _evaluate(evaluate: Parser) -> None:
     add_measurement(evaluate, required=True)
+    evaluate.add_argument(
+        "--answer-shots",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="show so many of --examples in the prompt of --answers prompt or verdict, in place of ours, where it has "
+        f"a place for them, as that of {registry.DEFAULT.name}",
+    )
     add_connection(evaluate)
     evaluate.add_argument(
         "--method",
@@ -280,6 +290,7 @@ def _evaluate(evaluate: Parser) -> None:
 def _compare(compare: Parser) -> None:
     compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
     add_measurement(compare, required=False)
+    compare.set_defaults(answer_shots=None)
     add_connection(compare)
     compare.add_argument(
         "--method",

@@ -303,7 +303,7 @@ _LINES: dict[Style, Callable[[Iterable[Triple], Callable[[str], str]], list[str]
 
 
 # What `approximate_tokens` counts, and what each is worth, in hundredths of a token. Fitted so that no style is off by
-# more than 15 % for the tokenizers of `benchmarks/token_estimates.py`; these differ among themselves by up to 33 %.
+# more than 15 % on three graphs of `benchmarks/token_estimates.py`; its tokenizers differ by up to 33 %.
 _WORD, _LETTER, _DIGIT, _MARKS, _LINE, _NOT_ASCII = 75, 8, 70, 125, 100, 75
 _WORDS = re.compile(r"[^\W\d_]+")
 _OTHER_MARKS = re.compile(r"(?:[^\w\s]|_)+")
@@ -314,7 +314,8 @@ def approximate_tokens(text: str) -> int:
     r"""Return a rough count of the tokens that language models make of a text.
 
     It counts words and their letters, digits, runs of marks, and lines: a table of numbers has twice the tokens of a
-    text as long. Within 15 % of six tokenizers for each style of `verbalize`; roughly right for other scripts.
+    text as long. Within 17 % of the tokenizers of SmolLM2, Mistral, GPT-4 and GPT-4o for each style of `verbalize`, on
+    graphs that it was not fitted on (`benchmarks/token_estimates.py`); roughly right for other scripts.
 
     Example:
         >>> approximate_tokens("Spike Jonze"), approximate_tokens("12,7\n12,8")

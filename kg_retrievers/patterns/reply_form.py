@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from kg_retrievers.graph.operations import OperationKind, Operator
+from kg_retrievers.graph.operations import OperationKind
 from kg_retrievers.graph.values import Comparison
 
 #: The longest name, relation or value of a pattern, in characters, and the most triples.
@@ -17,11 +17,19 @@ Three = Annotated[list[Words], Field(min_length=3, max_length=3)]
 
 
 class ConditionReply(BaseModel):
-    """A condition on an UNKNOWN thing."""
+    """A condition on an UNKNOWN thing, with one value."""
 
     unknown: Words
-    operator: Operator
-    value: Words | Annotated[list[Words], Field(max_length=MAX_TRIPLES)]
+    operator: Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
+    value: Words
+
+
+class ListConditionReply(BaseModel):
+    """A condition on an UNKNOWN thing, with several values."""
+
+    unknown: Words
+    operator: Literal["between", "in"]
+    value: Annotated[list[Words], Field(min_length=2, max_length=MAX_TRIPLES)]
 
 
 class OperationReply(BaseModel):
@@ -47,6 +55,6 @@ class PatternReply(BaseModel):
         description='Each ["head", "relation", "tail"].'
     )
     target: Words | None
-    conditions: Annotated[list[ConditionReply], Field(max_length=MAX_TRIPLES)] = []
+    conditions: Annotated[list[ConditionReply | ListConditionReply], Field(max_length=MAX_TRIPLES)] = []
     absent: Annotated[list[Three], Field(max_length=MAX_TRIPLES)] = []
     operation: OperationReply | None = None

@@ -16,7 +16,7 @@ from openai_server import OpenAIServer, Reply
 import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, cli, default_embeddings, evaluate
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.shared_options import GROUPS
+from kg_retrievers.cli.question_options import GROUPS
 from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.groups import GroupBy
@@ -224,6 +224,34 @@ def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: py
     assert (code, err) == (0, "")
     assert figures("out.json")["metrics"]["text_hit"] == 1
     assert lines_of("out.jsonl")[1]["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
+
+
+def test_examples_are_shown_in_the_prompt_of_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ("--examples", "labelled.jsonl", "--llm", "openai:test-model", "--answers", "prompt", "--answer-shots", "2")
+    with OpenAIServer(*[Reply("Answer: Spike Jonze")] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        code, _, err = run("evaluate", *FILMS, *given, "--json", "out.json")
+    assert (code, err) == (0, "")
+    asked = json.dumps(peer.requests[0])
+    assert "Question: Adaptation was by whom?" in asked
+    assert "Adaptation -> directed by -> Spike Jonze" in asked
+    assert "HER" not in asked  # it is measured
+
+
+def test_claims_are_shown_in_the_prompt_of_the_verdict(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("claims.jsonl").write_text('{"question": "Amy Adams starred in Her.", "value": true}\n', "utf-8")
+    Path("taught.jsonl").write_text('{"question": "Spike Jonze directed Her.", "value": true}\n', "utf-8")
+    asked = ("--graph", "films.csv", "--data", "claims.jsonl", "--format", "jsonl", "--examples", "taught.jsonl")
+    given = ("--llm", "openai:test-model", "--answers", "verdict", "--answer-shots", "1", "--method", "neighborhood")
+    reply = '{"explanation": "Yes.", "verdict": "supported", "citations": [1]}'
+    with OpenAIServer(*[Reply(reply)] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        code, _, err = run("evaluate", *asked, *given, "--json", "out.json")
+    assert (code, err) == (0, "")
+    assert "Claim: Spike Jonze directed Her." in json.dumps(peer.requests[0])
+    assert figures("out.json")["metrics"]["exact_value"] == 1
 
 
 def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -616,6 +644,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "splits", "--format", "jsonl"], "name one of its splits: ['test']"),
         (["evaluate", *FILMS[:2], "--data", "notes.txt", "--format", "jsonl"], "notes.txt:1: no valid JSON"),
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
+        (["evaluate", *FILMS, "--answer-shots", "2"], "--answer-shots shows --examples to --llm, in the prompt of"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--format must be given"),
         (["compare", *FILMS, "--method", "simrag"], "did you mean 'simgrag'?"),

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from kg_retrievers.cli.own_graphs import FACTKG, GRAPH_FORMATS
-from kg_retrievers.cli.shared_options import QUESTION_FORMATS
+from kg_retrievers.cli.question_options import QUESTION_FORMATS
 from kg_retrievers.datasets import question_sets
 
 Run = Callable[..., tuple[int, str, str]]

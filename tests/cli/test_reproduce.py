@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from openai_server import OpenAIServer, Reply
 
 from kg_retrievers.cli.prices import Price, Spent, read_price
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
@@ -105,14 +106,11 @@ def test_the_tables_are_listed(run: Run) -> None:
 
 
 def test_a_table_that_is_not_asked_says_why(run: Run) -> None:
-    code, out, _ = run("reproduce", "g-retriever", "--table", "5")
+    code, out, _ = run("reproduce", "gnn-rag", "--table", "17")
     assert code == 0
-    assert "Not asked here: the authors read 100 answers to questions that are not published." in out
-    assert [line.split()[-1] for line in out.splitlines() if line.startswith("G-Retriever ")] == [
-        "77.0",
-        "76.0",
-        "62.0",
-    ]
+    assert "Not asked here: a second graph network with a language model trained by others (SR) is not here." in out
+    figures = [line.split()[-1] for line in out.splitlines() if line.startswith("GNN-RAG, dense ")]
+    assert figures == ["85.0", "80.3", "71.5", "66.2", "61.3", "58.9"]
 
 
 TABLES = [(paper.name, table.number) for paper in PAPERS for table in paper.tables]
@@ -143,6 +141,38 @@ def test_the_plan_says_what_is_not_as_in_the_paper(run: Run) -> None:
     ):
         assert line in out.splitlines()
     assert "left out: ChatGPT, Llama 3 70B, KAPING, FactKG, accuracy: needs a language model" in out
+
+
+def test_claims_are_asked_for_a_verdict_with_the_candidates_of_their_graph(run: Run) -> None:
+    asked = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--dry-run")
+    code, out, _ = run("reproduce", "simgrag", "--table", "1", *asked)
+    assert code == 0
+    commands = [line for line in out.splitlines() if "evaluate" in line and "--method simgrag " in line]
+    (claims,) = [line for line in commands if "--format factkg" in line]
+    assert "--field k_nodes=16384 --field k_relations=512" in claims
+    assert "--answers verdict --answer-shots 12" in claims
+    assert all("--answers prompt --answer-shots 12" in line for line in commands if line != claims)
+    assert "left out: ChatGPT, FactKG, accuracy, Llama 3 70B, FactKG, accuracy: a language model alone is" in out
+
+
+def test_models_of_other_language_models_and_embeddings_lie_apart(run: Run) -> None:
+    asked = ("reproduce", "g-retriever", "--table", "8", "--data", "data", "--dry-run", "--causal-lm")
+    folders = set()
+    for more in (("small",), ("large",), ("large", "--embeddings", "hashed")):
+        out = run(*asked, *more)[1]
+        (trained,) = [line.split() for line in out.splitlines() if "train graph-prompt" in line]
+        folders.add(trained[trained.index("--output") + 1])
+    home = "reproduced/models/graph-prompt.webqsp"
+    assert folders == {f"{home}.small", f"{home}.large", f"{home}.large.hashed"}
+
+
+def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
+    asked = ("reproduce", "subgraph-rag", "--table", "1", "--data", "data", "--dry-run")
+    assert "left out: RoG: needs a causal language model: --causal-lm" in run(*asked)[1]
+    lines = run(*asked, "--causal-lm", "small")[1].splitlines()
+    (train, *_) = [line for line in lines if "train rog" in line]
+    assert "--llm small --preset paper --output reproduced/models/rog.webqsp.small" in train
+    assert any("--method rog" in line and "--model reproduced/models/rog.cwq.small" in line for line in lines)
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -233,6 +263,20 @@ def test_sizes_of_graphs_are_counted_without_asking(run: Run) -> None:
     nodes = found("out.json")["GraphQA", "ExplaGraphs, nodes"]
     assert (nodes["paper"], nodes["ours"]) == (5.17, 3.0)
     assert found("out.json")["GraphQA", "WebQSP, edges"]["ours"] == 2.0
+
+
+def test_what_answers_list_is_looked_up_in_the_graphs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = "Answer: yes\nNodes:\ntable\nlamp\nEdges:\ntable -> under -> sun"
+    with OpenAIServer(*[Reply(reply)] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        words = ("reproduce", "g-retriever", "--table", "5", "--data", "data", "--llm", "openai:test-model")
+        code, _, err = run(*words, "--json", "out.json", "--limit", "1")
+    assert code == 0, err
+    ours = {
+        column: (row["ours"], row["n"]) for (_, column), row in found("out.json").items() if row["ours"] is not None
+    }
+    assert ours == {"valid nodes": (50.0, 2), "valid edges": (0.0, 1), "fully valid graphs": (0.0, 1)}
 
 
 # --- prices -----------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.papers import PAPERS, find_paper
 from kg_retrievers.evaluation.papers.figures import Figure, figure_of, statistics_of
-from kg_retrievers.evaluation.papers.plan import PROMPT, Cell, metric_of, plan_table
+from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell, metric_of, plan_table
 from kg_retrievers.evaluation.papers.table import STATISTICS, Column, Group, Questions, Row, Run, Table, Training
 from kg_retrievers.methods import registry
+from kg_retrievers.methods.simgrag.presets import FACTKG
 
 TABLES = [(paper, table) for paper in PAPERS for table in paper.tables]
 NAMES = [f"{paper.name} {table.number}" for paper, table in TABLES]
@@ -46,6 +47,17 @@ def test_rows_name_methods_and_fields_that_there_are(paper: object, table: Table
             assert cell.run.training.method in trainable
             assert cell.run.training.method in {PROMPT, *(method.name for method in methods)}
         assert not cell.run.examples or methods[0].labels
+
+
+def test_what_is_tuned_is_what_the_registry_says() -> None:
+    assert set(TUNED) == {PROMPT, *(method.name for method in registry.METHODS if method.tunes)}
+
+
+def test_claims_have_the_candidates_of_simgrags_paper() -> None:
+    runs = [row.run for table in find_paper("simgrag").tables for row in table.rows if row.run]
+    fields = [run.on("factkg").fields for run in runs if run.method == "simgrag"]  # type: ignore[union-attr]
+    assert fields
+    assert all(FACTKG.items() <= one.items() for one in fields)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
@@ -138,6 +150,7 @@ def test_what_a_run_is_for_one_set() -> None:
     run = Run("g-retriever", of_set={"webqsp": {"fields": {"edge_cost": 0.5}}})
     assert run.on("webqsp") == Run("g-retriever", fields={"edge_cost": 0.5})
     assert run.on("cwq") == Run("g-retriever")
+    assert Run("none", of_set={"factkg": None}).on("factkg") is None
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.datasets import GraphQuestion, Question
+from kg_retrievers.evaluation.grounding_totals import total_grounding
 from kg_retrievers.evaluation.intervals import bootstrap_interval
 from kg_retrievers.evaluation.papers.table import Group
 from kg_retrievers.evaluation.records import Record
@@ -32,7 +33,7 @@ class Figure:
 
     Attributes:
         value: The figure.
-        n: How many questions it is of.
+        n: How many questions it is of; or nodes or edges, where it is a share of these.
         low: The lower end of its interval; None where it has none.
         high: The upper end.
     """
@@ -127,6 +128,26 @@ def statistics_of(questions: Sequence[Question], graph: KnowledgeGraph | None, s
         assert mean is not None, "there are questions"
         figures[name] = mean
     return figures | {"nodes_mean": figures["graph_nodes"]}
+
+
+def grounding_of(report: Report, questions: Sequence[Question], graph: KnowledgeGraph | None) -> dict[str, Figure]:
+    """Return the shares of what answers list that the graph of their question has; see `GroundingTotals`.
+
+    - `valid_nodes`, `valid_edges`: of all that are listed.
+    - `fully_valid_graphs`: of the answers that list something.
+
+    Args:
+        report: A run whose prompt asked for lists.
+        questions: What it was asked, in order.
+        graph: The graph that all are about, if there is one.
+    """
+    totals = total_grounding(report, [_graph_of(question, graph) for question in questions])
+    shares = {
+        "valid_nodes": (totals.valid_nodes, totals.nodes),
+        "valid_edges": (totals.valid_edges, totals.edges),
+        "fully_valid_graphs": (totals.fully_valid_graphs, totals.listing),
+    }
+    return {name: Figure(share, count) for name, (share, count) in shares.items() if share is not None}
 
 
 def _graph_of(question: Question, graph: KnowledgeGraph | None) -> KnowledgeGraph:

@@ -12,6 +12,9 @@ from kg_retrievers.evaluation.papers.table import STATISTICS, Column, Questions,
 #: What is trained on a causal language model, and answers from evidence.
 PROMPT = "graph-prompt"
 
+#: What is trained on a causal language model: that, and the relation paths of RoG.
+TUNED = (PROMPT, "rog")
+
 #: The set that "the other one" stands for.
 _OTHER: dict[QuestionFormat, QuestionFormat] = {"webqsp": "cwq", "cwq": "webqsp"}
 
@@ -56,6 +59,11 @@ class Cell:
         return (self.questions, Questions(self.learned, "train"))
 
     @property
+    def is_tuned(self) -> bool:
+        """Whether its model is trained on a causal language model."""
+        return self.run.training is not None and self.run.training.method in TUNED
+
+    @property
     def uses_llm(self) -> bool:
         """Whether it calls a language model, a graph prompt's aside."""
         return self.reads and self.run.llm != "none"
@@ -94,7 +102,7 @@ def plan_table(
     Args:
         table: The table.
         llm: Whether a language model is given.
-        causal_lm: Whether one is given that graph prompts are trained on.
+        causal_lm: Whether one is given that graph prompts and the planner of RoG are trained on.
         models: The names of trained models that are given.
         split: The part that is asked in place of the paper's.
 
@@ -112,7 +120,9 @@ def plan_table(
             continue
         for column_at, column in enumerate(table.columns):
             cell = _cell(row.run, column, llm, split)
-            if lacking := _lacking(row, column, cell, llm, causal_lm, models):
+            if cell is None:
+                left_out.setdefault(f"{row.name}, {column.name}", row.why)
+            elif lacking := _lacking(row, column, cell, llm, causal_lm, models):
                 left_out.setdefault(row.name if row.run.llm == "needed" or cell.model else column.name, lacking)
             elif metric_of(row, column, cell):
                 cells[at, column_at] = cell
@@ -124,9 +134,11 @@ def metric_of(row: Row, column: Column, cell: Cell) -> str | None:
     return row.metric or (column.text_metric if cell.reads and column.text_metric else column.metric)
 
 
-def _cell(run: Run, column: Column, llm: bool, split: str | None) -> Cell:
+def _cell(run: Run, column: Column, llm: bool, split: str | None) -> Cell | None:
     format = column.questions.format
     own = run.on(format)
+    if own is None:
+        return None
     learned: QuestionFormat | Literal[""] = ""
     if own.training:
         learned = column.learned or (_OTHER[format] if own.learned == "other" else format)
@@ -138,8 +150,7 @@ def _cell(run: Run, column: Column, llm: bool, split: str | None) -> Cell:
 
 def _lacking(row: Row, column: Column, cell: Cell, llm: bool, causal_lm: bool, models: Collection[str]) -> str:
     """Return what a figure needs and is not given; nothing where all is there."""
-    training = cell.run.training
-    if training and training.method == PROMPT and not causal_lm and cell.model not in models:
+    if cell.is_tuned and not causal_lm and cell.model not in models:
         return f"needs a causal language model: --causal-lm NAME_OR_FOLDER, or --model {cell.model}=FOLDER"
     if llm or cell.run.llm == "none":
         return ""

@@ -19,6 +19,10 @@ State = Literal["whole", "in part", "not"]
 STATISTICS = "statistics"
 
 
+#: The `prompting` of G-Retriever whose replies list what supports the answer, for the figures of `grounding_of`.
+SUPPORT = "support"
+
+
 @dataclass(frozen=True)
 class Questions:
     """The questions behind a column.
@@ -108,8 +112,9 @@ class Run:
         method: The name of the method, of several joined by "+", or `STATISTICS`.
         label: Which of the runs of the method it is; empty for that of the paper.
         fields: Fields beside those of the preset "paper".
-        of_set: What is otherwise for one set, by its format: attributes of this class.
+        of_set: What is otherwise for one set, by its format: attributes of this class; None where it is not asked.
         examples: How many labelled questions of the split `train` the method gets; 0 for none.
+        answer_shots: How many of these the prompt for the answer shows, where a language model reads; 0 for none.
         training: What trains its model; None where it has none.
         learned: The set that its model learned from; empty for the one that is asked, "other" for WebQSP and CWQ
             crossed.
@@ -121,8 +126,9 @@ class Run:
     method: str
     label: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    of_set: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    of_set: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict, hash=False)
     examples: int = 0
+    answer_shots: int = 0
     training: Training | None = None
     learned: str = ""
     llm: UseOfLLM = "none"
@@ -134,9 +140,10 @@ class Run:
         """The method and which of its runs it is, as the files of records have them."""
         return f"{self.method}-{self.label}" if self.label else self.method
 
-    def on(self, format: str) -> Run:
-        """Return the run as it is for one set."""
-        return replace(self, **{"of_set": {}, **self.of_set.get(format, {})})
+    def on(self, format: str) -> Run | None:
+        """Return the run as it is for one set; None where it is not asked."""
+        own = self.of_set.get(format, {})
+        return None if own is None else replace(self, **{"of_set": {}, **own})
 
 
 @dataclass(frozen=True)

@@ -14,26 +14,29 @@ from kg_retrievers.cli.evaluate import measured
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.prices import Spent
-from kg_retrievers.cli.reproduce_commands import Commands
+from kg_retrievers.cli.reproduce.commands import Commands
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.datasets import Question
 from kg_retrievers.evaluation import Report
-from kg_retrievers.evaluation.papers.figures import Figure, figure_of, statistics_of
+from kg_retrievers.evaluation.papers.figures import Figure, figure_of, grounding_of, statistics_of
 from kg_retrievers.evaluation.papers.plan import Cell, Plan
-from kg_retrievers.evaluation.papers.table import STATISTICS, Group
+from kg_retrievers.evaluation.papers.table import STATISTICS, SUPPORT, Group
+from kg_retrievers.graph import KnowledgeGraph
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured at a cell: a run, or the sizes of data."""
+    """What was measured at a cell: a run, and what is counted in the data or the answers."""
 
     report: Report | None
-    statistics: Mapping[str, Figure]
+    counted: Mapping[str, Figure]
 
     def figure(self, metric: str, group: Group | None) -> Figure | None:
         """Return a figure by the name of its metric; None where the cell has it not."""
-        return self.statistics.get(metric) if self.report is None else figure_of(self.report, metric, group)
+        if self.report is None or metric in self.counted:
+            return self.counted.get(metric)
+        return figure_of(self.report, metric, group)
 
 
 def measure(plan: Plan, commands: Commands) -> dict[Cell, Result]:
@@ -70,7 +73,9 @@ def _asked(cell: Cell, commands: Commands) -> Result:
     _make_index(cell.questions.format, commands)
     if cell.model and cell.model not in commands.models:
         _train(cell, commands)
-    return Result(measured(_parsed(commands.evaluate(cell))), {})
+    report = measured(_parsed(commands.evaluate(cell)))
+    lists = cell.run.fields.get("prompting") == SUPPORT
+    return Result(report, grounding_of(report, _questions(cell, commands), _one_graph(cell, commands)) if lists else {})
 
 
 def _make_index(format: str, commands: Commands) -> None:
@@ -127,6 +132,10 @@ def _questions(cell: Cell, commands: Commands) -> list[Question]:
 
 
 def _statistics(cell: Cell, commands: Commands) -> dict[str, Figure]:
-    data = commands.sets[cell.questions.format]
-    graph = None if data.graph is None else kg_retrievers.KnowledgeGraph.from_file(data.graph)
-    return statistics_of(_questions(cell, commands), graph, commands.options.seed)
+    return statistics_of(_questions(cell, commands), _one_graph(cell, commands), commands.options.seed)
+
+
+def _one_graph(cell: Cell, commands: Commands) -> KnowledgeGraph | None:
+    """Read the graph that all questions are about, if there is one."""
+    file = commands.sets[cell.questions.format].graph
+    return None if file is None else kg_retrievers.KnowledgeGraph.from_file(file)

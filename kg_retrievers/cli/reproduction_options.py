@@ -44,7 +44,7 @@ def add_reproduction(reproduce: Parser) -> None:
     methods.add_argument(
         "--causal-lm",
         metavar="NAME_OR_FOLDER",
-        help="a causal language model of Hugging Face, to train graph prompts on",
+        help="a causal language model of Hugging Face, to train graph prompts and the planner of RoG on",
     )
     methods.add_argument(
         "--model",

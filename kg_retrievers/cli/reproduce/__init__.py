@@ -8,31 +8,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg_retrievers.cli.measurement import check_output, write_output
-from kg_retrievers.cli.reproduce_data import DataSet, find_set
+from kg_retrievers.cli.output import check_output, write_output
+from kg_retrievers.cli.reproduce.data import DataSet, find_set
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
 if TYPE_CHECKING:
-    from kg_retrievers.cli.reproduce_commands import Commands
+    from kg_retrievers.cli.reproduce.commands import Commands
     from kg_retrievers.evaluation.papers.plan import Plan
     from kg_retrievers.evaluation.papers.table import Paper, Table
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure a table of a paper, or list the tables."""
-    from kg_retrievers.cli import reproduce_show  # loads numpy, which the help does not need
+    from kg_retrievers.cli.reproduce.report import (  # loads numpy, which the help does not need
+        show_list,
+        show_not_asked,
+    )
     from kg_retrievers.evaluation.papers import PAPERS, find_paper
 
     if options.paper is None or options.table is None:
         papers = PAPERS if options.paper is None else (find_paper(options.paper),)
-        reproduce_show.show_list(papers)
+        show_list(papers)
         return 0
     paper = find_paper(options.paper)
     table = paper.table(options.table)
     if table.state == "not":
-        reproduce_show.show_not_asked(paper, table)
+        show_not_asked(paper, table)
         return 0
     check_output(options.json)
     plan, commands = _planned(table, options)
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]:
     """Return what is asked of the sets that are there, and the commands that ask it."""
-    from kg_retrievers.cli.reproduce_commands import Commands
+    from kg_retrievers.cli.reproduce.commands import Commands
     from kg_retrievers.evaluation.papers.plan import plan_table
 
     if options.data is None:
@@ -88,16 +91,16 @@ def _check_models(plan: Plan, models: Mapping[str, str]) -> None:
 
 def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.Namespace) -> int:
     """Tell what is asked and what it will cost, ask it, and show the figures."""
-    from kg_retrievers.cli import reproduce_show
     from kg_retrievers.cli.prices import read_price
-    from kg_retrievers.cli.reproduce_cells import estimated, measure, spent
+    from kg_retrievers.cli.reproduce.cells import estimated, measure, spent
+    from kg_retrievers.cli.reproduce.report import show_figures, show_plan, to_dict
 
     if options.prices and not options.llm:
         raise InvalidArgumentError("--prices is for a language model, but none is given. Leave it out, or: --llm ...")
     price = read_price(options.prices, options.llm) if options.prices else None
     quiet = options.json == "-"
     if not quiet:
-        reproduce_show.show_plan(paper, plan, commands)
+        show_plan(paper, plan, commands)
     if options.dry_run or options.llm:
         costs, asked = estimated(plan, commands)
         told = f"{asked:,} questions are asked"
@@ -111,9 +114,9 @@ def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.N
             folder.mkdir(parents=True, exist_ok=True)
     results = measure(plan, commands)
     if options.json:
-        found = reproduce_show.to_dict(paper, plan, results, spent(results), price)
+        found = to_dict(paper, plan, results, spent(results), price)
         write_output(options.json, json.dumps(found, indent=2))
     if not quiet:
-        reproduce_show.show_figures(plan, results)
+        show_figures(plan, results)
         show(f"\nCounted: {spent(results).told(price)}.")
     return 0

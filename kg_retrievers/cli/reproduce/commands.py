@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg_retrievers.cli.reproduce_data import DataSet
-from kg_retrievers.evaluation.papers.plan import PROMPT, Cell
+from kg_retrievers.cli.reproduce.data import DataSet
+from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC
 
@@ -20,6 +20,9 @@ PRESET = "paper"
 
 #: What the split is called that says when a training stops.
 _VALIDATION = {"metaqa": "dev", "factkg": "dev"}
+
+#: The sets of claims, of which a verdict is asked.
+CLAIMS = ("factkg",)
 
 #: Fields that have an option of their own.
 _OPTIONS_OF_FIELDS = {"k": "--k", "setting": "--setting"}
@@ -48,13 +51,13 @@ class Commands:
             parts.append(f"{self.options.limit}")
         if cell.uses_llm:
             parts.append(self.options.llm)
-        if cell.model and cell.run.training and cell.run.training.method == PROMPT and self.options.causal_lm:
-            parts.append(Path(self.options.causal_lm).name)
+        parts += self._made_with(cell)
         return self.home / str(self.options.paper) / f"{_file_name('.'.join(parts))}.jsonl"
 
     def model(self, cell: Cell) -> Path:
-        """Return the folder of a cell's trained model."""
-        return Path(self.models.get(cell.model, self.home / "models" / _file_name(cell.model)))
+        """Return the folder of a cell's trained model, one for each language model and embeddings."""
+        name = ".".join([cell.model, *self._made_with(cell)])
+        return Path(self.models.get(cell.model, self.home / "models" / _file_name(name)))
 
     def graph(self, format: str) -> Path | None:
         """Return the index of the graph that all questions of a set are about, if there is one."""
@@ -78,7 +81,9 @@ class Commands:
         if cell.model:
             words += ["--model", str(self.model(cell))]
         if cell.uses_llm:
-            words += ["--llm", self.options.llm, "--answers", "prompt"]
+            answers = "verdict" if cell.questions.format in CLAIMS else "prompt"
+            words += ["--llm", self.options.llm, "--answers", answers]
+            words += ["--answer-shots", str(cell.run.answer_shots)] if cell.run.answer_shots else []
         return [*words, *self._embeddings, "--records", str(self.records(cell))]
 
     def train(self, cell: Cell) -> list[str]:
@@ -93,12 +98,18 @@ class Commands:
         if training.limit:
             words += ["--limit", str(training.limit)]
         words += ["--seed", str(self.options.seed), *_fields(training.fields), *self._embeddings]
-        if training.method == PROMPT:
+        if training.method in TUNED:
             words += ["--llm", self.options.causal_lm]
-            words += ["--method", training.evidence, *_fields(cell.run.fields)] if training.evidence else []
-        else:
+        if training.method != PROMPT:
             words += ["--preset", PRESET]
+        elif training.evidence:
+            words += ["--method", training.evidence, *_fields(cell.run.fields)]
         return [*words, "--output", str(self.model(cell))]
+
+    def _made_with(self, cell: Cell) -> list[str]:
+        """Return the causal language model and the embeddings that are named, for the name of a file."""
+        causal_lm = [Path(self.options.causal_lm).name] if cell.is_tuned and self.options.causal_lm else []
+        return [*causal_lm, *([self.options.embeddings] if self.options.embeddings else [])]
 
     def _graph(self, format: str) -> list[str]:
         """Return the options for the graph of all questions, or for the vectors of the names in those of each."""

@@ -10,8 +10,8 @@ from rich.table import Table as Columns
 from rich.text import Text
 
 from kg_retrievers.cli.prices import Price, Spent
-from kg_retrievers.cli.reproduce_cells import Result
-from kg_retrievers.cli.reproduce_commands import Commands, has_preset
+from kg_retrievers.cli.reproduce.cells import Result
+from kg_retrievers.cli.reproduce.commands import Commands, has_preset
 from kg_retrievers.cli.show import show
 from kg_retrievers.evaluation.papers.figures import Figure
 from kg_retrievers.evaluation.papers.plan import Cell, Plan, metric_of
@@ -89,7 +89,7 @@ def differences(paper: Paper, plan: Plan, options: Any) -> list[str]:
     if any(row.run and row.run.llm != "none" for row in table.rows):
         ours = options.llm or "none; answers are those that the method proposes from the graph"
         lines.append(f"language model: {ours}; in the paper: {llm}")
-    if any(cell.run.training and not cell.uses_llm and cell.reads for cell in cells):
+    if any(cell.is_tuned for cell in cells):
         lines.append(f"language model that is trained: {options.causal_lm or 'that of --model'}; in the paper: {llm}")
     lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
     lines += [
