@@ -245,7 +245,8 @@ class BaseKGRetriever(BaseRetriever):
 
         Raises:
             InvalidArgumentError: If a part of the retriever is made for its graph and cannot be moved.
-            ModelMismatchError: If the index has other embeddings than those a model was trained with.
+            ModelMismatchError: If the index has other embeddings than those a model was trained with, or examples were
+                embedded with.
         """
         check_index(type(self).__name__, index)
         if index is self.index:

@@ -10,7 +10,7 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index
+from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index, check_same_embeddings
 from kg_retrievers.index.linking import EntityLinker, linker_of
 from kg_retrievers.index.loading_names import LoadedNames, load_names
 from kg_retrievers.index.mentions import LinkedEntity, Mention
@@ -52,6 +52,7 @@ __all__ = [
     "VectorStoreSearch",
     "check_at_hand",
     "check_index",
+    "check_same_embeddings",
     "default_embeddings",
     "embed",
     "embedding_name",

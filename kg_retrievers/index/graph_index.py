@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.bulk import Workers
-from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph.cache import check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
@@ -449,6 +449,20 @@ def check_index(who: str, index: object) -> None:
         raise InvalidArgumentError(
             f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
             hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
+        )
+
+
+def check_same_embeddings(who: str, index: GraphIndex, other: GraphIndex) -> None:
+    """Check that what was embedded for one index can be compared with what another one embeds.
+
+    Raises:
+        ModelMismatchError: If not; `who` begins the message.
+    """
+    name, got = embedding_name(index.embeddings), embedding_name(other.embeddings)
+    if name != got:
+        raise ModelMismatchError(
+            f"{who}: its examples were embedded with {name}, and the other graph with {got}. Index that with the "
+            "former."
         )
 
 

@@ -22,6 +22,7 @@ from kg_retrievers.index import (
     EntityLinker,
     GraphIndex,
     QuestionEntity,
+    check_same_embeddings,
     embed,
     find_name,
     mask,
@@ -145,7 +146,11 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Return the generator over another graph, with the patterns of the same examples.
 
         A template whose relations the other graph lacks fits none of its entities.
+
+        Raises:
+            ModelMismatchError: If it was indexed with other embeddings than the examples.
         """
+        check_same_embeddings(type(self).__name__, self.index, index)
         moved, graph = super().with_index(index), self.index.graph
         moved._relation_ids = {}
         moved._templates = {

@@ -20,6 +20,7 @@ from kg_retrievers import (
     RelationPathRetriever,
     SimGRAGRetriever,
     UnionRetriever,
+    default_embeddings,
 )
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -29,7 +30,7 @@ from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter
+from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter, LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
@@ -183,6 +184,24 @@ def test_a_model_fits_only_its_embeddings(here: GraphIndex) -> None:
     other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(256))
     with pytest.raises(ModelMismatchError):
         retriever.with_index(other)
+
+
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, RelationPathRetriever, CypherRetriever])
+@pytest.mark.parametrize("embeddings", [HashedEmbeddings(64), default_embeddings()])
+def test_examples_fit_only_their_embeddings(kind: Any, embeddings: Any, here: GraphIndex) -> None:
+    other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), embeddings)
+    with pytest.raises(ModelMismatchError, match="examples were embedded with"):
+        kind.from_index(here, examples=EXAMPLES).with_index(other)
+    kind.from_index(here).with_index(other)
+
+
+def test_templates_fit_only_their_embeddings(here: GraphIndex) -> None:
+    other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(64))
+    template = CypherTemplate('MATCH (m)-[r]->(d) WHERE m.key = "<entity>" RETURN m, r, d', ("what of <entity>",))
+    llm = ScriptedChatModel(replies=[])
+    for writer in (HandWrittenCypherWriter(here, [template]), LLMCypherWriter(here, llm, examples=EXAMPLES)):
+        with pytest.raises(ModelMismatchError, match="Writer: its examples were embedded with"):
+            writer.with_index(other)
 
 
 def test_hand_written_templates_go_along(here: GraphIndex, there: GraphIndex) -> None:

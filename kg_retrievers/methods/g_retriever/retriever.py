@@ -187,11 +187,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     @classmethod
     def _take_prompt(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Take the prompt that `prompting` names and what reads its replies, unless others are given."""
-        name = fields.get("prompting")
-        if not isinstance(name, str) or name not in PROMPTS:
-            return fields
-        prompt, parse = PROMPTS[name]
-        return {"answer_prompt": prompt, "parse_answers": parse} | fields
+        for name, (prompt, parse) in PROMPTS.items():
+            if name == fields.get("prompting"):
+                return {"answer_prompt": prompt, "parse_answers": parse} | fields
+        return fields
 
     @classmethod
     def from_index(

@@ -22,7 +22,7 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
+from kg_retrievers.index import MASK, EntityLinker, GraphIndex, check_same_embeddings, embed, linker_of
 from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
@@ -191,7 +191,11 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         """Return the same over another graph; relation paths are still mined in the graph of the examples.
 
         Those with a relation that the other graph lacks are passed over.
+
+        Raises:
+            ModelMismatchError: If it was indexed with other embeddings than the examples.
         """
+        check_same_embeddings(type(self).__name__, self.index, index)
         moved = copy(self)
         moved.index = index
         return moved

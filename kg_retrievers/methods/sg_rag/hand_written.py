@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, embed, mask
+from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, check_same_embeddings, embed, mask
 from kg_retrievers.methods.sg_rag.template_queries import PLACEHOLDER, TemplateQuery
 from kg_retrievers.methods.sg_rag.writers import Queries
 from kg_retrievers.patterns.examples import confidence_at
@@ -110,7 +110,12 @@ class HandWrittenCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._vectors = embed(index.embeddings, masked, batch_size=1024)
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return the writer over another graph, with the same templates."""
+        """Return the writer over another graph, with the same templates.
+
+        Raises:
+            ModelMismatchError: If it was indexed with other embeddings than the templates.
+        """
+        check_same_embeddings(type(self).__name__, self.index, index)
         moved = copy(self)
         moved.index = index
         return moved

@@ -27,7 +27,7 @@ from kg_retrievers.errors import CypherGenerationError, DatabaseQueryError, Inva
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
+from kg_retrievers.index import GraphIndex, QuestionEntity, check_same_embeddings, embed, find_name, mask
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
@@ -124,7 +124,13 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return the writer over another graph, with the same examples."""
+        """Return the writer over another graph, with the same examples.
+
+        Raises:
+            ModelMismatchError: If it was indexed with other embeddings than the examples.
+        """
+        if self._examples:
+            check_same_embeddings(type(self).__name__, self.index, index)
         moved = copy(self)
         moved.index, moved._directions = index, directions_of(index)
         moved._patterns = self._patterns.with_index(index)
