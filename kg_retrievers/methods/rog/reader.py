@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.methods.rog.adapted_lm import AdaptedLM, AdapterConfig
 from kg_retrievers.methods.rog.tuned_prompts import write_reading
 from kg_retrievers.training.causal_lm import CausalLM
@@ -105,7 +106,8 @@ def reading_of(adapted: AdaptedLM, question: str, documents: Sequence[Document])
         question: The question.
         documents: The evidence, best first.
     """
-    lines = [line for document in documents for line in document.page_content.splitlines() if line]
+    texts = [as_data_lines(document.page_content) for document in documents]
+    lines = [line for text in texts for line in text.split("\n") if line]
     shown, room = list[str](), MAX_CONTEXT_TOKENS
     for line in lines:
         room -= len(adapted.lm.encode(f"{line}\n"))
