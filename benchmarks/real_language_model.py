@@ -76,7 +76,7 @@ def _outcome(stage: Stage, question: str) -> str:
     try:
         given = stage(question)
     except KGRetrieversError as error:
-        print(f"  {type(error).__name__}: {str(error):.150}", file=sys.stderr, flush=True)
+        print(f"  {type(error).__name__}: {error!s:.150}", file=sys.stderr, flush=True)
         return "refused" if "check_meant" in str(error) else "unreadable"
     except Exception as error:
         return type(error).__name__

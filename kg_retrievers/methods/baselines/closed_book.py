@@ -1,7 +1,7 @@
 """ClosedBookRetriever: no evidence, so that a language model answers from what it knows.
 
 M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
-Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, table 9, "NoRetriever". SG-RAG (tables 2 and 4) and GNN-RAG
+Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, table 9, "NoRetriever". SG-RAG (table 4) and GNN-RAG
 (arXiv:2405.20139) have such rows, too.
 """
 
