@@ -173,7 +173,7 @@ def test_the_middleware_says_that_an_answer_is_less_certain_than_required(retrie
 def test_the_middleware_keeps_to_a_budget_and_takes_a_prompt(retriever: SimGRAGRetriever) -> None:
     model = ScriptedChatModel(replies=["one"])
     prompt = PromptTemplate.from_template("FACTS\n{evidence}")
-    middleware = KnowledgeGraphMiddleware(retriever, max_tokens=20, prompt=prompt)
+    middleware = KnowledgeGraphMiddleware(retriever, max_tokens=25, prompt=prompt)
     agent: Any = create_agent(model, middleware=[middleware])
     agent.invoke({"messages": [HumanMessage(QUESTION)]})
     assert model.prompts[0][0].text == "FACTS\n[1] Amélie -> starring -> Audrey Tautou\n(2 more facts left out)"

@@ -52,6 +52,7 @@ from kg_retrievers.errors import (
     PatternParseError,
     SearchBudgetError,
 )
+from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
@@ -129,7 +130,7 @@ async def test_with_a_model(index: GraphIndex, asynchronous: bool) -> None:
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[2], TRIPLES[0]]
     assert (got["answer"], got["answers"]) == ("Audrey Tautou", ["Audrey Tautou"])
     assert got["cost"]["llm_calls"] == 2
-    assert got["cost"]["output_tokens"] == sum(-(-len(text) // 4) for text in (STARRING, reply(3, 1)))
+    assert got["cost"]["output_tokens"] == sum(map(approximate_tokens, (STARRING, reply(3, 1))))
     assert "[2] Amélie -> starring -> Mathieu Kassovitz" in model.prompts[1][0].text
 
 
@@ -451,7 +452,7 @@ def test_answers_without_citations_are_told(retriever: SimGRAGRetriever) -> None
 
 def test_the_context_keeps_to_the_token_budget(retriever: SimGRAGRetriever) -> None:
     model = llm(reply(2), reply(2))
-    got = build_workflow(retriever, model, max_tokens=20).invoke({"question": QUESTION})
+    got = build_workflow(retriever, model, max_tokens=25).invoke({"question": QUESTION})
     assert "[1] Amélie -> starring -> Audrey Tautou\n(2 more facts left out)" in model.prompts[0][0].text
     assert got["citations"] == []
 
