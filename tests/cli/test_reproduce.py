@@ -218,6 +218,38 @@ def test_a_set_that_is_missing_is_left_out_and_named(run: Run, folder: Path) -> 
     assert f"left out: cwq: {wanted}" in out
 
 
+@pytest.mark.parametrize(
+    ("name", "id", "held", "missing"),
+    [
+        ("rog", "WebQTest-0", "WebQSP", "CWQ"),
+        ("rog", "WebQTest-832_c334509bb5e02cac", "CWQ", "WebQSP"),
+        ("rog", "7", "WebQSP", "CWQ"),
+        ("RoG-cwq", "7", "CWQ", "WebQSP"),
+    ],
+)
+def test_a_folder_that_is_a_set_is_one_alone(
+    run: Run, folder: Path, name: str, id: str, held: str, missing: str
+) -> None:
+    home = folder / name
+    home.mkdir()
+    for split in ("train", "validation", "test"):
+        (home / f"{split}.jsonl").write_text(json.dumps(_ROWS[0] | {"id": id}) + "\n", "utf-8")
+    code, out, _ = run("reproduce", "subgraph-rag", "--table", "1", "--data", name, "--dry-run")
+    assert code == 0
+    assert f"{missing} in the layout of RoG is not here: wanted " in out
+    assert f"or in {name} itself, which is taken for {held} in the layout of RoG" in out
+    evaluated = [line for line in out.splitlines() if "kg-retrievers evaluate" in line]
+    assert evaluated
+    assert all(f"--format {held.lower()}" in line for line in evaluated)
+
+
+def test_claims_are_no_rows_of_rog(run: Run) -> None:
+    code, _, err = run("reproduce", "subgraph-rag", "--table", "2", "--data", "data/factkg", "--dry-run")
+    assert code == 2
+    assert "WebQSP in the layout of RoG is not here: " in err
+    assert "itself, which is taken for FactKG" in err
+
+
 def test_a_split_that_is_missing_is_told(run: Run, folder: Path) -> None:
     for path in (folder / "data" / "metaqa").glob("*/qa_test*"):
         path.unlink()
