@@ -73,7 +73,8 @@ def write_sets(home: Path) -> None:
             files[f"{name}/{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in _ROWS)
     files["scene-graphs/train_sceneGraphs.json"] = json.dumps(_SCENES)
     files["scene-graphs/questions.csv"] = _QUESTIONS
-    files["factkg/test.jsonl"] = "".join(json.dumps(row) + "\n" for row in _CLAIMS)
+    for split in ("train", "test"):
+        files[f"factkg/{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in _CLAIMS)
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, "utf-8")
@@ -256,6 +257,37 @@ def test_a_split_that_is_missing_is_told(run: Run, folder: Path) -> None:
     code, _, err = run("reproduce", "simgrag", "--table", "3", "--data", "data", "--dry-run")
     assert (code, err.count("\n")) == (2, 1)
     assert "wanted 'qa_test.txt' or 'vanilla/qa_test.txt' here" in err
+
+
+def test_a_column_whose_part_is_missing_is_left_out(run: Run, folder: Path) -> None:
+    for path in (folder / "data" / "metaqa").glob("*/qa_test*"):
+        path.unlink()
+    code, out, _ = run("reproduce", "simgrag", "--table", "5", "--data", "data", "--json", "out.json")
+    assert code == 0
+    assert "left out: metaqa-1-hop.test: data/metaqa/1-hop: wanted 'qa_test.txt'" in out
+    ours = {column: row["ours"] for (_, column), row in found("out.json").items()}
+    assert ours == {"MetaQA": None, "FactKG": 2.0}
+
+
+def test_examples_that_are_missing_are_told_by_the_plan(run: Run, folder: Path) -> None:
+    for path in (folder / "data" / "metaqa").glob("*/qa_train*"):
+        path.unlink()
+    words = ("reproduce", "simgrag", "--table", "4", "--data", "data", "--dry-run")
+    out = run(*words)[1]
+    assert "left out: metaqa-3-hop.train: data/metaqa/3-hop: wanted 'qa_train.txt'" in out
+    assert "--method simgrag --preset" in out  # FactKG has its own
+    out = run(*words, "--examples-split", "dev")[1]
+    assert "--examples-split dev" in out
+    assert "metaqa-3-hop.dev" not in out
+
+
+def test_what_a_model_learns_from_is_told_by_the_plan(run: Run, folder: Path) -> None:
+    (folder / "data" / "cwq" / "validation.jsonl").unlink()
+    words = ("reproduce", "subgraph-rag", "--table", "2", "--data", "data", "--dry-run")
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "CWQ in the layout of RoG is not here: wanted validation*.jsonl" in out
+    assert "--method subgraph-rag" in out
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_a_graph_prompt_needs_a_model_to_train_or_one_that_is_trained() -> None:
 def test_another_split_and_missing_sets() -> None:
     plan = plan_table(table(Row("ours", Run("simgrag"), (1.0, 2.0))), split="dev")
     assert plan.distinct[0].questions == Questions("metaqa", "dev", 1)
-    without = plan.without({"metaqa": "it is not here"})
+    without = plan.without({plan.distinct[0]: {"metaqa": "it is not here"}})
     assert not without.cells
     assert without.left_out["metaqa"] == "it is not here"
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg_retrievers.cli.output import check_output, write_output
-from kg_retrievers.cli.reproduce.data import DataSet, find_set
+from kg_retrievers.cli.reproduce.data import DataSet, find_set, missing_part
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
 if TYPE_CHECKING:
     from kg_retrievers.cli.reproduce.commands import Commands
-    from kg_retrievers.evaluation.papers.plan import Plan
+    from kg_retrievers.evaluation.papers.plan import Cell, Plan
     from kg_retrievers.evaluation.papers.table import Paper, Table
 
 
@@ -52,33 +53,38 @@ def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]
     models = dict(options.model)
     given = {"llm": options.llm is not None, "causal_lm": options.causal_lm is not None}
     plan = plan_table(table, models=models, split=options.split, **given)
-    sets, missing = _find_sets(plan, Path(options.data))
+    commands = Commands(options, {}, Path(options.records), models)
+    sets, missing = _find_sets(plan, commands)
     plan = plan.without(missing)
     if not plan.cells:
         raise InvalidArgumentError(
             f"nothing of table {table.number} can be asked: {'; '.join(_reasons(plan, missing))}."
         )
     _check_models(plan, models)
-    return plan, Commands(options, sets, Path(options.records), models)
+    return plan, replace(commands, sets=sets)
 
 
-def _find_sets(plan: Plan, home: Path) -> tuple[dict[str, DataSet], dict[str, str]]:
-    """Return the sets that are there by format, and of the others which file is wanted where."""
+def _find_sets(plan: Plan, commands: Commands) -> tuple[dict[str, DataSet], dict[Cell, dict[str, str]]]:
+    """Return the sets that are there by format, and by the cells that lack one which file is wanted where."""
+    home = Path(commands.options.data)
     sets: dict[str, DataSet] = {}
-    missing: dict[str, str] = {}
+    missing: dict[Cell, dict[str, str]] = {}
     for cell in plan.distinct:
-        for questions in cell.all_questions:
+        for questions in commands.parts(cell):
             found = find_set(home, questions)
             if isinstance(found, str):
-                missing[questions.format] = found
-            else:
-                sets[questions.format] = found
+                missing.setdefault(cell, {})[questions.format] = found
+                continue
+            sets[questions.format] = found
+            if lacking := missing_part(found, questions):
+                missing.setdefault(cell, {})[questions.name] = lacking
     return sets, missing
 
 
-def _reasons(plan: Plan, missing: Mapping[str, str]) -> list[str]:
+def _reasons(plan: Plan, missing: Mapping[Cell, Mapping[str, str]]) -> list[str]:
     """Return why nothing can be asked: the sets that are missing, else what else is."""
-    return list(dict.fromkeys(missing.values() or plan.left_out.values()))
+    of_sets = [reason for reasons in missing.values() for reason in reasons.values()]
+    return list(dict.fromkeys(of_sets or plan.left_out.values()))
 
 
 def _check_models(plan: Plan, models: Mapping[str, str]) -> None:

@@ -6,12 +6,13 @@ import argparse
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kg_retrievers.cli.reproduce.data import DataSet
 from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell
+from kg_retrievers.evaluation.papers.table import Questions
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC
 
@@ -44,6 +45,17 @@ class Commands:
     home: Path
     models: Mapping[str, str]
 
+    def parts(self, cell: Cell) -> list[Questions]:
+        """Return the questions that a cell needs: those asked, its examples, and what its model learns from."""
+        parts = [cell.questions]
+        if cell.run.examples:
+            parts.append(replace(cell.questions, split=self._examples_split))
+        if cell.learned and cell.model not in self.models:
+            hops = cell.questions.hops
+            splits = ("train", _VALIDATION.get(cell.learned, "validation"))
+            parts += [Questions(cell.learned, split, hops) for split in splits]
+        return parts
+
     def records(self, cell: Cell) -> Path:
         """Return the file that keeps what is measured."""
         parts = [cell.name]
@@ -75,8 +87,7 @@ class Commands:
             words += ["--preset", PRESET]
         words += _fields(cell.run.fields)
         if cell.run.examples:
-            split = self.options.examples_split or "train"
-            words += ["--examples", self._data(cell.questions.format), "--examples-split", split]
+            words += ["--examples", self._data(cell.questions.format), "--examples-split", self._examples_split]
             words += ["--examples-limit", str(cell.run.examples)]
         if cell.model:
             words += ["--model", str(self.model(cell))]
@@ -127,6 +138,10 @@ class Commands:
         words += ["--hops", str(asked.hops)] if asked.hops else []
         words += ["--limit", str(self.options.limit)] if self.options.limit else []
         return [*words, "--seed", str(self.options.seed)]
+
+    @property
+    def _examples_split(self) -> str:
+        return self.options.examples_split or "train"
 
     @property
     def _embeddings(self) -> list[str]:

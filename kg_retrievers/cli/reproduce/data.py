@@ -32,6 +32,9 @@ class Layout:
 
 _ROWS = ("{split}*.jsonl", "{split}*.parquet", "data/{split}-*.parquet", "{split}/state.json")
 
+#: Names of one split in different sets.
+_SAME_SPLIT = ("validation", "dev", "val")
+
 #: What the ids of CWQ look like, as WebQTest-832_c334509bb5e02cacae1ba2e80c176499; those of WebQSP end in the number.
 _CWQ_ID = re.compile(r"WebQ\w+-\d+_\w+")
 
@@ -81,8 +84,25 @@ def find_set(home: Path, questions: Questions) -> DataSet | str:
     return f"{layout.title} is not here: wanted {wanted} in {home / layout.folders[0]} or in {where}"
 
 
+def missing_part(found: DataSet, questions: Questions) -> str:
+    """Return which file of a part of MetaQA is wanted where; nothing where it is there, or of another set."""
+    from kg_retrievers.datasets.question_sets import PARAPHRASES  # loads numpy, which the help does not need
+
+    if questions.format != "metaqa":
+        return ""
+    home, split = found.folder / f"{questions.hops}-hop", questions.split
+    plain = split.removesuffix(PARAPHRASES)
+    names = (f"qa_{plain}.txt", f"vanilla/qa_{plain}.txt")
+    if plain != split:
+        names = (f"ntm/qa_{plain}.txt", f"qa_{plain}_ntm.txt")
+    if any((home / name).is_file() for name in names):
+        return ""
+    return f"{home}: wanted {names[0]!r} or {names[1]!r} here; give it, or name another part"
+
+
 def _files(format: str, split: str) -> list[str]:
-    return [name.format(split=split) for name in LAYOUTS[format].files]
+    splits = _SAME_SPLIT if split in _SAME_SPLIT else (split,)
+    return [name.format(split=one) for one in splits for name in LAYOUTS[format].files]
 
 
 def _holds(folder: Path, format: str, split: str) -> bool:
