@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from openai_server import OpenAIServer, Reply
 
 from kg_retrievers.cli.prices import Price, Spent, read_price
+from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.papers import PAPERS
@@ -208,6 +210,26 @@ def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
 def test_mistakes_are_told_on_one_line(run: Run, words: tuple[str, ...], told: str) -> None:
     code, out, err = run(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--llm", "foo:bar"), "'foo:bar' cannot be used: "),
+        (("--llm", "gpt-4.1-mini"), "wanted \"provider:model\", but got 'gpt-4.1-mini'"),
+        (("--model", "subgraph-rag.webqsp=/nope"), "/nope: "),
+        (("--model", "subgraph-rag.webqsp=other"), "other holds a model of 'gnn-rag', wanted one of"),
+        (("--causal-lm", "/nope"), "--causal-lm: /nope is no folder of a causal language model."),
+        (("--records", "file"), "--records: file is a file. Name a folder."),
+        (("--records", "file/below"), "file is a file. Name a folder."),
+    ],
+)
+def test_a_plan_that_cannot_run_is_refused(run: Run, words: tuple[str, ...], told: str) -> None:
+    save_checkpoint("other", "gnn-rag", {}, {"bias": np.zeros(1, np.float32)})
+    Path("file").touch()
+    code, _, err = run("reproduce", "subgraph-rag", "--table", "1", "--data", "data", "--dry-run", *words)
+    assert (code, err.count("\n")) == (2, 1)
     assert told in err
 
 

@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]:
     """Return what is asked of the sets that are there, and the commands that ask it."""
+    from kg_retrievers.cli.reproduce.checks import check_options
     from kg_retrievers.cli.reproduce.commands import Commands
     from kg_retrievers.evaluation.papers.plan import plan_table
 
@@ -60,7 +61,7 @@ def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]
         raise InvalidArgumentError(
             f"nothing of table {table.number} can be asked: {'; '.join(_reasons(plan, missing))}."
         )
-    _check_models(plan, models)
+    check_options(plan, options, models)
     return plan, replace(commands, sets=sets)
 
 
@@ -85,14 +86,6 @@ def _reasons(plan: Plan, missing: Mapping[Cell, Mapping[str, str]]) -> list[str]
     """Return why nothing can be asked: the sets that are missing, else what else is."""
     of_sets = [reason for reasons in missing.values() for reason in reasons.values()]
     return list(dict.fromkeys(of_sets or plan.left_out.values()))
-
-
-def _check_models(plan: Plan, models: Mapping[str, str]) -> None:
-    """Check that each given model is of the table."""
-    wanted = sorted({cell.model for cell in plan.distinct if cell.model})
-    if strange := [name for name in models if name not in wanted]:
-        there = f"it has {', '.join(wanted)}." if wanted else "it has none. Leave it out."
-        raise InvalidArgumentError(f"--model: the table has no model {strange[0]!r}; {there}")
 
 
 def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.Namespace) -> int:
