@@ -110,6 +110,15 @@ def test_without_a_language_model_what_needs_one_is_left_out_and_named() -> None
     assert metric_of(rows[1], BOTH, plan.cells[1, 0]) == "hits@1"
 
 
+def test_numbers_of_examples_in_the_prompt_are_left_out_without_one() -> None:
+    varied = find_paper("simgrag").table("3")
+    plan = plan_table(varied)
+    assert {varied.rows[at].name for at, _ in plan.cells} == {"k = 1", "k = 2", "k = 3"}
+    assert {name for name in plan.left_out if name.startswith("shots")} == {"shots = 4", "shots = 8", "shots = 12"}
+    with_llm = plan_table(varied, llm=True)
+    assert with_llm.cells[2, 0] == with_llm.cells[5, 0]  # asked once
+
+
 def test_figures_of_one_run_are_asked_once() -> None:
     plan = plan_table(table(Row("ours", Run("simgrag"), (1.0, 2.0)), columns=(BOTH, BY_HOPS)))
     assert len(plan.cells) == 2

@@ -119,7 +119,7 @@ def plan_table(
             if cell is None:
                 left_out.setdefault(f"{row.name}, {column.name}", row.why)
             elif lacking := _lacking(row, column, cell, llm, causal_lm, models):
-                left_out.setdefault(row.name if row.run.llm == "needed" or cell.model else column.name, lacking)
+                left_out.setdefault(row.name if _needs_llm(row, cell) or cell.model else column.name, lacking)
             elif metric_of(row, column, cell):
                 cells[at, column_at] = cell
     return Plan(table, cells, left_out)
@@ -151,4 +151,8 @@ def _lacking(row: Row, column: Column, cell: Cell, llm: bool, causal_lm: bool, m
     if llm or cell.run.llm == "none":
         return ""
     is_written = metric_of(row, column, cell) is None and column.text_metric
-    return "needs a language model: --llm PROVIDER:MODEL" if cell.run.llm == "needed" or is_written else ""
+    return "needs a language model: --llm PROVIDER:MODEL" if _needs_llm(row, cell) or is_written else ""
+
+
+def _needs_llm(row: Row, cell: Cell) -> bool:
+    return row.needs_llm or cell.run.llm == "needed"
