@@ -11,10 +11,13 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 from kg_retrievers.cli.prices import Price, Spent, read_price
+from kg_retrievers.cli.reproduce.commands import READS_STATES
 from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.papers import PAPERS
+from kg_retrievers.methods.gnn_rag import presets as gnn_rag
+from kg_retrievers.methods.subgraph_rag import presets as subgraph_rag
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -121,7 +124,7 @@ TABLES = [(paper.name, table.number) for paper in PAPERS for table in paper.tabl
 
 @pytest.mark.parametrize(("paper", "number"), TABLES, ids=[" ".join(one) for one in TABLES])
 def test_a_dry_run_of_every_table_passes(run: Run, paper: str, number: str) -> None:
-    given = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--causal-lm", "tiny")
+    given = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--causal-lm", "tiny", "--embeddings", "local:tiny")
     code, out, err = run("reproduce", paper, "--table", number, *given, "--dry-run")
     assert (code, err) == (0, "")
     if "Not asked here" not in out:
@@ -176,6 +179,21 @@ def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
     (train, *_) = [line for line in lines if "train rog" in line]
     assert "--llm small --preset paper --output reproduced/models/rog.webqsp.small" in train
     assert any("--method rog" in line and "--model reproduced/models/rog.cwq.small" in line for line in lines)
+
+
+def test_a_training_on_the_states_of_tokens_needs_a_sentence_model(run: Run) -> None:
+    asked = ("reproduce", "gnn-rag", "--table", "10", "--data", "data", "--dry-run")
+    code, _, err = run(*asked)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "needs --embeddings local:MODEL, since the training reads the states of its tokens" in err
+    out = run(*asked, "--embeddings", "local:tiny")[1]
+    assert "train gnn-rag" in out
+    assert "needs --embeddings" not in out
+
+
+def test_who_reads_states_is_what_the_presets_say() -> None:
+    presets = {"gnn-rag": gnn_rag.TRAINING, "subgraph-rag": subgraph_rag.TRAINING}
+    assert tuple(name for name, of in presets.items() if of["paper"].get("tokens") == "states") == READS_STATES
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

@@ -66,11 +66,13 @@ def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]
 
 
 def _find_sets(plan: Plan, commands: Commands) -> tuple[dict[str, DataSet], dict[Cell, dict[str, str]]]:
-    """Return the sets that are there by format, and by the cells that lack one which file is wanted where."""
+    """Return the sets that are there by format, and by the cells that lack something what is wanted where."""
     home = Path(commands.options.data)
     sets: dict[str, DataSet] = {}
     missing: dict[Cell, dict[str, str]] = {}
     for cell in plan.distinct:
+        if lacking := commands.lacks(cell):
+            missing.setdefault(cell, {})[cell.model] = lacking
         for questions in commands.parts(cell):
             found = find_set(home, questions)
             if isinstance(found, str):

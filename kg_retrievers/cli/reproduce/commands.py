@@ -22,6 +22,10 @@ PRESET = "paper"
 #: What the split is called that says when a training stops.
 _VALIDATION = {"metaqa": "dev", "factkg": "dev"}
 
+#: The methods whose paper's training reads the states of a sentence model, and what then has to be named.
+READS_STATES = ("gnn-rag",)
+_SENTENCE_MODEL = "local:"
+
 #: The sets of claims, of which a verdict is asked.
 CLAIMS = ("factkg",)
 
@@ -55,6 +59,15 @@ class Commands:
             splits = ("train", _VALIDATION.get(cell.learned, "validation"))
             parts += [Questions(cell.learned, split, hops) for split in splits]
         return parts
+
+    def lacks(self, cell: Cell) -> str:
+        """Return which embeddings the training of a cell's model needs; nothing where it has them."""
+        training, embeddings = cell.run.training, self.options.embeddings or STATIC
+        if training is None or training.method not in READS_STATES or cell.model in self.models:
+            return ""
+        if embeddings.startswith(_SENTENCE_MODEL):
+            return ""
+        return f"needs --embeddings {_SENTENCE_MODEL}MODEL, since the training reads the states of its tokens"
 
     def records(self, cell: Cell) -> Path:
         """Return the file that keeps what is measured."""
