@@ -149,6 +149,19 @@ def test_the_plan_says_what_is_not_as_in_the_paper(run: Run) -> None:
     assert "left out: ChatGPT, Llama 3 70B, KAPING, FactKG, accuracy: needs a language model" in out
 
 
+def test_the_plan_says_which_examples_take_the_place_of_a_language_model(run: Run) -> None:
+    asked = ("reproduce", "simgrag", "--table", "1", "--data", "data", "--dry-run")
+    out = run(*asked, "--examples-split", "dev")[1]
+    assert (
+        "- up to 1,000 labelled questions of the split dev (in the paper: train), of as many hops as the questions that "
+        "are asked, write patterns, in place of a language model"
+    ) in out.splitlines()
+    assert "- simgrag with its settings (preset paper, but for the examples below) on metaqa-1-hop.test" in out
+    out = run(*asked, "--llm", "openai:gpt-4.1-mini")[1]
+    assert "- up to 1,000 labelled questions of the split train write patterns, too" in out.splitlines()
+    assert "- simgrag with its settings (preset paper) on metaqa-1-hop.test" in out
+
+
 def test_claims_are_asked_for_a_verdict_with_the_candidates_of_their_graph(run: Run) -> None:
     asked = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--dry-run")
     code, out, _ = run("reproduce", "simgrag", "--table", "1", *asked)
