@@ -216,6 +216,10 @@ def test_who_reads_states_is_what_the_presets_say() -> None:
     ("words", "told"),
     [
         (("reproduce", "simgrag", "--table", "30", "--data", "data"), "SimGRAG has no table '30'; "),
+        (
+            ("reproduce", "--table", "1", "--data", "data"),
+            "--table 1: of which paper? Name one of simgrag, g-retriever, ",
+        ),
         (("reproduce", "simgra"), "there is no paper 'simgra'; did you mean 'simgrag'?"),
         (("reproduce", "simgrag", "--table", "1"), "--data must name the folder of the question sets."),
         (
@@ -364,6 +368,20 @@ def test_a_table_over_one_graph_is_measured_and_goes_on(run: Run) -> None:
     assert f"what was measured before was taken from {records}" in err
     assert len(Report.read(records).records) == 3
     assert Path("out.json").read_bytes() == whole
+
+
+def test_a_break_before_the_first_record_promises_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kg_retrievers.evaluate", broken)
+    words = ("reproduce", "simgrag", "--table", "4", "--data", "data")
+    code, _, err = run(*words)
+    assert (code, "the same command goes on" in err) == (130, False)
+    records = Path("reproduced/simgrag/simgrag@metaqa-1-hop.test.jsonl")
+    records.parent.mkdir(parents=True, exist_ok=True)
+    records.touch()
+    assert f"what was measured is in {records}; the same command goes on from there" in run(*words)[2]
 
 
 def test_json_on_stdout_is_all_there_is(run: Run) -> None:

@@ -29,7 +29,12 @@ def run(options: argparse.Namespace) -> int:
     )
     from kg_retrievers.evaluation.papers import PAPERS, find_paper
 
-    if options.paper is None or options.table is None:
+    if options.paper is None and options.table is not None:
+        papers = ", ".join(paper.name for paper in PAPERS)
+        raise InvalidArgumentError(
+            f"--table {options.table}: of which paper? Name one of {papers}: reproduce PAPER ..."
+        )
+    if options.table is None:
         papers = PAPERS if options.paper is None else (find_paper(options.paper),)
         show_list(papers)
         return 0
