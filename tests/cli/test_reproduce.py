@@ -153,8 +153,8 @@ def test_the_plan_says_which_examples_take_the_place_of_a_language_model(run: Ru
     asked = ("reproduce", "simgrag", "--table", "1", "--data", "data", "--dry-run")
     out = run(*asked, "--examples-split", "dev")[1]
     assert (
-        "- up to 1,000 labelled questions of the split dev (in the paper: train), of as many hops as the questions that "
-        "are asked, write patterns, in place of a language model"
+        "- up to 1,000 labelled questions of the split dev (in the paper: train), of as many hops as the questions "
+        "that are asked, write patterns, in place of a language model"
     ) in out.splitlines()
     assert "- simgrag with its settings (preset paper, but for the examples below) on metaqa-1-hop.test" in out
     out = run(*asked, "--llm", "openai:gpt-4.1-mini")[1]
@@ -382,6 +382,23 @@ def test_a_break_before_the_first_record_promises_none(run: Run, monkeypatch: py
     records.parent.mkdir(parents=True, exist_ok=True)
     records.touch()
     assert f"what was measured is in {records}; the same command goes on from there" in run(*words)[2]
+
+
+def test_what_is_only_counted_asks_nothing(run: Run) -> None:
+    asked = ("reproduce", "g-retriever", "--data", "data", "--limit", "2", "--dry-run", "--table")
+    out = run(*asked, "2")[1]
+    assert "no question is asked." in out.splitlines()
+    assert "What is asked" not in out
+    assert "text encoder" not in out
+    assert "6 questions are asked." in run(*asked, "4")[1].splitlines()
+
+
+def test_a_plan_says_what_is_trained(run: Run) -> None:
+    asked = ("reproduce", "subgraph-rag", "--table", "8", "--data", "data", "--limit", "2", "--dry-run")
+    out = run(*asked)[1]
+    (told,) = [line for line in out.splitlines() if " questions are asked" in line]
+    assert "; trained first, unless it was before: " in told
+    assert "subgraph-rag.cwq" in told
 
 
 def test_json_on_stdout_is_all_there_is(run: Run) -> None:

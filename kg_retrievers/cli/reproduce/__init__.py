@@ -95,6 +95,13 @@ def _reasons(plan: Plan, missing: Mapping[Cell, Mapping[str, str]]) -> list[str]
     return list(dict.fromkeys(of_sets or plan.left_out.values()))
 
 
+def _told(plan: Plan, commands: Commands, asked: int) -> str:
+    """Return what is asked, and what is trained before it; of tables that are counted, that nothing is."""
+    trained = {cell.model for cell in plan.distinct if cell.model} - commands.models.keys()
+    told = f"{asked:,} questions are asked" if asked else "no question is asked"
+    return f"{told}; trained first, unless it was before: {', '.join(sorted(trained))}" if trained else told
+
+
 def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.Namespace) -> int:
     """Tell what is asked and what it will cost, ask it, and show the figures."""
     from kg_retrievers.cli.prices import read_price
@@ -109,7 +116,7 @@ def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.N
         show_plan(paper, plan, commands)
     if options.dry_run or options.llm:
         costs, asked = estimated(plan, commands)
-        told = f"{asked:,} questions are asked"
+        told = _told(plan, commands, asked)
         if options.llm:
             told += f"; estimated: {costs.told(price)}"
         note(told) if quiet else show(f"\n{told}.")

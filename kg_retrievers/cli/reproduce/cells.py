@@ -53,6 +53,8 @@ def estimated(plan: Plan, commands: Commands) -> tuple[Spent, int]:
     """Return what the calls will cost that are still to be made, and how many questions are to be asked."""
     cost, questions = Spent(), 0
     for cell in plan.distinct:
+        if cell.run.method == STATISTICS:
+            continue
         count = len(_questions(cell, commands))
         path = commands.records(cell)
         done = Report.read(path).records if path.is_file() else ()

@@ -46,9 +46,9 @@ def show_plan(paper: Paper, plan: Plan, commands: Commands) -> None:
     show(*(f"- {line}" for line in _alike(plan)), wide=True)
     show("", Text("Not as in the paper", style="bold"))
     show(*(f"- {line}" for line in differences(paper, plan, commands.options)), wide=True)
-    show("", Text("What is asked", style="bold"))
-    for words in _commands(plan, commands):
-        show(f"  {shlex.join(['kg-retrievers', *words])}", wide=True)
+    if told := _commands(plan, commands):
+        show("", Text("What is asked", style="bold"))
+        show(*(f"  {shlex.join(['kg-retrievers', *words])}" for words in told), wide=True)
 
 
 def _commands(plan: Plan, commands: Commands) -> list[list[str]]:
@@ -92,7 +92,8 @@ def differences(paper: Paper, plan: Plan, options: Any) -> list[str]:
         lines.append(f"language model: {ours}; in the paper: {llm}")
     if any(cell.is_tuned for cell in cells):
         lines.append(f"language model that is trained: {options.causal_lm or 'that of --model'}; in the paper: {llm}")
-    lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
+    if any(cell.run.method != STATISTICS for cell in cells):
+        lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
     lines += [
         f"{run.method} has the settings of this package: its paper's are not among the presets"
         for run in {cell.run.method: cell.run for cell in cells}.values()
