@@ -119,6 +119,15 @@ def test_numbers_of_examples_in_the_prompt_are_left_out_without_one() -> None:
     assert with_llm.cells[2, 0] == with_llm.cells[5, 0]  # asked once
 
 
+def test_each_prompt_of_gnn_rag_is_asked_by_its_name() -> None:
+    plan = plan_table(find_paper("gnn-rag").table("13"), llm=True)
+    asked = {cell.run.label: dict(cell.run.fields) for cell in plan.distinct if cell.run.method == "gnn-rag"}
+    assert asked == {"": {}, "prompt-B": {"answer_prompt": "B"}, "prompt-C": {"answer_prompt": "C"}}
+    prompts = registry.find_method("gnn-rag").load_retriever().answer_prompts
+    assert {"A", "B", "C"} <= prompts.keys()
+    assert not plan_table(find_paper("gnn-rag").table("13")).cells
+
+
 def test_figures_of_one_run_are_asked_once() -> None:
     plan = plan_table(table(Row("ours", Run("simgrag"), (1.0, 2.0)), columns=(BOTH, BY_HOPS)))
     assert len(plan.cells) == 2
