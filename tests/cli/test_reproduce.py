@@ -401,6 +401,17 @@ def test_a_plan_says_what_is_trained(run: Run) -> None:
     assert "subgraph-rag.cwq" in told
 
 
+def test_a_run_gives_no_advice_that_it_cannot_follow(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_retrievers.cli.database.TOLD_TRIPLES", 1)
+    for paper, number in (("simgrag", "1"), ("sg-rag", "4")):
+        code, _, err = run("reproduce", paper, "--table", number, "--data", "data", "--limit", "1")
+        assert code == 0, err
+        assert "Indexed " in err or paper == "sg-rag"
+        assert "Ask it: " not in err
+        assert "--database FILE" not in err
+    assert Path("reproduced/databases/metaqa.lbug").exists()
+
+
 def test_json_on_stdout_is_all_there_is(run: Run) -> None:
     code, out, _ = run("reproduce", "simgrag", "--table", "5", "--data", "data", "--json", "-")
     written = json.loads(out)

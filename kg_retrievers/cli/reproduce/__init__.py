@@ -122,7 +122,7 @@ def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.N
         note(told) if quiet else show(f"\n{told}.")
     if options.dry_run:
         return 0
-    for folder in (commands.home, commands.home / paper.name):
+    for folder in (commands.home, commands.home / paper.name, commands.home / "databases"):
         with raise_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
     results = measure(plan, commands)

@@ -108,6 +108,7 @@ class Commands:
             answers = "verdict" if cell.questions.format in CLAIMS else "prompt"
             words += ["--llm", self.options.llm, "--answers", answers]
             words += ["--answer-shots", str(cell.run.answer_shots)] if cell.run.answer_shots else []
+        words += self._database(cell)
         return [*words, *self._embeddings, "--records", str(self.records(cell))]
 
     def train(self, cell: Cell) -> list[str]:
@@ -141,6 +142,13 @@ class Commands:
         if index is not None:
             return ["--graph", str(index)]
         return ["--embedding-cache", str(self.home / _file_name(f"vectors-{self.options.embeddings or STATIC}"))]
+
+    def _database(self, cell: Cell) -> list[str]:
+        """Return the option for the database of the graph of all questions, if the method asks one."""
+        runs_queries = any(method.runs_queries for method in registry.find_methods(cell.run.method))
+        if not runs_queries or not self.sets[cell.questions.format].graph:
+            return []
+        return ["--database", str(self.home / "databases" / f"{cell.questions.format}.lbug")]
 
     def _data(self, format: str) -> str:
         return str(self.sets[format].folder)
