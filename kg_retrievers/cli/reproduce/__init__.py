@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     from kg_retrievers.evaluation.papers import PAPERS, find_paper
 
     if options.paper is None and options.table is not None:
-        papers = ", ".join(paper.name for paper in PAPERS)
+        names = ", ".join(paper.name for paper in PAPERS)
         raise InvalidArgumentError(
-            f"--table {options.table}: of which paper? Name one of {papers}: reproduce PAPER ..."
+            f"--table {options.table}: of which paper? Name one of {names}: reproduce PAPER ..."
         )
     if options.table is None:
         papers = PAPERS if options.paper is None else (find_paper(options.paper),)
