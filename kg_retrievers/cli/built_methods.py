@@ -227,7 +227,7 @@ def run_method(
                 workers=workers,
             )
     except BaseException as error:
-        if records and not isinstance(error, KGRetrieversError):
+        if records and Path(records).is_file() and not isinstance(error, KGRetrieversError):
             note(f"what was measured is in {records}; the same command goes on from there")
         raise
     if begun:

@@ -6,13 +6,18 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from openai_server import OpenAIServer, Reply
 
 from kg_retrievers.cli.prices import Price, Spent, read_price
+from kg_retrievers.cli.reproduce.commands import READS_STATES
+from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.papers import PAPERS
+from kg_retrievers.methods.gnn_rag import presets as gnn_rag
+from kg_retrievers.methods.subgraph_rag import presets as subgraph_rag
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -73,7 +78,8 @@ def write_sets(home: Path) -> None:
             files[f"{name}/{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in _ROWS)
     files["scene-graphs/train_sceneGraphs.json"] = json.dumps(_SCENES)
     files["scene-graphs/questions.csv"] = _QUESTIONS
-    files["factkg/test.jsonl"] = "".join(json.dumps(row) + "\n" for row in _CLAIMS)
+    for split in ("train", "test"):
+        files[f"factkg/{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in _CLAIMS)
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, "utf-8")
@@ -118,7 +124,7 @@ TABLES = [(paper.name, table.number) for paper in PAPERS for table in paper.tabl
 
 @pytest.mark.parametrize(("paper", "number"), TABLES, ids=[" ".join(one) for one in TABLES])
 def test_a_dry_run_of_every_table_passes(run: Run, paper: str, number: str) -> None:
-    given = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--causal-lm", "tiny")
+    given = ("--data", "data", "--llm", "openai:gpt-4.1-mini", "--causal-lm", "tiny", "--embeddings", "local:tiny")
     code, out, err = run("reproduce", paper, "--table", number, *given, "--dry-run")
     assert (code, err) == (0, "")
     if "Not asked here" not in out:
@@ -141,6 +147,19 @@ def test_the_plan_says_what_is_not_as_in_the_paper(run: Run) -> None:
     ):
         assert line in out.splitlines()
     assert "left out: ChatGPT, Llama 3 70B, KAPING, FactKG, accuracy: needs a language model" in out
+
+
+def test_the_plan_says_which_examples_take_the_place_of_a_language_model(run: Run) -> None:
+    asked = ("reproduce", "simgrag", "--table", "1", "--data", "data", "--dry-run")
+    out = run(*asked, "--examples-split", "dev")[1]
+    assert (
+        "- up to 1,000 labelled questions of the split dev (in the paper: train), of as many hops as the questions "
+        "that are asked, write patterns, in place of a language model"
+    ) in out.splitlines()
+    assert "- simgrag with its settings (preset paper, but for the examples below) on metaqa-1-hop.test" in out
+    out = run(*asked, "--llm", "openai:gpt-4.1-mini")[1]
+    assert "- up to 1,000 labelled questions of the split train write patterns, too" in out.splitlines()
+    assert "- simgrag with its settings (preset paper) on metaqa-1-hop.test" in out
 
 
 def test_claims_are_asked_for_a_verdict_with_the_candidates_of_their_graph(run: Run) -> None:
@@ -175,6 +194,21 @@ def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
     assert any("--method rog" in line and "--model reproduced/models/rog.cwq.small" in line for line in lines)
 
 
+def test_a_training_on_the_states_of_tokens_needs_a_sentence_model(run: Run) -> None:
+    asked = ("reproduce", "gnn-rag", "--table", "10", "--data", "data", "--dry-run")
+    code, _, err = run(*asked)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "needs --embeddings local:MODEL, since the training reads the states of its tokens" in err
+    out = run(*asked, "--embeddings", "local:tiny")[1]
+    assert "train gnn-rag" in out
+    assert "needs --embeddings" not in out
+
+
+def test_who_reads_states_is_what_the_presets_say() -> None:
+    presets = {"gnn-rag": gnn_rag.TRAINING, "subgraph-rag": subgraph_rag.TRAINING}
+    assert tuple(name for name, of in presets.items() if of["paper"].get("tokens") == "states") == READS_STATES
+
+
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +216,10 @@ def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
     ("words", "told"),
     [
         (("reproduce", "simgrag", "--table", "30", "--data", "data"), "SimGRAG has no table '30'; "),
+        (
+            ("reproduce", "--table", "1", "--data", "data"),
+            "--table 1: of which paper? Name one of simgrag, g-retriever, ",
+        ),
         (("reproduce", "simgra"), "there is no paper 'simgra'; did you mean 'simgrag'?"),
         (("reproduce", "simgrag", "--table", "1"), "--data must name the folder of the question sets."),
         (
@@ -210,6 +248,26 @@ def test_mistakes_are_told_on_one_line(run: Run, words: tuple[str, ...], told: s
     assert told in err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--llm", "foo:bar"), "'foo:bar' cannot be used: "),
+        (("--llm", "gpt-4.1-mini"), "wanted \"provider:model\", but got 'gpt-4.1-mini'"),
+        (("--model", "subgraph-rag.webqsp=/nope"), "/nope: "),
+        (("--model", "subgraph-rag.webqsp=other"), "other holds a model of 'gnn-rag', wanted one of"),
+        (("--causal-lm", "/nope"), "--causal-lm: /nope is no folder of a causal language model."),
+        (("--records", "file"), "--records: file is a file. Name a folder."),
+        (("--records", "file/below"), "file is a file. Name a folder."),
+    ],
+)
+def test_a_plan_that_cannot_run_is_refused(run: Run, words: tuple[str, ...], told: str) -> None:
+    save_checkpoint("other", "gnn-rag", {}, {"bias": np.zeros(1, np.float32)})
+    Path("file").touch()
+    code, _, err = run("reproduce", "subgraph-rag", "--table", "1", "--data", "data", "--dry-run", *words)
+    assert (code, err.count("\n")) == (2, 1)
+    assert told in err
+
+
 def test_a_set_that_is_missing_is_left_out_and_named(run: Run, folder: Path) -> None:
     (folder / "data" / "cwq").rename(folder / "elsewhere")
     code, out, _ = run("reproduce", "subgraph-rag", "--table", "1", "--data", "data", "--dry-run")
@@ -218,12 +276,75 @@ def test_a_set_that_is_missing_is_left_out_and_named(run: Run, folder: Path) -> 
     assert f"left out: cwq: {wanted}" in out
 
 
+@pytest.mark.parametrize(
+    ("name", "id", "held", "missing"),
+    [
+        ("rog", "WebQTest-0", "WebQSP", "CWQ"),
+        ("rog", "WebQTest-832_c334509bb5e02cac", "CWQ", "WebQSP"),
+        ("rog", "7", "WebQSP", "CWQ"),
+        ("RoG-cwq", "7", "CWQ", "WebQSP"),
+    ],
+)
+def test_a_folder_that_is_a_set_is_one_alone(
+    run: Run, folder: Path, name: str, id: str, held: str, missing: str
+) -> None:
+    home = folder / name
+    home.mkdir()
+    for split in ("train", "validation", "test"):
+        (home / f"{split}.jsonl").write_text(json.dumps(_ROWS[0] | {"id": id}) + "\n", "utf-8")
+    code, out, _ = run("reproduce", "subgraph-rag", "--table", "1", "--data", name, "--dry-run")
+    assert code == 0
+    assert f"{missing} in the layout of RoG is not here: wanted " in out
+    assert f"or in {name} itself, which is taken for {held} in the layout of RoG" in out
+    evaluated = [line for line in out.splitlines() if "kg-retrievers evaluate" in line]
+    assert evaluated
+    assert all(f"--format {held.lower()}" in line for line in evaluated)
+
+
+def test_claims_are_no_rows_of_rog(run: Run) -> None:
+    code, _, err = run("reproduce", "subgraph-rag", "--table", "2", "--data", "data/factkg", "--dry-run")
+    assert code == 2
+    assert "WebQSP in the layout of RoG is not here: " in err
+    assert "itself, which is taken for FactKG" in err
+
+
 def test_a_split_that_is_missing_is_told(run: Run, folder: Path) -> None:
     for path in (folder / "data" / "metaqa").glob("*/qa_test*"):
         path.unlink()
     code, _, err = run("reproduce", "simgrag", "--table", "3", "--data", "data", "--dry-run")
     assert (code, err.count("\n")) == (2, 1)
     assert "wanted 'qa_test.txt' or 'vanilla/qa_test.txt' here" in err
+
+
+def test_a_column_whose_part_is_missing_is_left_out(run: Run, folder: Path) -> None:
+    for path in (folder / "data" / "metaqa").glob("*/qa_test*"):
+        path.unlink()
+    code, out, _ = run("reproduce", "simgrag", "--table", "5", "--data", "data", "--json", "out.json")
+    assert code == 0
+    assert "left out: metaqa-1-hop.test: data/metaqa/1-hop: wanted 'qa_test.txt'" in out
+    ours = {column: row["ours"] for (_, column), row in found("out.json").items()}
+    assert ours == {"MetaQA": None, "FactKG": 2.0}
+
+
+def test_examples_that_are_missing_are_told_by_the_plan(run: Run, folder: Path) -> None:
+    for path in (folder / "data" / "metaqa").glob("*/qa_train*"):
+        path.unlink()
+    words = ("reproduce", "simgrag", "--table", "4", "--data", "data", "--dry-run")
+    out = run(*words)[1]
+    assert "left out: metaqa-3-hop.train: data/metaqa/3-hop: wanted 'qa_train.txt'" in out
+    assert "--method simgrag --preset" in out  # FactKG has its own
+    out = run(*words, "--examples-split", "dev")[1]
+    assert "--examples-split dev" in out
+    assert "metaqa-3-hop.dev" not in out
+
+
+def test_what_a_model_learns_from_is_told_by_the_plan(run: Run, folder: Path) -> None:
+    (folder / "data" / "cwq" / "validation.jsonl").unlink()
+    words = ("reproduce", "subgraph-rag", "--table", "2", "--data", "data", "--dry-run")
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "CWQ in the layout of RoG is not here: wanted validation*.jsonl" in out
+    assert "--method subgraph-rag" in out
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -247,6 +368,48 @@ def test_a_table_over_one_graph_is_measured_and_goes_on(run: Run) -> None:
     assert f"what was measured before was taken from {records}" in err
     assert len(Report.read(records).records) == 3
     assert Path("out.json").read_bytes() == whole
+
+
+def test_a_break_before_the_first_record_promises_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kg_retrievers.evaluate", broken)
+    words = ("reproduce", "simgrag", "--table", "4", "--data", "data")
+    code, _, err = run(*words)
+    assert (code, "the same command goes on" in err) == (130, False)
+    records = Path("reproduced/simgrag/simgrag@metaqa-1-hop.test.jsonl")
+    records.parent.mkdir(parents=True, exist_ok=True)
+    records.touch()
+    assert f"what was measured is in {records}; the same command goes on from there" in run(*words)[2]
+
+
+def test_what_is_only_counted_asks_nothing(run: Run) -> None:
+    asked = ("reproduce", "g-retriever", "--data", "data", "--limit", "2", "--dry-run", "--table")
+    out = run(*asked, "2")[1]
+    assert "no question is asked." in out.splitlines()
+    assert "What is asked" not in out
+    assert "text encoder" not in out
+    assert "6 questions are asked." in run(*asked, "4")[1].splitlines()
+
+
+def test_a_plan_says_what_is_trained(run: Run) -> None:
+    asked = ("reproduce", "subgraph-rag", "--table", "8", "--data", "data", "--limit", "2", "--dry-run")
+    out = run(*asked)[1]
+    (told,) = [line for line in out.splitlines() if " questions are asked" in line]
+    assert "; trained first, unless it was before: " in told
+    assert "subgraph-rag.cwq" in told
+
+
+def test_a_run_gives_no_advice_that_it_cannot_follow(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_retrievers.cli.database.TOLD_TRIPLES", 1)
+    for paper, number in (("simgrag", "1"), ("sg-rag", "4")):
+        code, _, err = run("reproduce", paper, "--table", number, "--data", "data", "--limit", "1")
+        assert code == 0, err
+        assert "Indexed " in err or paper == "sg-rag"
+        assert "Ask it: " not in err
+        assert "--database FILE" not in err
+    assert Path("reproduced/databases/metaqa.lbug").exists()
 
 
 def test_json_on_stdout_is_all_there_is(run: Run) -> None:

@@ -110,6 +110,24 @@ def test_without_a_language_model_what_needs_one_is_left_out_and_named() -> None
     assert metric_of(rows[1], BOTH, plan.cells[1, 0]) == "hits@1"
 
 
+def test_numbers_of_examples_in_the_prompt_are_left_out_without_one() -> None:
+    varied = find_paper("simgrag").table("3")
+    plan = plan_table(varied)
+    assert {varied.rows[at].name for at, _ in plan.cells} == {"k = 1", "k = 2", "k = 3"}
+    assert {name for name in plan.left_out if name.startswith("shots")} == {"shots = 4", "shots = 8", "shots = 12"}
+    with_llm = plan_table(varied, llm=True)
+    assert with_llm.cells[2, 0] == with_llm.cells[5, 0]  # asked once
+
+
+def test_each_prompt_of_gnn_rag_is_asked_by_its_name() -> None:
+    plan = plan_table(find_paper("gnn-rag").table("13"), llm=True)
+    asked = {cell.run.label: dict(cell.run.fields) for cell in plan.distinct if cell.run.method == "gnn-rag"}
+    assert asked == {"": {}, "prompt-B": {"answer_prompt": "B"}, "prompt-C": {"answer_prompt": "C"}}
+    prompts = registry.find_method("gnn-rag").load_retriever().answer_prompts
+    assert {"A", "B", "C"} <= prompts.keys()
+    assert not plan_table(find_paper("gnn-rag").table("13")).cells
+
+
 def test_figures_of_one_run_are_asked_once() -> None:
     plan = plan_table(table(Row("ours", Run("simgrag"), (1.0, 2.0)), columns=(BOTH, BY_HOPS)))
     assert len(plan.cells) == 2
@@ -141,7 +159,7 @@ def test_a_graph_prompt_needs_a_model_to_train_or_one_that_is_trained() -> None:
 def test_another_split_and_missing_sets() -> None:
     plan = plan_table(table(Row("ours", Run("simgrag"), (1.0, 2.0))), split="dev")
     assert plan.distinct[0].questions == Questions("metaqa", "dev", 1)
-    without = plan.without({"metaqa": "it is not here"})
+    without = plan.without({plan.distinct[0]: {"metaqa": "it is not here"}})
     assert not without.cells
     assert without.left_out["metaqa"] == "it is not here"
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg_retrievers.cli.output import check_output, write_output
-from kg_retrievers.cli.reproduce.data import DataSet, find_set
+from kg_retrievers.cli.reproduce.data import DataSet, find_set, missing_part
 from kg_retrievers.cli.show import note, show
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
 if TYPE_CHECKING:
     from kg_retrievers.cli.reproduce.commands import Commands
-    from kg_retrievers.evaluation.papers.plan import Plan
+    from kg_retrievers.evaluation.papers.plan import Cell, Plan
     from kg_retrievers.evaluation.papers.table import Paper, Table
 
 
@@ -28,7 +29,12 @@ def run(options: argparse.Namespace) -> int:
     )
     from kg_retrievers.evaluation.papers import PAPERS, find_paper
 
-    if options.paper is None or options.table is None:
+    if options.paper is None and options.table is not None:
+        names = ", ".join(paper.name for paper in PAPERS)
+        raise InvalidArgumentError(
+            f"--table {options.table}: of which paper? Name one of {names}: reproduce PAPER ..."
+        )
+    if options.table is None:
         papers = PAPERS if options.paper is None else (find_paper(options.paper),)
         show_list(papers)
         return 0
@@ -44,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]:
     """Return what is asked of the sets that are there, and the commands that ask it."""
+    from kg_retrievers.cli.reproduce.checks import check_options
     from kg_retrievers.cli.reproduce.commands import Commands
     from kg_retrievers.evaluation.papers.plan import plan_table
 
@@ -52,41 +59,47 @@ def _planned(table: Table, options: argparse.Namespace) -> tuple[Plan, Commands]
     models = dict(options.model)
     given = {"llm": options.llm is not None, "causal_lm": options.causal_lm is not None}
     plan = plan_table(table, models=models, split=options.split, **given)
-    sets, missing = _find_sets(plan, Path(options.data))
+    commands = Commands(options, {}, Path(options.records), models)
+    sets, missing = _find_sets(plan, commands)
     plan = plan.without(missing)
     if not plan.cells:
         raise InvalidArgumentError(
             f"nothing of table {table.number} can be asked: {'; '.join(_reasons(plan, missing))}."
         )
-    _check_models(plan, models)
-    return plan, Commands(options, sets, Path(options.records), models)
+    check_options(plan, options, models)
+    return plan, replace(commands, sets=sets)
 
 
-def _find_sets(plan: Plan, home: Path) -> tuple[dict[str, DataSet], dict[str, str]]:
-    """Return the sets that are there by format, and of the others which file is wanted where."""
+def _find_sets(plan: Plan, commands: Commands) -> tuple[dict[str, DataSet], dict[Cell, dict[str, str]]]:
+    """Return the sets that are there by format, and by the cells that lack something what is wanted where."""
+    home = Path(commands.options.data)
     sets: dict[str, DataSet] = {}
-    missing: dict[str, str] = {}
+    missing: dict[Cell, dict[str, str]] = {}
     for cell in plan.distinct:
-        for questions in cell.all_questions:
+        if lacking := commands.lacks(cell):
+            missing.setdefault(cell, {})[cell.model] = lacking
+        for questions in commands.parts(cell):
             found = find_set(home, questions)
             if isinstance(found, str):
-                missing[questions.format] = found
-            else:
-                sets[questions.format] = found
+                missing.setdefault(cell, {})[questions.format] = found
+                continue
+            sets[questions.format] = found
+            if lacking := missing_part(found, questions):
+                missing.setdefault(cell, {})[questions.name] = lacking
     return sets, missing
 
 
-def _reasons(plan: Plan, missing: Mapping[str, str]) -> list[str]:
+def _reasons(plan: Plan, missing: Mapping[Cell, Mapping[str, str]]) -> list[str]:
     """Return why nothing can be asked: the sets that are missing, else what else is."""
-    return list(dict.fromkeys(missing.values() or plan.left_out.values()))
+    of_sets = [reason for reasons in missing.values() for reason in reasons.values()]
+    return list(dict.fromkeys(of_sets or plan.left_out.values()))
 
 
-def _check_models(plan: Plan, models: Mapping[str, str]) -> None:
-    """Check that each given model is of the table."""
-    wanted = sorted({cell.model for cell in plan.distinct if cell.model})
-    if strange := [name for name in models if name not in wanted]:
-        there = f"it has {', '.join(wanted)}." if wanted else "it has none. Leave it out."
-        raise InvalidArgumentError(f"--model: the table has no model {strange[0]!r}; {there}")
+def _told(plan: Plan, commands: Commands, asked: int) -> str:
+    """Return what is asked, and what is trained before it; of tables that are counted, that nothing is."""
+    trained = {cell.model for cell in plan.distinct if cell.model} - commands.models.keys()
+    told = f"{asked:,} questions are asked" if asked else "no question is asked"
+    return f"{told}; trained first, unless it was before: {', '.join(sorted(trained))}" if trained else told
 
 
 def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.Namespace) -> int:
@@ -103,13 +116,13 @@ def _reproduce(paper: Paper, plan: Plan, commands: Commands, options: argparse.N
         show_plan(paper, plan, commands)
     if options.dry_run or options.llm:
         costs, asked = estimated(plan, commands)
-        told = f"{asked:,} questions are asked"
+        told = _told(plan, commands, asked)
         if options.llm:
             told += f"; estimated: {costs.told(price)}"
         note(told) if quiet else show(f"\n{told}.")
     if options.dry_run:
         return 0
-    for folder in (commands.home, commands.home / paper.name):
+    for folder in (commands.home, commands.home / paper.name, commands.home / "databases"):
         with raise_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
     results = measure(plan, commands)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import kg_retrievers
@@ -23,6 +24,9 @@ from kg_retrievers.evaluation.papers.figures import Figure, figure_of, grounding
 from kg_retrievers.evaluation.papers.plan import Cell, Plan
 from kg_retrievers.evaluation.papers.table import STATISTICS, SUPPORT, Group
 from kg_retrievers.graph import KnowledgeGraph
+
+#: How the line begins that says what a person would do after `index` and `train`.
+_NEXT_STEP = "Ask it: "
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def estimated(plan: Plan, commands: Commands) -> tuple[Spent, int]:
     """Return what the calls will cost that are still to be made, and how many questions are to be asked."""
     cost, questions = Spent(), 0
     for cell in plan.distinct:
+        if cell.run.method == STATISTICS:
+            continue
         count = len(_questions(cell, commands))
         path = commands.records(cell)
         done = Report.read(path).records if path.is_file() else ()
@@ -101,9 +107,12 @@ def _train(cell: Cell, commands: Commands) -> None:
 
 
 def _run(command: Callable[[argparse.Namespace], int], words: list[str]) -> None:
-    """Run a command; what it says goes to stderr, since stdout is for the table."""
-    with redirect_stdout(sys.stderr):
+    """Run a command; what it says goes to stderr, since stdout is for the table, but not what to ask by hand."""
+    with redirect_stdout(StringIO()) as said:
         command(_parsed(words))
+    for line in said.getvalue().splitlines():
+        if not line.startswith(_NEXT_STEP):
+            print(line, file=sys.stderr)
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:

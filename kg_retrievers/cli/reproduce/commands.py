@@ -6,12 +6,13 @@ import argparse
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kg_retrievers.cli.reproduce.data import DataSet
 from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell
+from kg_retrievers.evaluation.papers.table import Questions
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC
 
@@ -20,6 +21,10 @@ PRESET = "paper"
 
 #: What the split is called that says when a training stops.
 _VALIDATION = {"metaqa": "dev", "factkg": "dev"}
+
+#: The methods whose paper's training reads the states of a sentence model, and what then has to be named.
+READS_STATES = ("gnn-rag",)
+_SENTENCE_MODEL = "local:"
 
 #: The sets of claims, of which a verdict is asked.
 CLAIMS = ("factkg",)
@@ -43,6 +48,26 @@ class Commands:
     sets: Mapping[str, DataSet]
     home: Path
     models: Mapping[str, str]
+
+    def parts(self, cell: Cell) -> list[Questions]:
+        """Return the questions that a cell needs: those asked, its examples, and what its model learns from."""
+        parts = [cell.questions]
+        if cell.run.examples:
+            parts.append(replace(cell.questions, split=self._examples_split))
+        if cell.learned and cell.model not in self.models:
+            hops = cell.questions.hops
+            splits = ("train", _VALIDATION.get(cell.learned, "validation"))
+            parts += [Questions(cell.learned, split, hops) for split in splits]
+        return parts
+
+    def lacks(self, cell: Cell) -> str:
+        """Return which embeddings the training of a cell's model needs; nothing where it has them."""
+        training, embeddings = cell.run.training, self.options.embeddings or STATIC
+        if training is None or training.method not in READS_STATES or cell.model in self.models:
+            return ""
+        if embeddings.startswith(_SENTENCE_MODEL):
+            return ""
+        return f"needs --embeddings {_SENTENCE_MODEL}MODEL, since the training reads the states of its tokens"
 
     def records(self, cell: Cell) -> Path:
         """Return the file that keeps what is measured."""
@@ -75,8 +100,7 @@ class Commands:
             words += ["--preset", PRESET]
         words += _fields(cell.run.fields)
         if cell.run.examples:
-            split = self.options.examples_split or "train"
-            words += ["--examples", self._data(cell.questions.format), "--examples-split", split]
+            words += ["--examples", self._data(cell.questions.format), "--examples-split", self._examples_split]
             words += ["--examples-limit", str(cell.run.examples)]
         if cell.model:
             words += ["--model", str(self.model(cell))]
@@ -84,6 +108,7 @@ class Commands:
             answers = "verdict" if cell.questions.format in CLAIMS else "prompt"
             words += ["--llm", self.options.llm, "--answers", answers]
             words += ["--answer-shots", str(cell.run.answer_shots)] if cell.run.answer_shots else []
+        words += self._database(cell)
         return [*words, *self._embeddings, "--records", str(self.records(cell))]
 
     def train(self, cell: Cell) -> list[str]:
@@ -118,6 +143,13 @@ class Commands:
             return ["--graph", str(index)]
         return ["--embedding-cache", str(self.home / _file_name(f"vectors-{self.options.embeddings or STATIC}"))]
 
+    def _database(self, cell: Cell) -> list[str]:
+        """Return the option for the database of the graph of all questions, if the method asks one."""
+        runs_queries = any(method.runs_queries for method in registry.find_methods(cell.run.method))
+        if not runs_queries or not self.sets[cell.questions.format].graph:
+            return []
+        return ["--database", str(self.home / "databases" / f"{cell.questions.format}.lbug")]
+
     def _data(self, format: str) -> str:
         return str(self.sets[format].folder)
 
@@ -127,6 +159,10 @@ class Commands:
         words += ["--hops", str(asked.hops)] if asked.hops else []
         words += ["--limit", str(self.options.limit)] if self.options.limit else []
         return [*words, "--seed", str(self.options.seed)]
+
+    @property
+    def _examples_split(self) -> str:
+        return self.options.examples_split or "train"
 
     @property
     def _embeddings(self) -> list[str]:

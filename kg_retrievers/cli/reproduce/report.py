@@ -46,9 +46,9 @@ def show_plan(paper: Paper, plan: Plan, commands: Commands) -> None:
     show(*(f"- {line}" for line in _alike(plan)), wide=True)
     show("", Text("Not as in the paper", style="bold"))
     show(*(f"- {line}" for line in differences(paper, plan, commands.options)), wide=True)
-    show("", Text("What is asked", style="bold"))
-    for words in _commands(plan, commands):
-        show(f"  {shlex.join(['kg-retrievers', *words])}", wide=True)
+    if told := _commands(plan, commands):
+        show("", Text("What is asked", style="bold"))
+        show(*(f"  {shlex.join(['kg-retrievers', *words])}" for words in told), wide=True)
 
 
 def _commands(plan: Plan, commands: Commands) -> list[list[str]]:
@@ -75,7 +75,8 @@ def _alike(plan: Plan) -> list[str]:
             lines.append(f"sizes of {cell.questions.name}, counted in the data")
             continue
         settings = [f"{name}={value}" for name, value in run.fields.items()]
-        settings = ["its settings (preset paper)", *settings] if has_preset(run.method) else settings
+        but = ", but for the examples below" if run.examples and not cell.uses_llm else ""
+        settings = [f"its settings (preset paper{but})", *settings] if has_preset(run.method) else settings
         with_settings = f" with {', '.join(settings)}" if settings else ""
         lines.append(f"{run.method}{with_settings} on {cell.questions.name}")
     return list(dict.fromkeys(lines))
@@ -91,17 +92,14 @@ def differences(paper: Paper, plan: Plan, options: Any) -> list[str]:
         lines.append(f"language model: {ours}; in the paper: {llm}")
     if any(cell.is_tuned for cell in cells):
         lines.append(f"language model that is trained: {options.causal_lm or 'that of --model'}; in the paper: {llm}")
-    lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
+    if any(cell.run.method != STATISTICS for cell in cells):
+        lines.append(f"text encoder: {options.embeddings or STATIC}; in the paper: {paper.embeddings}")
     lines += [
         f"{run.method} has the settings of this package: its paper's are not among the presets"
         for run in {cell.run.method: cell.run for cell in cells}.values()
         if run.method != STATISTICS and not has_preset(run.method)
     ]
-    lines += [
-        f"up to {run.examples:,} labelled questions write the patterns"
-        + (", too" if options.llm else ", in place of a language model")
-        for run in {cell.run.examples: cell.run for cell in cells if cell.run.examples}.values()
-    ]
+    lines += [_examples(cell, options) for cell in cells if cell.run.examples]
     if options.split:
         splits = dict.fromkeys(column.questions.split for column in table.columns)
         lines.append(f"questions: of the split {options.split}; in the paper: {', '.join(splits)}")
@@ -112,6 +110,17 @@ def differences(paper: Paper, plan: Plan, options: Any) -> list[str]:
     for name, reason in plan.left_out.items():
         by_reason.setdefault(reason, []).append(name)
     return [*dict.fromkeys(lines), *(f"left out: {', '.join(names)}: {why}" for why, names in by_reason.items())]
+
+
+def _examples(cell: Cell, options: Any) -> str:
+    """Return which labelled questions a method gets, and what for."""
+    split = options.examples_split or "train"
+    of_paper = "" if split == "train" else " (in the paper: train)"
+    hops = ", of as many hops as the questions that are asked," if cell.questions.hops else ""
+    instead = "too" if cell.uses_llm else "in place of a language model"
+    return (
+        f"up to {cell.run.examples:,} labelled questions of the split {split}{of_paper}{hops} write patterns, {instead}"
+    )
 
 
 def figures(plan: Plan, results: Mapping[Cell, Result]) -> list[tuple[str, str, float | None, Figure | None]]:

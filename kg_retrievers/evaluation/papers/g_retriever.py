@@ -66,7 +66,7 @@ _WHOLE = Run(
 )
 
 _TUNED = "the causal language model is named by --causal-lm; the paper takes the mean of four seeds"
-_STEPS = "a prompt for a chain of thought, which the shell does not choose"
+_STEPS = "G-Retriever has this prompt over what it retrieves (`prompting`); over the whole graph, none has"
 _READ = "the authors read 100 answers, to questions that are not published; here each answer is looked up in its graph"
 _UNTRAINED = "--llm is asked for what supports its answer; no graph prompt is trained to list that"
 _SOFT_ALONE = "a graph prompt without the text of the graph, which is trained to answer, and lists nothing"

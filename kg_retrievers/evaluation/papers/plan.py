@@ -52,13 +52,6 @@ class Cell:
         return tuple(dict.fromkeys(filter(None, (self.questions.format, self.learned))))
 
     @property
-    def all_questions(self) -> tuple[Questions, ...]:
-        """The questions, and those of another set that its model learns from."""
-        if not self.learned or self.learned == self.questions.format:
-            return (self.questions,)
-        return (self.questions, Questions(self.learned, "train"))
-
-    @property
     def is_tuned(self) -> bool:
         """Whether its model is trained on a causal language model."""
         return self.run.training is not None and self.run.training.method in TUNED
@@ -88,10 +81,13 @@ class Plan:
         """The cells, each once."""
         return tuple(dict.fromkeys(self.cells.values()))
 
-    def without(self, formats: Mapping[str, str]) -> Plan:
-        """Return the plan without some sets, asked or learned from, each with the reason by its format."""
-        kept = {at: cell for at, cell in self.cells.items() if formats.keys().isdisjoint(cell.formats)}
-        return replace(self, cells=kept, left_out={**self.left_out, **formats})
+    def without(self, missing: Mapping[Cell, Mapping[str, str]]) -> Plan:
+        """Return the plan without the cells whose questions are missing, each with the reasons by the set."""
+        kept = {at: cell for at, cell in self.cells.items() if not missing.get(cell)}
+        left_out = dict(self.left_out)
+        for reasons in missing.values():
+            left_out.update(reasons)
+        return replace(self, cells=kept, left_out=left_out)
 
 
 def plan_table(
@@ -123,7 +119,7 @@ def plan_table(
             if cell is None:
                 left_out.setdefault(f"{row.name}, {column.name}", row.why)
             elif lacking := _lacking(row, column, cell, llm, causal_lm, models):
-                left_out.setdefault(row.name if row.run.llm == "needed" or cell.model else column.name, lacking)
+                left_out.setdefault(row.name if _needs_llm(row, cell) or cell.model else column.name, lacking)
             elif metric_of(row, column, cell):
                 cells[at, column_at] = cell
     return Plan(table, cells, left_out)
@@ -155,4 +151,8 @@ def _lacking(row: Row, column: Column, cell: Cell, llm: bool, causal_lm: bool, m
     if llm or cell.run.llm == "none":
         return ""
     is_written = metric_of(row, column, cell) is None and column.text_metric
-    return "needs a language model: --llm PROVIDER:MODEL" if cell.run.llm == "needed" or is_written else ""
+    return "needs a language model: --llm PROVIDER:MODEL" if _needs_llm(row, cell) or is_written else ""
+
+
+def _needs_llm(row: Row, cell: Cell) -> bool:
+    return row.needs_llm or cell.run.llm == "needed"

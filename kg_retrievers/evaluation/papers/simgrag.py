@@ -68,8 +68,8 @@ _PROMPT_TABLES = {
 
 def _varied(label: str, fields: dict[str, int], *figures: float) -> Row:
     """Return a row of table 3: another number of examples in the prompt, or of subgraphs."""
-    run = _asked(label, fields, "needed" if "shots" in fields else "optional") if fields else _SIMGRAG
-    return Row(label.replace("-", " = "), run, figures)
+    run = _asked(label, fields) if fields else _SIMGRAG
+    return Row(label.replace("-", " = "), run, figures, needs_llm=label.startswith("shots"))
 
 
 def _step(name: str, step: str, *figures: float) -> Row:

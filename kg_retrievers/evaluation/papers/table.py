@@ -156,6 +156,7 @@ class Row:
         figures: The paper's figures, one a column; None where it has none.
         why: Why it is not asked, or what differs in asking it.
         metric: Our metric, where rows have figures of different kinds; empty for that of the column.
+        needs_llm: Whether it says nothing without a language model, though its run can be asked without one.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Row:
     figures: tuple[float | None, ...]
     why: str = ""
     metric: str = ""
+    needs_llm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
