@@ -98,7 +98,21 @@ def test_claims_are_measured(run: Run) -> None:
     claims = ("--data", "claims.jsonl", "--format", "factkg", "--embeddings", "hashed", "--json", "-")
     code, out, _ = run("evaluate", *claims, "--method", "simgrag")
     assert code == 0
-    assert json.loads(out)["metrics"]["exact_value"] is not None
+    report = json.loads(out)
+    assert (report["questions"], report["metrics"]["exact_value"]) == (1, None)  # nothing says whether they hold
+    assert report["by_hops"]["unknown"]["exact_value"] is report["intervals"]["exact_value"] is None
+
+
+@pytest.mark.parametrize("method", ["kaping", "simgrag"])
+def test_answers_in_words_are_not_compared_by_key(run: Run, method: str) -> None:
+    Path("arguments.tsv").write_text("Cats purr.\tCats hiss.\tcounter\t(cats; capable of; hiss)\n")
+    argv = ("--data", "arguments.tsv", "--format", "explagraphs", "--embeddings", "hashed", "--method", method)
+    code, out, err = run("evaluate", *argv, "--json", "-")
+    assert (code, err) == (0, "")
+    metrics = json.loads(out)["metrics"]
+    by_key = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall", "coverage", "truthfulness")
+    assert [metrics[name] for name in by_key] == [None] * len(by_key)
+    assert (metrics["compared"], metrics["nodes_before"]) == (0, 2)
 
 
 @pytest.mark.parametrize(
