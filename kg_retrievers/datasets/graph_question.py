@@ -40,8 +40,8 @@ class GraphQuestion(Question):
     def with_keys(self) -> Self:
         """Return the question with keys of its graph in place of names.
 
-        A name stands for all entities that bear it. An answer in words, or that the graph does not hold, stays; a seed entity that it
-        does not hold is left out where others are there.
+        A name stands for all entities that bear it. An answer in words, or that the graph does not hold, stays; a seed
+        entity that it does not hold is left out where others are there.
 
         Example:
             >>> graph = KnowledgeGraph.from_triples([("Q1", "capital", "Q2")], labels={"Q2": "Rome"})

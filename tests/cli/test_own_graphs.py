@@ -118,7 +118,7 @@ def test_answers_in_words_are_not_compared_by_key(run: Run, method: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["evaluate", "--data", "set", *ASKED], "has no split None; there are: ['test', 'train', 'validation']"),
+        (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test, train or validation."),
         (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
         (["evaluate", "--data", "set", *ASKED, "--hops", "2"], "--hops is for questions about one graph"),
         (["evaluate", "--data", "set", *ASKED, "--unanswerable", "2"], "--unanswerable is for questions about one"),
@@ -135,3 +135,10 @@ def test_mistakes(run: Run, arguments: list[str], told: str) -> None:
     assert (code, out) == (2, "")
     assert told in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("answers", ["cited", "prompt", "verdict"])
+def test_how_a_language_model_is_asked_needs_one(run: Run, answers: str) -> None:
+    code, out, err = run("evaluate", "--data", "claims.jsonl", "--format", "factkg", "--answers", answers)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--answers says how --llm is asked. Name a language model, too: --llm provider:model" in err
