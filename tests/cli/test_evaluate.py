@@ -640,7 +640,10 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", "--graph", "splits", *FILMS[2:]], "the folder holds no saved graph"),
         (["evaluate", "--graph", "broken.csv", *FILMS[2:]], "with --on-error skip."),
         (["evaluate", "--graph", "notes.txt", *FILMS[2:]], "--graph-format"),
-        (["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"], "check folder, hop and split"),
+        (
+            ["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"],
+            "none: wanted a folder that holds 1-hop, 2-hop or 3-hop",
+        ),
         (["evaluate", *FILMS[:2], "--data", "splits", "--format", "jsonl"], "name one of its splits: ['test']"),
         (["evaluate", *FILMS[:2], "--data", "notes.txt", "--format", "jsonl"], "notes.txt:1: no valid JSON"),
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
