@@ -630,6 +630,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["compare", *FILMS, "--method", "simgrag", "--records", "-"], "--records: wanted a name"),
         (["evaluate", *FILMS, "--field", "max_distance"], "--field: wanted NAME=VALUE, as max_distance=0.5, but got"),
         (["evaluate", *FILMS, "--field", "=1"], "--field: wanted NAME=VALUE"),
+        (["evaluate", *FILMS, "--field", "k=abc"], "--field: k comes from other options: give --k, but got 'k=abc'"),
         (["evaluate", *FILMS, "--field", "index=1"], "--field: index comes from other options"),
         (["evaluate", *FILMS, "--field", "max_distanc=1"], "no field 'max_distanc'; did you mean 'max_distance'?"),
         (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance must be a valid number"),
