@@ -314,6 +314,7 @@ def test_claims_with_a_graph(tmp_path: Path) -> None:
         (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
         (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
         ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
+        (ROWS[0], "test.jsonl:2: wanted a claim of FactKG, but claim, Label, Entity_set, types is missing."),
         (CLAIM | {"claim": ""}, "the text must not be empty"),
     ],
 )
