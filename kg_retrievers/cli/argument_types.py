@@ -154,7 +154,8 @@ def assignment(text: str, example: str, named_elsewhere: Collection[str]) -> tup
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"wanted NAME=VALUE, as {example}, but got {text!r}")
     if name in named_elsewhere:
-        raise argparse.ArgumentTypeError(f"{name} comes from other options, but got {text!r}")
+        option = ": give --k" if name == "k" else ""
+        raise argparse.ArgumentTypeError(f"{name} comes from other options{option}, but got {text!r}")
     try:
         return name, json.loads(value)
     except ValueError:

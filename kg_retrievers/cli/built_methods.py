@@ -148,7 +148,7 @@ def _with_shots(
     """
     from kg_retrievers.chains import with_answer_shots, with_verdict_shots  # not at the front door
 
-    if measurement.examples is None or measurement.llm is None or options.answers == "cited":
+    if measurement.examples is None or measurement.llm is None or options.answers in (None, "cited"):
         raise InvalidArgumentError(
             "--answer-shots shows --examples to --llm, in the prompt of --answers prompt or of --answers verdict: give "
             "these, too."
@@ -216,7 +216,7 @@ def run_method(
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,
-                answerer=built.make_answerer(options.answers),
+                answerer=built.make_answerer(options.answers or "cited"),
                 topic=options.topic,
                 method=built.choice.name,
                 seed=options.seed,

@@ -74,6 +74,10 @@ def read_measurement(
     """Read the files and load the language model that the options name; the trained models were read before."""
     from kg_retrievers.evaluation.evaluate import describe_lost_answers
 
+    if options.answers and options.llm is None:
+        raise InvalidArgumentError(
+            "--answers says how --llm is asked. Name a language model, too: --llm provider:model, or leave it out."
+        )
     own = options.format in GRAPH_FORMATS
     if own:
         check_no_graph_options(options)

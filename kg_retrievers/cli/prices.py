@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,13 +46,15 @@ def read_price(path: str | Path, model: str) -> Price:
         FileFormatError: If the file cannot be read, or holds something else.
         InvalidArgumentError: If it does not name the model.
     """
+    wanted = 'wanted {"MODEL": {"input": PRICE, "output": PRICE}}, the prices of a million tokens'
     try:
-        prices = _PRICES.validate_json(Path(path).read_bytes())
+        prices = _PRICES.validate_python(json.loads(Path(path).read_bytes()))
     except OSError as error:
         raise FileFormatError(f"wanted a file of prices, but it cannot be read: {error.strerror}.", path) from error
     except ValidationError as error:
-        wanted = 'wanted {"MODEL": {"input": PRICE, "output": PRICE}}, the prices of a million tokens'
         raise FileFormatError(f"{wanted}, but {reasons(error)}", path) from error
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{wanted}, but it is no valid JSON.", path) from error
     for name in (model, model.partition(":")[2]):
         if name in prices:
             return prices[name]

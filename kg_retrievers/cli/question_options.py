@@ -125,7 +125,6 @@ def add_measurement(parser: Parser, required: bool) -> None:
     method.add_argument(
         "--answers",
         choices=("cited", "prompt", "verdict"),
-        default="cited",
         help="ask --llm for answers with citations (default), with the answer prompt of the method, or for the verdict "
         "on a claim, where what the evidence does not support is refuted",
     )

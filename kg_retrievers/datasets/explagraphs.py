@@ -71,6 +71,7 @@ def read_explagraphs(path: str | Path) -> list[GraphQuestion]:
                 answers=(cells[2],),
                 graph=KnowledgeGraph.from_triples(triples),
                 id=str(number),
+                in_words=True,
             )
         )
     return questions

@@ -65,8 +65,13 @@ class Row(TypedDict):
 
 _ROWS = TypeAdapter(Row)
 
+#: The keys of a row that must be there.
+_REQUIRED = ("claim", "Label", "Entity_set", "types")
+
 
 def _claim(row: Any) -> tuple[Question, KnowledgeGraph | None]:
+    if isinstance(row, dict) and (missing := [name for name in _REQUIRED if name not in row]):
+        raise ValueError(f"wanted a claim of FactKG, but {', '.join(missing)} is missing.")
     try:
         checked = _ROWS.validate_python(row)
     except ValidationError as error:

@@ -23,6 +23,7 @@ class GraphQuestion(Question):
     Args:
         graph: The graph, which several questions may share; it may be empty.
         id: Which question it is, in the words of the set.
+        in_words: Whether its answers are words to say, as "support", and no entities; nothing compares them by key.
 
     Example:
         >>> graph = KnowledgeGraph.from_triples([("cannabis", "synonym of", "marijuana")])
@@ -34,19 +35,21 @@ class GraphQuestion(Question):
     _: KW_ONLY
     graph: KnowledgeGraph
     id: str
+    in_words: bool = False
 
     def with_keys(self) -> Self:
         """Return the question with keys of its graph in place of names.
 
-        A name stands for all entities that bear it. An answer that the graph does not hold stays; a seed entity that it
-        does not hold is left out where others are there.
+        A name stands for all entities that bear it. An answer in words, or that the graph does not hold, stays; a seed
+        entity that it does not hold is left out where others are there.
 
         Example:
             >>> graph = KnowledgeGraph.from_triples([("Q1", "capital", "Q2")], labels={"Q2": "Rome"})
             >>> GraphQuestion("What is its capital?", answers=("Rome",), graph=graph, id="0").with_keys().answers
             ('Q2',)
         """
-        seeds, answers = self._keys(self.seed_entities), self._keys(self.answers)
+        seeds = self._keys(self.seed_entities)
+        answers = self.answers if self.in_words else self._keys(self.answers)
         known = tuple(key for key in seeds if key in self.graph.entities)
         return replace(self, seed_entities=known or seeds, answers=answers)
 

@@ -53,7 +53,7 @@ def read_metaqa(folder: str | Path, hop: int, split: str = "dev", *, paraphrases
     names = ntm if paraphrases else plain
     path = _first_file(home, *names)
     if path is None:
-        raise QuestionsLoadError(f"wanted {names[0]!r} or {names[1]!r} here; check folder, hop and split.", home)
+        raise QuestionsLoadError(f"wanted {names[0]!r} or {names[1]!r} here; {_told_of(home, paraphrases)}", home)
     rows = read_lines(path)
     kinds_name = f"qa_{split}_qtype.txt"
     kinds_path = _first_file(home, kinds_name, f"vanilla/{kinds_name}", f"ntm/{kinds_name}")
@@ -77,6 +77,16 @@ def read_metaqa(folder: str | Path, hop: int, split: str = "dev", *, paraphrases
             )
         )
     return questions
+
+
+def _told_of(home: Path, paraphrases: bool) -> str:
+    """Return which splits there are, or that there is no such folder."""
+    if not home.is_dir():
+        return "there is no such folder."
+    pattern = re.compile(r"qa_([a-z]+)(_ntm)?\.txt")
+    found = [(file.parent, pattern.fullmatch(file.name)) for file in home.glob("**/qa_*.txt")]
+    splits = {match[1] for folder, match in found if match and paraphrases == bool(match[2] or folder.name == "ntm")}
+    return f"there is: {', '.join(sorted(splits)) or 'no split'}."
 
 
 def _first_file(folder: Path, *names: str) -> Path | None:

@@ -15,7 +15,7 @@ from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.splits import draw_questions
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq", "explagraphs", "scene-graphs", "factkg"]
 
@@ -85,7 +85,9 @@ def _with_graphs(home: Path, format: str, split: str | None, graphs: str | Path 
 
 
 def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
-    there = [hop for hop in METAQA_HOPS if (home / f"{hop}-hop").is_dir()] or METAQA_HOPS
+    there = [hop for hop in METAQA_HOPS if (home / f"{hop}-hop").is_dir()]
+    if not there:
+        raise QuestionsLoadError("wanted a folder that holds 1-hop, 2-hop or 3-hop.", home)
     name = split or "dev"
     plain = name.removesuffix(PARAPHRASES)
     wanted = _checked(only_hops or there, METAQA_HOPS, "MetaQA")

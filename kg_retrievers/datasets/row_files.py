@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, QuestionsLoadError
 
 T = TypeVar("T")
+
+#: What is wanted of a file that is neither Parquet nor Arrow.
+_WANTED = "wanted JSON lines, one object a line"
+
+#: What is said of a pickle.
+_IS_PICKLE = (
+    "this is a pickle, which is never loaded, since it can run code; convert it to JSON lines as the page on "
+    "evaluation in the documentation says (docs/evaluation.md)."
+)
+
+#: How a pickle begins, with the number of its protocol.
+_PICKLED = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
 #: How many rows of Parquet and Arrow files are turned into Python objects at a time: each may hold a graph.
 ROWS_AT_ONCE = 16
@@ -62,9 +74,23 @@ def split_files(home: Path, split: str | None) -> list[Path]:
     found = {name: files for name in _split_names(home) if (files := _files_of(home, name))}
     wanted = next((name for name in _same(split) if name in found), None)
     if wanted is None:
-        there = sorted(found) or "none"
-        raise InvalidArgumentError(f"{home} has no split {split!r}; there are: {there}.")
+        raise _no_split(home, split, sorted(found))
     return found[wanted]
+
+
+def _no_split(home: Path, split: str | None, there: Sequence[str]) -> InvalidArgumentError:
+    names = " or ".join(filter(None, (", ".join(there[:-1]), *there[-1:])))
+    if not there:
+        return InvalidArgumentError(
+            f"{home} holds no split; wanted files as test.jsonl or test-00000-of-00001.parquet."
+        )
+    if split is None:
+        return InvalidArgumentError(
+            f"{home} is a folder, and no split of it is named.",
+            hint_python=f"Name one of its splits: split={there[0]!r}; there are {names}.",
+            hint_shell=f"Name one of its splits: --split {names}.",
+        )
+    return InvalidArgumentError(f"{home} has no split {split!r}; there are: {names}.")
 
 
 def _same(split: str | None) -> tuple[str | None, ...]:
@@ -126,11 +152,16 @@ def _json_rows(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         with open(file, "rb") as lines:
             for number, line in enumerate(lines, start=1):
+                if number == 1 and line.startswith(_PICKLED):
+                    raise QuestionsLoadError(_IS_PICKLE, file)
                 if text := line.strip():
                     yield number, json.loads(text)
     except OSError as error:
         raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {error.strerror}.", file) from error
     except json.JSONDecodeError as error:
-        raise QuestionsLoadError(f"no valid JSON at column {error.colno}: {error.msg}.", file, number) from error
+        reason = f"{_WANTED}, but there is no valid JSON at column {error.colno}: {error.msg}."
+        raise QuestionsLoadError(reason, file, number) from error
+    except UnicodeDecodeError as error:
+        raise QuestionsLoadError(f"{_WANTED}, in UTF-8, but got other bytes.", file, number) from error
     except (ValueError, RecursionError) as error:
         raise QuestionsLoadError(str(error), file, number) from error

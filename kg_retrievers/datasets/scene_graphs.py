@@ -60,7 +60,7 @@ def read_scene_graphs(graphs: str | Path, questions: str | Path) -> list[GraphQu
                     f"'object'}}]}}}}}} under the image {image!r}, but {_reason(error)}.",
                     graphs,
                 ) from error
-        found.append(GraphQuestion(text, answers=(answer,), graph=made[image], id=name))
+        found.append(GraphQuestion(text, answers=(answer,), graph=made[image], id=name, in_words=True))
     if not found:
         raise QuestionsLoadError("wanted questions, but there is none.", questions)
     return found

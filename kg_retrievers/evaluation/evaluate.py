@@ -159,7 +159,8 @@ def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Worke
 
 def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
     """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
-    own = [question.with_keys() for question in questions if isinstance(question, GraphQuestion)]
+    with_graphs = [question for question in questions if isinstance(question, GraphQuestion)]
+    own = [question.with_keys() for question in with_graphs if not question.in_words]
     shared = [question for question in questions if not isinstance(question, GraphQuestion)]
     if lost_own := [question for question in own if not _holds_answer(question.graph, question)]:
         count = f"the graph holds no gold answer of {len(lost_own)} of {len(questions)} questions"

@@ -113,7 +113,7 @@ def record_of(id: str, asked: Asked) -> Record:
         "seed_entities": list(question.seed_entities),
         "linked": asked.trace.linked,
         "gold_in_graph": gold_in_graph,
-        **sizes_of(documents, triples, question, asked.retriever.style),
+        **sizes_of(documents, triples, question),
         "pattern": asked.pattern,
         "right_pattern": is_same_pattern(*patterns, names) if patterns else None,
         "prediction": asked.prediction,

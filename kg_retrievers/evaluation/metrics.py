@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.graph import Triple
 
 
@@ -190,6 +190,8 @@ def question_metrics(
 ) -> dict[str, float | None]:
     """Return all metrics of a question by name; None where the question does not have what a metric compares with.
 
+    An answer in words, as "support", is no key: what compares keys is None, and only what is written can be right.
+
     Args:
         question: The question.
         answers: The keys of the answers that the top group proposes.
@@ -199,7 +201,7 @@ def question_metrics(
         value: What an operation gave; None where there was none.
         ranked: The answers that all the evidence proposes, best first; those of the top group by default.
     """
-    gold = question.answers if question.answerable else ()
+    gold = _gold_keys(question)
     comparisons = {
         "hit": hit,
         "hits@1": precision,
@@ -221,6 +223,11 @@ def question_metrics(
         "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,
         "truthfulness": truthfulness(gold, answers, triples, question.answerable or failed) if known else None,
     }
+
+
+def _gold_keys(question: Question) -> tuple[str, ...]:
+    in_words = isinstance(question, GraphQuestion) and question.in_words
+    return () if in_words or not question.answerable else question.answers
 
 
 def _entities(triples: Collection[Triple], alone: Collection[str] = ()) -> set[str]:

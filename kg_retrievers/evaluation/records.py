@@ -57,7 +57,7 @@ class Record(TypedDict):
         nodes: How many entities it holds: those that the triples join, and those that are evidence by themselves.
         tokens: How long its text is, by `approximate_tokens`.
         nodes_before: How many entities the question's own graph has; None where it has none of its own.
-        tokens_before: How long all of that graph is as text, in the style of the evidence.
+        tokens_before: How long all of that graph is as text, written as triples.
         pattern: The pattern that led to the best evidence, or that nothing fits, if the method has one.
         right_pattern: Whether it is the gold one; None where one of them is not known.
         prediction: What the answerer replied, a text or a list of texts; None without answerer.

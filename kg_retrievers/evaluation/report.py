@@ -181,7 +181,8 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
 
     - `compared`: how many questions have gold answers, the n of all that compares answers.
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
-      where the method proposes none. `exact_value` is of the questions whose answer is a value.
+      where the method proposes none. `exact_value` is of the questions whose answer is a value; None for
+      claims where nothing gave a truth value, as without a language model that verifies them.
     - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
       questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
     - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
@@ -200,7 +201,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     compared = [record for record in records if record["metrics"].get("hit") is not None]
     figures: dict[str, float | None] = {"compared": len(compared)}
     for name, reported in MEANS.items():
-        skipped = not proposes_answers and _compares_answers(name, records)
+        skipped = _is_skipped(name, records, proposes_answers)
         figures[reported] = None if skipped else _mean(_values(records, name))
     figures |= dict.fromkeys(("precision_micro", "recall_micro", "f1_micro"))
     if compared and proposes_answers:
@@ -217,6 +218,19 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
 def _compares_answers(name: str, records: Sequence[Record]) -> bool:
     """Whether a metric compares what a method proposes; a value is an answerer's where the method proposes nothing."""
     return name in OF_ANSWERS and not (name == "exact_value" and any(record["value"] is not None for record in records))
+
+
+def _is_skipped(name: str, records: Sequence[Record], proposes_answers: bool) -> bool:
+    """Whether there is nothing to compare: a claim is right or wrong only where something gave truth values."""
+    if name == "exact_value" and _are_claims_unjudged(records):
+        return True
+    return not proposes_answers and _compares_answers(name, records)
+
+
+def _are_claims_unjudged(records: Sequence[Record]) -> bool:
+    compared = [record for record in records if record["metrics"].get("exact_value") is not None]
+    are_claims = all(isinstance(record["gold_value"], bool) for record in compared)
+    return are_claims and all(record["value"] is None for record in compared)
 
 
 def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:
@@ -281,6 +295,6 @@ def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> 
     intervals: dict[str, list[float] | None] = {}
     for name, reported in MEANS.items():
         if reported in WITH_INTERVAL:
-            skipped = not proposes_answers and _compares_answers(name, records)
+            skipped = _is_skipped(name, records, proposes_answers)
             intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals

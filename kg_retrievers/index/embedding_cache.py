@@ -74,6 +74,5 @@ class EmbeddingCache:
             code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
             if code in _UNWRITABLE:
                 raise write_error(self.path, str(cause), _UNWRITABLE[code]) from cause
-            raise IndexLoadError(
-                f"cannot be used as an embedding cache ({cause}). Delete the file.", self.path
-            ) from cause
+            remedy = "Name another file." if code == sqlite3.SQLITE_NOTADB else "Delete the file, or name another."
+            raise IndexLoadError(f"cannot be used as an embedding cache ({cause}). {remedy}", self.path) from cause

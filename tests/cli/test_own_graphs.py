@@ -98,13 +98,27 @@ def test_claims_are_measured(run: Run) -> None:
     claims = ("--data", "claims.jsonl", "--format", "factkg", "--embeddings", "hashed", "--json", "-")
     code, out, _ = run("evaluate", *claims, "--method", "simgrag")
     assert code == 0
-    assert json.loads(out)["metrics"]["exact_value"] is not None
+    report = json.loads(out)
+    assert (report["questions"], report["metrics"]["exact_value"]) == (1, None)  # nothing says whether they hold
+    assert report["by_hops"]["unknown"]["exact_value"] is report["intervals"]["exact_value"] is None
+
+
+@pytest.mark.parametrize("method", ["kaping", "simgrag"])
+def test_answers_in_words_are_not_compared_by_key(run: Run, method: str) -> None:
+    Path("arguments.tsv").write_text("Cats purr.\tCats hiss.\tcounter\t(cats; capable of; hiss)\n")
+    argv = ("--data", "arguments.tsv", "--format", "explagraphs", "--embeddings", "hashed", "--method", method)
+    code, out, err = run("evaluate", *argv, "--json", "-")
+    assert (code, err) == (0, "")
+    metrics = json.loads(out)["metrics"]
+    by_key = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall", "coverage", "truthfulness")
+    assert [metrics[name] for name in by_key] == [None] * len(by_key)
+    assert (metrics["compared"], metrics["nodes_before"]) == (0, 2)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["evaluate", "--data", "set", *ASKED], "has no split None; there are: ['test', 'train', 'validation']"),
+        (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test, train or validation."),
         (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
         (["evaluate", "--data", "set", *ASKED, "--hops", "2"], "--hops is for questions about one graph"),
         (["evaluate", "--data", "set", *ASKED, "--unanswerable", "2"], "--unanswerable is for questions about one"),
@@ -121,3 +135,10 @@ def test_mistakes(run: Run, arguments: list[str], told: str) -> None:
     assert (code, out) == (2, "")
     assert told in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("answers", ["cited", "prompt", "verdict"])
+def test_how_a_language_model_is_asked_needs_one(run: Run, answers: str) -> None:
+    code, out, err = run("evaluate", "--data", "claims.jsonl", "--format", "factkg", "--answers", answers)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--answers says how --llm is asked. Name a language model, too: --llm provider:model" in err

@@ -457,7 +457,7 @@ def test_prices_are_those_of_the_model_with_its_provider_or_without(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "Invalid JSON"),
+        ("{", "but it is no valid JSON."),
         ("[]", "must be"),
         ('{"m": {"input": -1, "output": 0}}', "m.input must be greater than or equal to 0"),
         ('{"m": {"input": 1}}', "m.output"),

@@ -159,7 +159,7 @@ def test_webqsp_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
     [
         (b"{", "no valid JSON at column 2"),
         (b"[" * 100_000, "recursion"),
-        (b'{"question": "\xe8"}', "can't decode"),
+        (b'{"question": "\xe8"}', "in UTF-8, but got other bytes"),
         ([1], "must be a valid dictionary, but got [1]"),
         (BIEBER | {"question": " "}, "the text must not be empty, but got ' '"),
         (BIEBER | {"id": 5}, "id must be a valid string, but got 5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,37 @@ def test_malformed_rows_are_named_in_every_layout(tmp_path: Path) -> None:
 
 def test_folders_that_hold_no_such_split(tmp_path: Path) -> None:
     write_lines(tmp_path / "set" / "test.jsonl", ROWS)
-    for split in ("train", "validation", None):
-        with pytest.raises(InvalidArgumentError, match=rf"has no split {split!r}; there are: \['test'\]"):
+    for split in ("train", "validation"):
+        with pytest.raises(InvalidArgumentError, match=rf"has no split {split!r}; there are: test\."):
             list(read_webqsp(tmp_path / "set", split))
+    with pytest.raises(InvalidArgumentError, match=r"is a folder, and no split of it is named\. .* split='test'"):
+        list(read_webqsp(tmp_path / "set"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidArgumentError, match=r"holds no split; wanted files as test\.jsonl or test-00000"):
+        list(read_webqsp(tmp_path / "empty"))
+
+
+def test_files_that_are_no_json_lines(tmp_path: Path) -> None:
+    for content, told in (
+        (pickle.dumps({"a claim": {}}), "this is a pickle, which is never loaded.*docs/evaluation.md"),
+        (b"id,question\n1,who\n", "wanted JSON lines, one object a line, but there is no valid JSON at column 1"),
+        (b'{"id": "\xff"}', "wanted JSON lines, one object a line, in UTF-8, but got other bytes"),
+    ):
+        (tmp_path / "rows").write_bytes(content)
+        with pytest.raises(QuestionsLoadError, match=told):
+            list(read_webqsp(tmp_path / "rows"))
+    with pytest.raises(QuestionsLoadError, match="wanted a text file, but it cannot be read"):
+        list(read_webqsp(tmp_path / "none.jsonl"))
+
+
+def test_a_file_has_no_split(tmp_path: Path) -> None:
+    write_lines(tmp_path / "set" / "test.jsonl", ROWS)
     with pytest.raises(InvalidArgumentError, match="is no folder, so it has no split 'test'"):
         list(read_webqsp(tmp_path / "set" / "test.jsonl", "test"))
     with pytest.raises(InvalidArgumentError, match="holds one data set without splits, not 'test'"):
         list(read_webqsp(write_saved(tmp_path / "saved", ROWS), "test"))
     (tmp_path / "none").mkdir()
-    with pytest.raises(InvalidArgumentError, match="there are: none"):
+    with pytest.raises(InvalidArgumentError, match="holds no split; wanted files as"):
         list(read_webqsp(tmp_path / "none", "test"))
 
 
@@ -291,6 +314,7 @@ def test_claims_with_a_graph(tmp_path: Path) -> None:
         (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
         (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
         ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
+        (ROWS[0], "test.jsonl:2: wanted a claim of FactKG, but claim, Label, Entity_set, types is missing."),
         (CLAIM | {"claim": ""}, "the text must not be empty"),
     ],
 )

@@ -92,17 +92,18 @@ def test_sets_that_there_are_not(folder: Path, path: str, arguments: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("path", "arguments"),
+    ("path", "arguments", "told"),
     [
-        (".", {"format": "metaqa", "split": "dve"}),
-        (".", {"format": "metaqa", "only_hops": [3]}),
-        ("none", {"format": "metaqa"}),
-        ("none", {"format": "pathquestion"}),
-        ("mine", {"format": "pathquestion"}),
-        ("none", {"format": "jsonl"}),
-        ("mine", {"format": "jsonl", "split": "dev"}),
+        (".", {"format": "metaqa", "split": "dve"}, "wanted 'qa_dve.txt' or 'vanilla/qa_dve.txt' here; there is: dev"),
+        (".", {"format": "metaqa", "only_hops": [3]}, "3-hop: wanted .*; there is no such folder"),
+        ("none", {"format": "metaqa"}, "none: wanted a folder that holds 1-hop, 2-hop or 3-hop"),
+        ("1-hop", {"format": "metaqa"}, "1-hop: wanted a folder that holds 1-hop, 2-hop or 3-hop"),
+        ("none", {"format": "pathquestion"}, "No such file"),
+        ("mine", {"format": "pathquestion"}, "No such file"),
+        ("none", {"format": "jsonl"}, "No such file"),
+        ("mine", {"format": "jsonl", "split": "dev"}, "No such file"),
     ],
 )
-def test_files_that_there_are_not(folder: Path, path: str, arguments: dict[str, Any]) -> None:
-    with pytest.raises(QuestionsLoadError, match=r"check folder, hop and split|No such file"):
+def test_files_that_there_are_not(folder: Path, path: str, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(QuestionsLoadError, match=told):
         read_question_set(folder / path, **arguments)

@@ -26,6 +26,7 @@ from kg_retrievers import (
     compare,
     evaluate,
 )
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.datasets.graph_question import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import Report
@@ -289,12 +290,20 @@ def test_all_entities_of_a_graph_are_in_its_text() -> None:
     facts = [("cat", "on", "mat")]
     scene = KnowledgeGraph.from_triples(facts, labels={"lamp": "lamp"})
     sizes = [
-        sizes_of([], [], GraphQuestion("?", graph=graph, id="0"), "tables")
+        sizes_of([], [], GraphQuestion("?", graph=graph, id="0"))
         for graph in (KnowledgeGraph.from_triples(facts), scene)
     ]
     assert [one["nodes_before"] for one in sizes] == [2, 3]
-    tables = "node_id,node_attr\n0,cat\n1,mat\n2,lamp\n\nsrc,edge_attr,dst\n0,on,1"
-    assert sizes[1]["tokens_before"] == approximate_tokens(tables)
+    assert sizes[1]["tokens_before"] == approximate_tokens("cat -> on -> mat\nlamp")
+
+
+def test_a_graph_is_as_long_before_retrieval_whatever_the_style_of_the_evidence() -> None:
+    question = GraphQuestion(HER.text, seed_entities=("Her",), answers=("Spike Jonze",), graph=GRAPH, id="0")
+    styles: tuple[DocumentStyle, ...] = ("triples", "grouped", "tables")
+    retrievers = [generating(DIRECTED).model_copy(update={"style": style}) for style in styles]
+    records = [evaluate(retriever, [question]).records[0] for retriever in retrievers]
+    assert len({record["tokens"] for record in records}) > 1
+    assert len({record["tokens_before"] for record in records}) == 1
 
 
 def test_no_records_no_groups() -> None:

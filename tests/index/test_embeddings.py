@@ -303,7 +303,7 @@ def test_cache_is_shared_by_processes(tmp_path: Path) -> None:
 def test_damaged_cache(tmp_path: Path) -> None:
     path = tmp_path / "cache.db"
     path.write_bytes(b"no database" * 100)
-    with pytest.raises(IndexLoadError, match=r"cache\.db: cannot be used as an embedding cache .*Delete the file"):
+    with pytest.raises(IndexLoadError, match=r"cache\.db: cannot be used as an embedding cache .*Name another file"):
         EmbeddingCache(path)
     path.unlink()
     cache = EmbeddingCache(path)
