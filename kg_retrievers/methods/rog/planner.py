@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -16,10 +15,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.errors import RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.rog.adapted_lm import AdaptedLM, AdapterConfig
+from kg_retrievers.methods.rog.adapted_lm import AdapterConfig
 from kg_retrievers.methods.rog.decoding import Score, WalkTrie, search
+from kg_retrievers.methods.rog.tuned_model import TunedModel
 from kg_retrievers.methods.rog.tuned_prompts import read_plan, write_planning, write_step
-from kg_retrievers.training.causal_lm import CausalLM
 
 #: How relation paths are written: "walks", those that walks of the graph follow and no others; "free", any text, of
 #: which relation paths are read.
@@ -34,7 +33,7 @@ MIN_SCORE = 1e-6
 Rows = list[dict[str, Any]]
 
 
-class RelationPathPlanner:
+class RelationPathPlanner(TunedModel):
     """A tuned language model that writes relation paths for a question; see `train_planner`.
 
     Args:
@@ -42,57 +41,13 @@ class RelationPathPlanner:
         training: What it was trained on, and how well it did; values of JSON.
     """
 
-    #: The method's name in checkpoints and on the shell.
     method: ClassVar[str] = "rog"
-    #: The name of the function that trains it.
     trainer: ClassVar[str] = "train_planner"
-    #: The class of its configuration.
-    config_class: ClassVar[type[Any]] = AdapterConfig
-
-    def __init__(self, adapted: AdaptedLM, *, training: Mapping[str, Any] | None = None) -> None:
-        """Take the language model."""
-        self.adapted = adapted
-        self.training = dict(training or {})
-
-    def __repr__(self) -> str:
-        """Show the language model."""
-        return f"RelationPathPlanner({self.adapted.lm!r})"
 
     @property
     def config(self) -> AdapterConfig:
         """The adapters, and what stands around a question."""
         return self.adapted.config
-
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with the adapters and the language model."""
-        return self.adapted.digest
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the adapters: `model.safetensors`, with the configuration in its metadata, in one rename.
-
-        The language model itself is not written. The folder `adapter` gets a copy for peft.
-
-        Raises:
-            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
-            FileWriteError: If the disk is full, or this user may not write there.
-        """
-        self.adapted.save(Path(folder), self.method, self.training)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path, llm: str | Path | CausalLM | None = None) -> Self:
-        """Read what `save_pretrained` wrote.
-
-        Args:
-            folder: The folder.
-            llm: The language model of the training, or its name or folder; None to load it under the name it had.
-
-        Raises:
-            ModelLoadError: If there is no such model, it is damaged, or its language model cannot be loaded.
-            ModelMismatchError: If it is another language model than that of the training.
-        """
-        adapted, training = AdaptedLM.read(cls.__name__, Path(folder), cls.method, llm)
-        return cls(adapted, training=training)
 
     def on(self, index: GraphIndex, *, decoding: Decoding = "walks", score: Score = "walks") -> PlannedRelationPaths:
         """Return what proposes relation paths of a graph, the `proposer` of `RelationPathRetriever`."""

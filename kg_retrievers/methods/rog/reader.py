@@ -7,23 +7,22 @@ ICLR 2024, arXiv:2310.01061, section 4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.shown_text import as_data_lines
-from kg_retrievers.methods.rog.adapted_lm import AdaptedLM, AdapterConfig
+from kg_retrievers.methods.rog.adapted_lm import AdaptedLM
+from kg_retrievers.methods.rog.tuned_model import TunedModel
 from kg_retrievers.methods.rog.tuned_prompts import write_reading
-from kg_retrievers.training.causal_lm import CausalLM
 
 #: The most tokens of the paths that are read, and of an answer.
 MAX_CONTEXT_TOKENS, MAX_ANSWER_TOKENS = 512, 64
 
 
-class PathReader(Runnable[Mapping[str, Any], str]):
+class PathReader(TunedModel, Runnable[Mapping[str, Any], str]):
     """Answers a question from the paths of its evidence, by a tuned language model; see `train_path_reader`.
 
     It serves wherever an answerer does: `answer_chain(retriever, reader)`. It reads the text of the Documents, best
@@ -37,50 +36,8 @@ class PathReader(Runnable[Mapping[str, Any], str]):
         InvalidArgumentError: From `invoke`, if the input is no question with Documents.
     """
 
-    #: The name in checkpoints.
     method: ClassVar[str] = "rog-reader"
-    #: The name of the function that trains it.
     trainer: ClassVar[str] = "train_path_reader"
-    #: The class of its configuration.
-    config_class: ClassVar[type[Any]] = AdapterConfig
-
-    def __init__(self, adapted: AdaptedLM, *, training: Mapping[str, Any] | None = None) -> None:
-        """Take the language model."""
-        self.adapted = adapted
-        self.training = dict(training or {})
-
-    def __repr__(self) -> str:
-        """Show the language model."""
-        return f"PathReader({self.adapted.lm!r})"
-
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with the adapters and the language model."""
-        return self.adapted.digest
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the adapters, as `RelationPathPlanner.save_pretrained` does.
-
-        Raises:
-            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
-            FileWriteError: If the disk is full, or this user may not write there.
-        """
-        self.adapted.save(Path(folder), self.method, self.training)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path, llm: str | Path | CausalLM | None = None) -> Self:
-        """Read what `save_pretrained` wrote.
-
-        Args:
-            folder: The folder.
-            llm: The language model of the training, or its name or folder; None to load it under the name it had.
-
-        Raises:
-            ModelLoadError: If there is no such model, it is damaged, or its language model cannot be loaded.
-            ModelMismatchError: If it is another language model than that of the training.
-        """
-        adapted, training = AdaptedLM.read(cls.__name__, Path(folder), cls.method, llm)
-        return cls(adapted, training=training)
 
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question: `{"question": text, "documents": list of Documents}`."""
