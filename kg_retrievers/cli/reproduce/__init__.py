@@ -31,9 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.paper is None and options.table is not None:
         names = ", ".join(paper.name for paper in PAPERS)
-        raise InvalidArgumentError(
-            f"--table {options.table}: of which paper? Name one of {names}: reproduce PAPER ..."
-        )
+        raise InvalidArgumentError(f"--table {options.table}: of which paper? Name one of {names}: reproduce PAPER ...")
     if options.table is None:
         papers = PAPERS if options.paper is None else (find_paper(options.paper),)
         show_list(papers)
