@@ -182,7 +182,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     - `compared`: how many questions have gold answers, the n of all that compares answers.
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
       where the method proposes none. `exact_value` is of the questions whose answer is a value; None for
-      claims where nothing gave a truth value, as without a language model that verifies them.
+      claims where nothing gave a truth value, and there was no answerer to verify them.
     - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
       questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
     - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
@@ -230,7 +230,7 @@ def _is_skipped(name: str, records: Sequence[Record], proposes_answers: bool) ->
 def _are_claims_unjudged(records: Sequence[Record]) -> bool:
     compared = [record for record in records if record["metrics"].get("exact_value") is not None]
     are_claims = all(isinstance(record["gold_value"], bool) for record in compared)
-    return are_claims and all(record["value"] is None for record in compared)
+    return are_claims and all(record["value"] is None and record["prediction"] is None for record in compared)
 
 
 def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, dict[str, Any]]:

@@ -408,7 +408,7 @@ def mistake(done: tuple[int, str, str]) -> str:
     ("more", "told"),
     [
         (["--questions", "none.jsonl"], "none.jsonl: wanted a text file"),
-        (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "check folder, hop and split"),
+        (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "here; there is: dev, train."),
         (["--format", "csv"], "--format: invalid choice: 'csv'"),
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
         (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
