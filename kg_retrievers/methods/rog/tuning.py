@@ -38,6 +38,12 @@ class _Saved(Protocol):
 
 Model = TypeVar("Model", bound=_Saved)
 
+#: The share of the steps in which the learning rate rises, and what it falls to, as a share of the highest.
+WARM_UP, LAST_RATE = 0.05, 0.1
+
+#: How much weights shrink in each step, and the largest norm of a step's gradient.
+WEIGHT_DECAY, MAX_GRADIENT = 0.0, 1.0
+
 #: The texts of one question.
 Example = tuple[Text, ...]
 
@@ -87,10 +93,6 @@ class TuningOptions:
     num_examples: int = Field(default=2_000, ge=1)
     batch_size: int = Field(default=4, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0, lt=1)
-    last_rate: float = Field(default=0.1, ge=0, le=1)
-    warm_up: float = Field(default=0.05, ge=0, le=1)
-    weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    max_gradient: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     validations: int = Field(default=4, ge=1)
     patience: int = Field(default=2, ge=1)
     seed: int = Field(default=0, ge=0)
@@ -106,7 +108,7 @@ class TuningOptions:
             self.batch_size,
             self.learning_rate,
             self.seed,
-            self.warm_up,
+            WARM_UP,
         )
 
 
@@ -148,9 +150,9 @@ def tune(
         progress=progress,
         threads=options.threads,
         adapted=adapted,
-        last_rate=options.last_rate,
-        weight_decay=options.weight_decay,
-        max_gradient=options.max_gradient,
+        last_rate=LAST_RATE,
+        weight_decay=WEIGHT_DECAY,
+        max_gradient=MAX_GRADIENT,
     )
     history = [-score for score in trainer.run()]
     switch_dropout(adapted.model, False)
