@@ -45,7 +45,8 @@ def _varied(questions: list[Question]) -> list[Question]:
         kinds.setdefault(question.kind, []).append(question)
     turns = [one for one in chain.from_iterable(zip_longest(*kinds.values())) if one is not None]
     seen: set[frozenset[str]] = set()
-    first, later = [], []
+    first: list[Question] = []
+    later: list[Question] = []
     for question in turns:
         relations = _relations(question)
         (later if relations in seen else first).append(question)
