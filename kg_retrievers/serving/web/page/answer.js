@@ -1,5 +1,5 @@
 // One answer, as it grows: the stages, the evidence, the answer with its citations.
-import { byId, counted, freshId, make, percent, problem, say, words } from "./elements.js";
+import { counted, freshId, make, percent, problem, say, words } from "./elements.js";
 import { post, stream } from "./server.js";
 import { whyNot } from "./explore.js";
 
@@ -202,9 +202,11 @@ async function expand(state, node) {
   const keys = new Map(data.nodes.map((one) => [one.id, one.key]));
   const facts = data.edges.map((edge) => [keys.get(edge.source), edge.relation, keys.get(edge.target)]);
   const role = (name) => data.nodes.filter((one) => one.role === name).map((one) => one.key);
+  const labels = Object.fromEntries(data.nodes.map((one) => [one.key, one.name]));
+  const asked = { entity: node.key, facts, labels, answers: role("answer"), known: role("known") };
   state.parts.problem.replaceChildren();
   try {
-    const more = await post("api/expand", { entity: node.key, facts, answers: role("answer"), known: role("known") });
+    const more = await post("api/expand", asked);
     state.data = merged(data, more);
     state.view.update(state.data);
     const added = state.data.edges.length - data.edges.length;
