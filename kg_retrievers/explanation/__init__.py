@@ -1,0 +1,5 @@
+"""Why a retriever finds what it finds, and why not something else."""
+
+from kg_retrievers.explanation.why_not import WhyNot, why_not
+
+__all__ = ["WhyNot", "why_not"]

@@ -1,0 +1,147 @@
+"""why_not: what keeps an entity out of what a retriever finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kg_retrievers.core.obstacles import Lift, Obstacle
+from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError
+from kg_retrievers.explanation.linked import not_linked
+from kg_retrievers.explanation.run import Place, Run, run_stages
+from kg_retrievers.index import linker_of
+from kg_retrievers.index.reach import Reach
+
+#: The most obstacles that are lifted one after the other.
+MOST_OBSTACLES = 8
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a retriever does not find an entity.
+
+    Attributes:
+        question: The question.
+        entity: The key of the entity.
+        label: What it is called.
+        retriever: The class of the retriever.
+        place: Where the entity stands, if it is found after all.
+        obstacles: What keeps it out, in the order in which the stages run; each shows once those before it are lifted.
+        lifted: Whether the retriever was run with all of them lifted and finds the entity; None where it was not run,
+            since the graph stays in a database and facts are lacking.
+    """
+
+    question: str
+    entity: str
+    label: str
+    retriever: str
+    place: Place | None
+    obstacles: tuple[Obstacle, ...]
+    lifted: bool | None
+
+    @property
+    def found(self) -> bool:
+        """Whether the entity is found, so that nothing keeps it out."""
+        return self.place is not None
+
+    @property
+    def lift(self) -> Lift:
+        """What lifts all obstacles together."""
+        return combined([obstacle.lift for obstacle in self.obstacles])
+
+
+def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: Any) -> WhyNot:
+    """Return what keeps an entity out of what a retriever finds for a question.
+
+    The retriever is run, and the first thing that keeps the entity out is named, with what lifts it. With that lifted,
+    it is run again, until the entity is found: among the answers where the method proposes answers, else in the facts.
+
+    Cost: one run for each obstacle and one more. What a language model wrote in the first run is used in the others.
+
+    Args:
+        retriever: The retriever.
+        question: The question.
+        entity: The key of the entity, or a label or alias that no other entity has.
+        **inputs: Further arguments of `invoke`, as they were given.
+
+    Raises:
+        EntityLinkingError: If the graph has no such entity.
+        InvalidArgumentError: As `invoke`.
+    """
+    if not isinstance(retriever, BaseKGRetriever):
+        raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
+    if retriever.closed_book:
+        raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
+    (key,) = linker_of(retriever.index).resolve([entity])
+    now, given, obstacles = retriever, dict(inputs), list[Obstacle]()
+    run = run_stages(now, question, given)
+    first = place = _place(now, run, key)
+    kept = _written_by_model(now, run)
+    lifted: bool | None = None
+    while place is None and len(obstacles) < MOST_OBSTACLES:
+        obstacle = _obstacle(now, question, key, run)
+        if obstacle is None:
+            break
+        obstacles.append(obstacle)
+        if obstacle.lift.facts and now.index.is_connected:
+            break
+        now, given = lift(now, given, obstacle.lift)
+        run = run_stages(now, question, kept | given)
+        place = _place(now, run, key)
+        lifted = place is not None
+    label = retriever.index.within(Reach((key,)), lambda: retriever.graph.label(key))
+    return WhyNot(question, key, label, type(retriever).__name__, first, tuple(obstacles), lifted)
+
+
+def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) -> tuple[BaseKGRetriever, dict[str, Any]]:
+    """Return a retriever and the arguments of `invoke` with something lifted; neither of those given is changed.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
+        >>> retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
+        >>> lifted, inputs = lift(retriever, {}, Lift(fields={"max_hops": 4}, inputs={"k": 2}))
+        >>> lifted.max_hops, inputs
+        (4, {'k': 2})
+    """
+    if change.facts:
+        retriever = retriever.with_index(retriever.index.with_changes(added=change.facts))
+    if change.fields:
+        fields = {name: getattr(retriever, name) for name in retriever.model_fields_set}
+        retriever = type(retriever)(**{**fields, **change.fields})
+    return retriever, {**inputs, **change.inputs}
+
+
+def combined(lifts: list[Lift]) -> Lift:
+    """Return what lifts all of some obstacles; what a later one sets counts."""
+    fields: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    for one in lifts:
+        fields |= one.fields
+        inputs |= one.inputs
+    return Lift(fields, inputs, tuple(dict.fromkeys(triple for one in lifts for triple in one.facts)))
+
+
+def _place(retriever: BaseKGRetriever, run: Run, key: str) -> Place | None:
+    return run.place_of(key, as_answer=retriever.proposes_answers)
+
+
+def _written_by_model(retriever: BaseKGRetriever, run: Run) -> dict[str, Any]:
+    """Return what stages that call a language model wrote."""
+    keys = {key for stage in retriever.stages if stage.calls_model for key in stage.writes}
+    return {key: run.state[key] for key in sorted(keys - {"answers", "documents"}) if key in run.state}
+
+
+def _obstacle(retriever: BaseKGRetriever, question: str, key: str, run: Run) -> Obstacle | None:
+    """Return the first thing that keeps an entity out of a run."""
+    refusal = run.refusal
+    if isinstance(refusal, LowConfidenceError) and refusal.confidence is not None:
+        lift = Lift(inputs={"min_confidence": refusal.confidence})
+        return Obstacle("below_min_confidence", run.stage, refusal.message, lift, {"confidence": refusal.confidence})
+    if isinstance(refusal, EntityLinkingError):
+        return not_linked(retriever, question, key, run)
+    seeds = tuple(run.state.get("seed_entities") or ())
+    around = Reach((key, *seeds), REACHED_HOPS, between=True)
+    return retriever.index.within(around, lambda: retriever.obstacle(key, run.state))
