@@ -35,6 +35,7 @@ from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
     REFUSAL_EVENT,
+    REFUSALS_LOGGER,
     STAGE_EVENT,
     QuestionShape,
     RetrievalState,
@@ -60,7 +61,8 @@ from kg_retrievers.index.gathering import gather, one_of_many
 from kg_retrievers.index.hints import RAISE_FACTS
 from kg_retrievers.index.reach import Reach
 
-_LOGGER = logging.getLogger(__name__)
+#: Warns of refused questions, with their texts. Silent from level ERROR on.
+_REFUSALS = logging.getLogger(REFUSALS_LOGGER)
 
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
@@ -433,8 +435,10 @@ class BaseKGRetriever(BaseRetriever):
         except RefusalError as refusal:
             if on_refusal == "raise":
                 raise
-            _LOGGER.warning("%s", one_line(str(refusal)))
-            yield Event(REFUSAL_EVENT, {"retriever": type(self).__name__, "question": question, "reason": str(refusal)})
+            _REFUSALS.warning("%s", one_line(str(refusal)))
+            who, kind = type(self).__name__, type(refusal).__name__
+            told = {"retriever": who, "question": question, "reason": str(refusal), "kind": kind}
+            yield Event(REFUSAL_EVENT, told)
             return []
         return documents
 
@@ -443,7 +447,7 @@ class BaseKGRetriever(BaseRetriever):
         for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
-            update = yield Call(stage.run, dict(state))
+            update = yield Call(stage.run, dict(state), stage.shown_as(who))
             stage.check(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}
