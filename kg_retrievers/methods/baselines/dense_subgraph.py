@@ -100,5 +100,9 @@ class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
         groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             groups = [(1, triples)] if len(triples) else []
-        evidence = [Evidence(tuple(self.facts_of(group)), score=1 / hop, truncated=truncated) for hop, group in groups]
+        details = self.named(state["seed_entities"])
+        evidence = [
+            Evidence(tuple(self.facts_of(group)), score=1 / hop, truncated=truncated, details=details)
+            for hop, group in groups
+        ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

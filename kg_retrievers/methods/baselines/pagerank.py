@@ -108,7 +108,11 @@ class PageRankRetriever(BaseNeighborhoodRetriever):
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
         ranking, truncated = self._ranked(state["seed_entities"])
         facts, scores = self.facts_of(ranking.triples[: state["k"]]), ranking.scores[: state["k"]].tolist()
-        evidence = [Evidence((fact,), score, truncated=truncated) for fact, score in zip(facts, scores, strict=True)]
+        details = self.named(state["seed_entities"])
+        evidence = [
+            Evidence((fact,), score, truncated=truncated, details=details)
+            for fact, score in zip(facts, scores, strict=True)
+        ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
 
     def _ranked(self, keys: Sequence[str]) -> tuple[Ranking, bool]:

@@ -150,8 +150,9 @@ class PassageRetriever(BaseNeighborhoodRetriever):
         best = ranked[: state["k"]]
         if not best:
             return {"answers": [], "documents": []}
+        details = self.named(state.get("seed_entities") or [])
         evidence = [
-            Evidence(tuple(self.facts_of(np.array(passage.triples))), score, truncated=truncated)
+            Evidence(tuple(self.facts_of(np.array(passage.triples))), score, truncated=truncated, details=details)
             for passage, score in best
         ]
         documents = self.documents_from(evidence, state["k"], state["question"])

@@ -135,7 +135,8 @@ class RandomTripleRetriever(BaseNeighborhoodRetriever):
         drawn, truncated = self._drawn(state)
         left_out = set(state.get("left_out") or ())
         kept = [triple for triple in islice(drawn, state["k"]) if not left_out & {triple.head, triple.tail}]
-        evidence = [Evidence((triple,), drawn[triple], truncated=truncated) for triple in kept]
+        details = self.named(state.get("seed_entities") or [])
+        evidence = [Evidence((triple,), drawn[triple], truncated=truncated, details=details) for triple in kept]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
 
     def _drawn(self, state: Mapping[str, Any]) -> tuple[dict[Triple, float], bool]:

@@ -144,8 +144,9 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         everything = self.scope == "graph"
         scores = self.index.triple_similarities(state["question"], None if everything else triples)
         best = np.argsort(-scores, kind="stable")[: state["k"]]
+        details = self.named(state.get("seed_entities") or [])
         evidence = [
-            Evidence((triple,), score, truncated=truncated)
+            Evidence((triple,), score, truncated=truncated, details=details)
             for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

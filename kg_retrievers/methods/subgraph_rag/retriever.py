@@ -214,7 +214,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         scored = state["scored_triples"]
         rows = [(Triple(*row[:3]), float(row[3])) for row in scored["triples"]]
         groups = [[row] for row in rows] if self.granularity == "triple" else _connected(rows[: self.max_triples])
-        details = {"entities": [[self.graph.label(key), key] for key in state.get("seed_entities") or []]}
+        details = self.named(state.get("seed_entities") or [])
         evidence = [
             Evidence(
                 triples=tuple(triple for triple, _ in group),
