@@ -77,6 +77,8 @@ def _place_part(ends: _Ends, sizes: _Floats) -> _Floats:
         cost = round(crossed * _CROSSING_COST + _extent(places, sizes), 3)
         if cost < least:
             best, least = places, cost
+        if not crossed:
+            break
     return best
 
 
@@ -125,7 +127,7 @@ def _turned(places: _Floats, sizes: _Floats) -> _Floats:
 def _extent(places: _Floats, sizes: _Floats) -> float:
     """Return the width that a screen must have to show boxes, in pixels."""
     width, height = ((places + sizes / 2).max(0) - (places - sizes / 2).min(0)).tolist()
-    return round(max(width, height * _ASPECT), 3)
+    return float(round(max(width, height * _ASPECT), 3))
 
 
 def _place_relations(ends: _Ends, sizes: _Floats, centres: _Floats) -> _Floats:
@@ -149,7 +151,8 @@ def _place_relations(ends: _Ends, sizes: _Floats, centres: _Floats) -> _Floats:
                 free = spots[~_covers(spots, sizes[box], places[placed], sizes[placed])]
                 if len(free):
                     break
-            costs = np.linalg.norm(free - middles[fact], axis=1) + _CROSSING_COST * lines.crossings(fact, free, placed)
+            costs = _detours(places[small], free, places[large]) + 0.3 * np.linalg.norm(free - middles[fact], axis=1)
+            costs += _CROSSING_COST * lines.crossings(fact, free, placed)
             places[box] = free[np.argmin(costs.round(3))]
             placed[box] = True
     return places
@@ -167,10 +170,18 @@ def _spots(small: _Floats, large: _Floats, size: _Floats, own: _Floats) -> Itera
         yield (small + large) / 2 + 20.0 * ring * circle
 
 
+def _detours(start: _Floats, spots: _Floats, stop: _Floats) -> _Floats:
+    """Return how much longer a line becomes over each of some spots."""
+    longer: _Floats = np.linalg.norm(spots - start, axis=1) + np.linalg.norm(spots - stop, axis=1)
+    return longer - float(np.linalg.norm(stop - start))
+
+
 def _covers(spots: _Floats, size: _Floats, places: _Floats, sizes: _Floats) -> NDArray[np.bool_]:
     """Return at which spots a box would cover another one, or come closer than 3 pixels."""
-    apart = abs(spots[:, None] - places) - (sizes + size) / 2
-    covers: NDArray[np.bool_] = (apart < 3).all(2).any(1)
+    least = (sizes + size) / 2 + 3
+    near = ((places + least > spots.min(0)) & (places - least < spots.max(0))).all(1)
+    apart = abs(spots[:, None] - places[near]) < least[near]
+    covers: NDArray[np.bool_] = apart.all(2).any(1)
     return covers
 
 
