@@ -5,6 +5,7 @@ The parts of a drawing that no fact joins are laid out one by one, and put in ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -35,6 +36,9 @@ _PASSES = 2
 
 #: What a crossing costs, in pixels that a relation is away from the middle of its line.
 _CROSSING_COST = 40.0
+
+#: What it costs that no arrow can be seen between a relation and one of its ends, and the space that an arrow takes.
+_TOUCH_COST, _ROOM_FOR_ARROW = 30.0, 24.0
 
 
 def place_page(ends: _Ends, sizes: _Floats) -> _Floats:
@@ -101,11 +105,13 @@ def _distances(ends: _Ends, sizes: _Floats) -> _Floats:
     """Return how far apart entities should be, in steps: along facts, with room for the names of relations."""
     entities = len(sizes) - len(ends)
     degrees = np.bincount(np.array(ends).ravel(), minlength=entities)
+    parallel = Counter(frozenset(pair) for pair in ends)
     wanted = np.full((entities, entities), np.inf)
     for (head, tail), (width, _) in zip(ends, sizes[entities:].tolist(), strict=True):
         boxes = sizes[[head, tail], 0].mean() / 2
+        beside = 0.4 * (parallel[frozenset((head, tail))] - 1)
         crowd = degrees[[head, tail]].max() ** 0.5 / 1.8
-        length = max(1.5, (boxes + width + 2 * GAP[0]) / STEP[0], crowd)
+        length = max(1.5, (boxes + width + 2 * GAP[0]) / STEP[0], crowd) + beside
         wanted[head, tail] = wanted[tail, head] = min(length, wanted[head, tail])
     np.fill_diagonal(wanted, 0)
     for middle in range(entities):
@@ -152,6 +158,9 @@ def _place_relations(ends: _Ends, sizes: _Floats, centres: _Floats) -> _Floats:
                 if len(free):
                     break
             costs = _detours(places[small], free, places[large]) + 0.3 * np.linalg.norm(free - middles[fact], axis=1)
+            costs += _TOUCH_COST * _covers(
+                free, sizes[box] + _ROOM_FOR_ARROW, places[[small, large]], sizes[[small, large]]
+            )
             costs += _CROSSING_COST * lines.crossings(fact, free, placed)
             places[box] = free[np.argmin(costs.round(3))]
             placed[box] = True

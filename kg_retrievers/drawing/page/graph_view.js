@@ -484,7 +484,8 @@ function nearest(cy, from, [across, down]) {
 
 // The box after another one, or before it, round and round: first all entities, then all relations.
 function boxAfter(cy, from, step) {
-  const boxes = [...cy.nodes(":not(.relation)"), ...cy.nodes(".relation")].map((node) => node.id());
+  const entities = cy.nodes().filter((node) => !node.hasClass("relation"));
+  const boxes = [...entities, ...cy.nodes(".relation")].map((node) => node.id());
   const place = from ? boxes.indexOf(from) + step : 0;
   return boxes[(place + boxes.length) % boxes.length];
 }
@@ -501,7 +502,7 @@ function drawForPrint(place, cy) {
   };
   const box = cy.elements().boundingBox();
   if (!cy.elements().length) return place.replaceChildren();
-  const svg = shape("svg", { viewBox: `${box.x1 - 8} ${box.y1 - 8} ${box.w + 16} ${box.h + 16}`, width: "100%" });
+  const svg = shape("svg", { viewBox: `${box.x1 - 8} ${box.y1 - 8} ${box.w + 16} ${box.h + 16}`, width: 1.2 * box.w });
   for (const edge of cy.edges()) {
     const [from, to, bend] = [edge.sourceEndpoint(), edge.targetEndpoint(), edge.controlPoints()?.[0]];
     const middle = bend ? `Q${bend.x},${bend.y} ` : "";
