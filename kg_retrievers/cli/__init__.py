@@ -27,6 +27,7 @@ from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.reproduce import run as run_reproduce
+from kg_retrievers.cli.serve import run as run_serve
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.cli.update import run as run_update
@@ -38,6 +39,7 @@ __all__ = ["main"]
 #: What each command runs.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
+    "serve": run_serve,
     "index": run_index,
     "update": run_update,
     "migrate": run_migrate,

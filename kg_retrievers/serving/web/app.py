@@ -22,6 +22,7 @@ from kg_retrievers.methods import registry
 from kg_retrievers.serving.access import Access, AccessMiddleware
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS
+from kg_retrievers.serving.web.expansion import Expand, expand
 from kg_retrievers.serving.web.health import Health
 from kg_retrievers.serving.web.replies import RequestError, describe, error_response
 from kg_retrievers.serving.web.requests import Ask, AskWhyNot, number_of, read_body, text_of
@@ -58,6 +59,9 @@ SAFE = {
     "X-Frame-Options": "DENY",
 }
 
+#: The most bytes of a picture that grows.
+EXPAND_BYTES = 1_048_576
+
 #: The most example questions and facts around an entity that are asked for.
 MOST_EXAMPLES, MOST_NEIGHBORS = 20, 200
 
@@ -93,6 +97,7 @@ class WebApp:
             Route("/api/neighbors", _json(self.neighbors)),
             Route("/api/entities", _json(self.entities)),
             Route("/api/ask", _json(self.ask), methods=["POST"]),
+            Route("/api/expand", _json(self.expand), methods=["POST"]),
             Route("/api/why-not", _json(self.why_not), methods=["POST"]),
         ]
 
@@ -135,6 +140,11 @@ class WebApp:
         """Return the entities whose names are near to a text."""
         text = text_of(request, "text", longest=200)
         return {"entities": await self.workers.run(lambda: suggest(self.service.index, text))}
+
+    async def expand(self, request: Request) -> Any:
+        """Return a picture with more facts around one of its entities."""
+        asked = await read_body(request, Expand, most=EXPAND_BYTES)
+        return await self.workers.run(lambda: expand(self.service, asked))
 
     async def why_not(self, request: Request) -> Any:
         """Return why an entity is not among the answers; without an entity, how the answer came about."""

@@ -56,8 +56,13 @@ class AskWhyNot(Strict):
     entity: Name | None = None
 
 
-async def read_body(request: Request, kind: type[Body]) -> Body:
+async def read_body(request: Request, kind: type[Body], most: int = BODY_BYTES) -> Body:
     """Return the body of a request.
+
+    Args:
+        request: The request.
+        kind: What its body holds.
+        most: The most bytes of it.
 
     Raises:
         RequestError: If it is no JSON, too large, too slow, or of another form.
@@ -66,7 +71,7 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
         raise RequestError(415, "The body is not said to be JSON.", "Send Content-Type: application/json.")
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            content = await _read(request)
+            content = await _read(request, most)
     except TimeoutError:
         raise RequestError(408, "The body took too long.", "Send it at once.") from None
     try:
@@ -82,20 +87,20 @@ def _told(error: ValidationError) -> str:
     return reasons(error, {})
 
 
-async def _read(request: Request) -> bytes:
+async def _read(request: Request, most: int) -> bytes:
     stated = request.headers.get("content-length", "0")
-    if not stated.isdecimal() or int(stated) > BODY_BYTES:
-        raise _too_large()
+    if not (stated.isascii() and stated.isdecimal() and len(stated) < 20) or int(stated) > most:
+        raise _too_large(most)
     content = bytearray()
     async for part in request.stream():
         content += part
-        if len(content) > BODY_BYTES:
-            raise _too_large()
+        if len(content) > most:
+            raise _too_large(most)
     return bytes(content)
 
 
-def _too_large() -> RequestError:
-    return RequestError(413, f"The body has more than {BODY_BYTES:,} bytes.", "Send a shorter one.")
+def _too_large(most: int) -> RequestError:
+    return RequestError(413, f"The body has more than {most:,} bytes.", "Send a shorter one.")
 
 
 def text_of(request: Request, name: str, *, longest: int = NAME) -> str:

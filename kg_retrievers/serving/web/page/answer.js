@@ -1,5 +1,5 @@
 // One answer, as it grows: the stages, the evidence, the answer with its citations.
-import { byId, counted, freshId, make, percent, problem, say, words } from "./elements.js";
+import { counted, freshId, make, percent, problem, say, words } from "./elements.js";
 import { post, stream } from "./server.js";
 import { whyNot } from "./explore.js";
 
@@ -16,7 +16,7 @@ export function answerView(question, method, { small = false, onCitation = null 
   const steps = make("section", { class: "card", "aria-label": "Stages" }, make("h3", {}, "How it was found"), parts.stages);
   const side = make("div", { class: "side" }, title, parts.result, parts.problem, steps, parts.more);
   const element = make("article", { class: small ? "answer small" : "answer", "aria-label": `Answer of ${method}` }, side, parts.graph);
-  const state = { question, method, small, parts, element, view: null, data: null, controller: null, evidence: null };
+  const state = { question, method, small, parts, element, view: null, data: null, controller: null };
 
   async function run(edited = {}) {
     stop();
@@ -48,7 +48,7 @@ export function answerView(question, method, { small = false, onCitation = null 
 function begin(state) {
   const { parts } = state;
   state.element.setAttribute("aria-busy", "true");
-  state.evidence = null;
+  state.element.classList.remove("alone");
   parts.result.hidden = true;
   parts.problem.replaceChildren();
   parts.more.replaceChildren();
@@ -78,7 +78,9 @@ function started(state, event) {
 function stageEnded(state, event, run) {
   const row = [...state.parts.stages.children].find((one) => one.dataset.stage === event.name);
   if (!row) return;
-  row.className = event.refused ? "refused" : "done";
+  const isOver = row.parentElement.querySelector(".refused") !== null; // the stages behind a refusal find nothing
+  row.className = event.refused ? "refused" : isOver ? "skipped" : "done";
+  if (isOver) return;
   const time = event.seconds < 0.01 ? "" : `${event.seconds.toFixed(2)} s`;
   const head = make("div", { class: "head" }, make("span", { class: "name" }, words(event.name)));
   if (event.edited) head.append(make("span", { class: "tag" }, "yours"));
@@ -125,7 +127,6 @@ function editor(event, run) {
 // --- evidence and answer ---------------------------------------------------------------------------------------------
 
 function evidence(state, event) {
-  state.evidence = event;
   state.data = event.drawing;
   const { graph, result } = state.parts;
   if (!result.hidden) return;
@@ -140,8 +141,9 @@ function evidence(state, event) {
 function answered(state, event) {
   const { result, stages } = state.parts;
   result.hidden = false;
-  const text = make("p", { class: event.refused ? "text refused" : "text", dir: "auto" }, event.answer);
-  result.replaceChildren(text, confidence(event.confidence), ...notes(event), citations(state, event));
+  const text = make("p", { class: event.answers.length ? "text" : "text none", dir: "auto" }, event.answer);
+  const shown = [text, confidence(event.confidence), ...notes(event), citations(state, event)];
+  result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
   if (!state.small) state.parts.more.append(whyNot(state.question, state.method, event));
@@ -170,6 +172,7 @@ function notes(event) {
 function refused(state, event) {
   const { graph, result } = state.parts;
   graph.hidden = true;
+  state.element.classList.add("alone");
   result.append(make("p", { dir: "auto" }, event.reason), make("p", { class: "next" }, event.next_step));
 }
 
@@ -178,7 +181,7 @@ function citations(state, event) {
   const rows = event.citations.map(({ number, text }) => {
     const open = () => state.view?.open(edgeOf(state, number));
     const fact = make("button", { type: "button", class: "cite", click: open, "aria-label": `Fact ${number}: ${text}` });
-    fact.append(make("span", { class: "number" }, String(number)), make("bdi", {}, text));
+    fact.append(make("span", { class: "number" }, String(number)), make("bdi", {}, text.replaceAll(" -> ", " → ")));
     return make("li", {}, fact);
   });
   return make("div", { class: "cited" }, make("h3", {}, "Because"), make("ol", { class: "citations" }, rows));
@@ -202,9 +205,11 @@ async function expand(state, node) {
   const keys = new Map(data.nodes.map((one) => [one.id, one.key]));
   const facts = data.edges.map((edge) => [keys.get(edge.source), edge.relation, keys.get(edge.target)]);
   const role = (name) => data.nodes.filter((one) => one.role === name).map((one) => one.key);
+  const labels = Object.fromEntries(data.nodes.map((one) => [one.key, one.name]));
+  const asked = { entity: node.key, facts, labels, answers: role("answer"), known: role("known") };
   state.parts.problem.replaceChildren();
   try {
-    const more = await post("api/expand", { entity: node.key, facts, answers: role("answer"), known: role("known") });
+    const more = await post("api/expand", asked);
     state.data = merged(data, more);
     state.view.update(state.data);
     const added = state.data.edges.length - data.edges.length;

@@ -73,6 +73,7 @@ function ask(methods) {
   for (const view of state.views) view.remove();
   const small = methods.length > 1;
   state.views = methods.map((method) => answerView(input.value.trim(), method, { small }));
+  document.body.classList.add("asked");
   const results = byId("results");
   results.className = small ? "compared" : "";
   results.replaceChildren(...state.views.map((view) => view.element));

@@ -19,8 +19,11 @@ export function say(text) {
   byId("said").textContent = text;
 }
 
+const WORDS = { verbalize: "Write the facts out" };
+
 // Returns the words of a name such as "generate_pattern".
 export function words(name) {
+  if (WORDS[name]) return WORDS[name];
   const text = name.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
