@@ -135,8 +135,8 @@ async def test_several_clients_are_answered_at_once(address):
         async with Client(address) as client:
             return (await client.call_tool("ask", {"question": question})).structured_content["answer"]
 
-    answers = await asyncio.gather(*(ask(f"Who directed {film}?") for film in ("Her", "Dunkirk", "Arrival") * 3))
-    assert answers == ["Spike Jonze", "Christopher Nolan", "Denis Villeneuve"] * 3
+    answers = await asyncio.gather(*(ask(f"Who directed {film}?") for film in ("Her", "Alien", "Rashomon") * 3))
+    assert answers == ["Spike Jonze", "Ridley Scott", "Akira Kurosawa"] * 3
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,11 @@ def test_a_request_that_is_too_large_is_refused(address):
 async def test_a_token_is_asked_for_where_one_is_set(folder):
     with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
         assert httpx2.post(address, json={}).status_code == 401
-        async with httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}) as http:
-            async with Client(streamable_http_client(address, http_client=http)) as client:
-                assert not (await client.call_tool("schema")).is_error
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            assert not (await client.call_tool("schema")).is_error
 
 
 def test_nothing_but_the_protocol_reaches_stdout(folder):
