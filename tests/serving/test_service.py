@@ -94,6 +94,31 @@ def test_where_facts_are_from_is_told():
     assert [(one.name, one.count) for one in service.schema().sources] == [("films.csv", 1)]
 
 
+def test_what_is_found_is_explained_from_the_question_to_the_answers(service):
+    explained = service.explain("Who directed Her?")
+    assert explained.lines[0] == "Question: Who directed Her?"
+    assert explained.lines[-2:] == ["Answers", "  Spike Jonze"]
+    assert (explained.entity, explained.found, explained.hindrances) == (None, None, [])
+    assert service.explain("What is the colour of the moon?").refusal.reason.startswith("No entity of the graph")
+
+
+def test_an_entity_that_is_missing_is_explained_by_what_keeps_it_out(service):
+    explained = service.explain("Who directed Her?", entity="Amy Adams")
+    assert (explained.entity.key, explained.found, explained.lifted) == ("Amy Adams", False, True)
+    assert [one.why for one in explained.hindrances] == ["outscored"]
+    assert explained.hindrances[0].stage == "match_subgraphs"
+    assert service.explain("Who directed Her?", entity="Spike Jonze").found is True
+    with pytest.raises(EntityLinkingError, match="Did you mean: 'Spike Jonze'"):
+        service.explain("Who directed Her?", entity="Spike Jonz")
+
+
+def test_an_explanation_counts_the_calls_of_the_model(index):
+    reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]]}'
+    llm = ScriptedChatModel(replies=[reply] * 9)
+    explained = GraphService(index, llm=llm).explain("What is the gist of the one named Her?", entity="Amy Adams")
+    assert explained.cost.llm_calls == len(llm.prompts) > 0
+
+
 def test_the_schema_counts_relations_and_types(service, index):
     schema = service.schema(max_tokens=8_000)
     assert (schema.entities, schema.facts) == (len(index.graph.entities), len(index.graph))

@@ -11,7 +11,7 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.mcp.server import GraphServer
-from kg_retrievers.serving.results import Answer, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.token_bounds import count_tokens
 from kg_retrievers.serving.web.workers import Workers
@@ -48,7 +48,7 @@ def connect(service):
 async def test_every_tool_reads_only_and_describes_what_it_takes_and_gives(connect):
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert {"ask", "search_evidence", "schema", "neighbors"} <= set(tools)
+        assert list(tools) == ["ask", "search_evidence", "explain", "schema", "neighbors"]
         for tool in tools.values():
             hints = tool.annotations
             assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
@@ -66,6 +66,7 @@ async def test_every_tool_reads_only_and_describes_what_it_takes_and_gives(conne
         ("ask", {"question": "Who directed Her?"}, Answer),
         ("ask", {"question": "Who is the mother of the moon?"}, Answer),
         ("search_evidence", {"question": "Who directed Her?", "method": "kaping", "k": 2}, FoundEvidence),
+        ("explain", {"question": "Who directed Her?", "entity": "Amy Adams"}, Explained),
         ("schema", {"max_tokens": 500}, SchemaSummary),
         ("neighbors", {"entity": "Spike Jonze", "limit": 3}, Neighbors),
     ],
@@ -161,6 +162,8 @@ async def test_hostile_names_stay_names(hostile, entity):
         ("search_evidence", {"question": "Who directed Her?", "method": "neighborhood"}),
         ("neighbors", {"entity": "Her"}),
         ("neighbors", {"entity": "x" * 5_000}),
+        ("explain", {"question": "Who directed Her?"}),
+        ("explain", {"question": "Who directed Her?", "entity": "<script>alert(1)</script>"}),
         ("schema", {}),
     ],
 )
