@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import Field
@@ -15,7 +15,7 @@ from kg_retrievers.serving.mcp.progress import StageProgress
 from kg_retrievers.serving.mcp.texts import text_of
 from kg_retrievers.serving.results import Answer, FoundEvidence, Neighbors, Result, SchemaSummary
 from kg_retrievers.serving.service import MOST_CHARACTERS, MOST_EVIDENCE, MOST_FACTS, MOST_SEEDS, GraphService
-from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fit, shorten
+from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fit
 from kg_retrievers.serving.web.workers import Workers
 
 try:
@@ -25,7 +25,8 @@ try:
 except ImportError as cause:
     raise MissingExtraError("serving a graph over MCP", "mcp") from cause
 
-R = TypeVar("R", bound=Result)
+#: The most characters of an error.
+MOST_OF_ERROR = 1_000
 
 #: A tool changes nothing, says the same each time, and knows nothing but the graph.
 READS_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -201,5 +202,6 @@ def _reply_of(result: Result) -> CallToolResult:
 
 
 def error_text(error: KGRetrieversError) -> str:
-    """Return what an error says, and what to do next, as data."""
-    return as_data_lines(shorten(str(error), 1_000))
+    """Return what an error says, and what to do next, as data; of a long text the beginning and the end."""
+    text = str(error)
+    return as_data_lines(text if len(text) <= MOST_OF_ERROR else f"{text[:400]} ... {text[-400:]}")
