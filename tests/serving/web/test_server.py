@@ -81,7 +81,8 @@ def test_stages_are_sent_as_they_end(server: WebServer, gate: Gate) -> None:
 
 def test_what_a_client_who_leaves_has_asked_is_stopped(server: WebServer, gate: Gate) -> None:
     with httpx.stream("POST", server.address + "api/ask", json=BODY, timeout=60) as response:
-        next(response.iter_lines())
+        lines = response.iter_lines()
+        next(lines)
         assert gate.reached.wait(30)
     assert gate.left.wait(30)
     gate.set()
@@ -90,7 +91,8 @@ def test_what_a_client_who_leaves_has_asked_is_stopped(server: WebServer, gate: 
 
 def test_while_one_asks_others_are_answered(server: WebServer, gate: Gate) -> None:
     with httpx.stream("POST", server.address + "api/ask", json=BODY, timeout=60) as response:
-        next(response.iter_lines())
+        lines = response.iter_lines()
+        next(lines)
         assert gate.reached.wait(30)
         assert httpx.get(server.address + "healthz", timeout=30).json()["status"] == "ok"
         gate.set()
