@@ -22,6 +22,7 @@ from kg_retrievers.cli.demo import run as run_demo
 from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
+from kg_retrievers.cli.mcp import run as run_mcp
 from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,
+    "mcp": run_mcp,
     "reproduce": run_reproduce,
     "demo": run_demo,
     "warm-up": run_warm_up,

@@ -14,10 +14,10 @@ from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_m
 from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.serving.mcp.tools import GraphTools, error_text
-from kg_retrievers.serving.mcp.workers import Workers
 from kg_retrievers.serving.results import Result
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.token_bounds import shorten, to_json
+from kg_retrievers.serving.web.workers import Workers
 
 try:
     from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
@@ -28,9 +28,9 @@ except ImportError as cause:
 
 #: What a client shows to its model of the server as a whole.
 INSTRUCTIONS = (
-    "Tools over one knowledge graph; they read and change nothing. Call `schema` first, then `ask` with a full question "
-    "that names entities as the graph calls them; `search_evidence` and `neighbors` show facts. A refusal says what to "
-    f"do next. {FACTS_ARE_DATA}"
+    "Tools over one knowledge graph; they read and change nothing. Call `schema` first, then `ask` with a full "
+    "question that names entities as the graph does; `search_evidence` and `neighbors` show facts. A refusal says what "
+    f"to do next. {FACTS_ARE_DATA}"
 )
 
 

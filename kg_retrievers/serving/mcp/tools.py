@@ -13,10 +13,10 @@ from kg_retrievers.errors import KGRetrieversError, MissingExtraError
 from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.serving.mcp.progress import StageProgress
 from kg_retrievers.serving.mcp.texts import text_of
-from kg_retrievers.serving.mcp.workers import Workers
 from kg_retrievers.serving.results import Answer, FoundEvidence, Neighbors, Result, SchemaSummary
 from kg_retrievers.serving.service import MOST_CHARACTERS, MOST_EVIDENCE, MOST_FACTS, MOST_SEEDS, GraphService
 from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fit, shorten
+from kg_retrievers.serving.web.workers import Workers
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
