@@ -18,13 +18,12 @@ import json
 import logging
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -35,7 +34,7 @@ import httpx
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, build_workflow, default_embeddings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from server_process import free_port
+from server_process import ServerProcess, free_port
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261123
@@ -230,17 +229,29 @@ def bare_milliseconds(retriever: SimGRAGRetriever, questions: Sequence[str]) -> 
     return median(times)
 
 
-def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
-    for _ in range(600):
-        if server.poll() is not None:
-            raise SystemExit("the server ended")
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).raise_for_status()
-            return
-        except httpx.HTTPError:
-            time.sleep(0.2)
-    raise SystemExit("the server does not answer")
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[int, int]]:
+    """Start a command of ours that serves, and yield its port and process id; at the end, say what it wrote."""
+    port, log = free_port(), folder / "log"
+    command = [sys.executable, "-m", "kg_retrievers.cli", *arguments, "--port", str(port)]
+    try:
+        with ServerProcess(command, port, log) as server:
+            yield port, server.process_id
+    finally:
+        lines = log.read_text(errors="replace").splitlines()
+        print(f"the server wrote {len(lines)} lines, {sum('Traceback' in line for line in lines)} tracebacks")
+
+
+def built_index(graph: Path, folder: Path) -> tuple[SimGRAGRetriever, str]:
+    """Save an index; return a retriever over it, and its folder."""
+    index = GraphIndex.build(KnowledgeGraph.from_file(graph), default_embeddings(), folder / "index")
+    return SimGRAGRetriever.from_index(index), str(folder / "index")
+
+
+def expected_answers(retriever: SimGRAGRetriever, questions: Sequence[str]) -> dict[str, list[str]]:
+    """Return the answers of the workflow in this process, by question; one has none."""
+    workflow = build_workflow(retriever)
+    return {one: workflow.invoke({"question": one})["answers"] for one in [*questions, UNKNOWN]}
 
 
 def main() -> None:
@@ -252,24 +263,13 @@ def main() -> None:
     parser.add_argument("--graph", type=Path, default=DATA / "metaqa" / "kb.txt", help="a file of triples")
     options = parser.parse_args()
     logging.getLogger("kg_retrievers.refusals").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory() as folder:
-        index = GraphIndex.build(KnowledgeGraph.from_file(options.graph), default_embeddings(), Path(folder, "index"))
-        options.retriever = SimGRAGRetriever.from_index(index)
-        port = free_port()
-        command = [sys.executable, "-m", "kg_retrievers.cli", "serve", str(Path(folder, "index")), "--port", str(port)]
-        with open(Path(folder, "log"), "wb") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            wait_for(port, server)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options.retriever, index = built_index(options.graph, folder)
+        with started(folder, "serve", index) as (port, process_id):
             told = httpx.get(f"http://127.0.0.1:{port}/api/examples?count=20", timeout=120).json()["examples"]
-            questions, workflow = [*map(str, told), UNKNOWN], build_workflow(options.retriever)
-            expected = {one: workflow.invoke({"question": one})["answers"] for one in questions}
-            asyncio.run(measure(port, server.pid, expected, options))
-        finally:
-            server.terminate()
-            server.wait(30)
-            lines = Path(folder, "log").read_text(errors="replace").splitlines()
-            print(f"the server wrote {len(lines)} lines, {sum('Traceback' in line for line in lines)} tracebacks")
+            expected = expected_answers(options.retriever, told)
+            asyncio.run(measure(port, process_id, expected, options))
 
 
 if __name__ == "__main__":
