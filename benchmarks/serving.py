@@ -8,6 +8,7 @@ examples; every fifth request is a bad one, of ten kinds in turn. Four phases: o
 seconds; the clients alone again; and one client while connections are open that say nothing. A reply is an error where
 it is not what such a request should get: another status, no end of the stream, or other answers than the retriever's.
 Latency is wall milliseconds from the request to the end of the reply; memory is the resident set of the server.
+On a machine that does other work besides, the CPU time says more than the latency does.
 """
 
 from __future__ import annotations
@@ -142,6 +143,12 @@ def resident(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def cpu_milliseconds(pid: int) -> float:
+    """Return the CPU time that a process has used."""
+    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return 1000 * sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+
 async def watch_memory(pid: int, phase: Phase) -> None:
     """Note the memory each second."""
     began = time.monotonic()
@@ -199,7 +206,9 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
         began = resident(pid)
         phases = {"one client": await alone(client, questions)}
         name = f"{options.clients} clients for {options.seconds:g} s"
+        used = -cpu_milliseconds(pid)
         phases[name] = under_load = await load(client, questions, options.clients, options.seconds, pid)
+        used += cpu_milliseconds(pid)
         phases["one client, afterwards"] = await alone(client, questions)
         after = resident(pid)
         async with silent_connections(port, options.silent) as readers:
@@ -211,6 +220,8 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
         print(phase.row(name, bare))
     rate = len(under_load.milliseconds) / options.seconds
     print(f"\nunder load {rate:.1f} questions a second; the bare retriever alone {1000 / bare:.1f}")
+    each = used / under_load.requests.total()
+    print(f"CPU of the server: {each:.1f} ms a request, {used / options.seconds / 1000:.0%} of one core")
     print(f"in all under load: {under_load.requests.total()} requests, {dict(under_load.requests)}")
     print(f"errors by kind: { {name: dict(phase.errors) for name, phase in phases.items() if phase.errors} }")
     over_time = [f"{memory:.0f}" for seconds, memory in under_load.memory if round(seconds) % 10 == 0]
