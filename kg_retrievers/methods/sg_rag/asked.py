@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kg_retrievers.database.grammar import SyntaxNode, read
+from kg_retrievers.database.rendering import key_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
 from kg_retrievers.database.splicing import Edit, alias_of, condition_on, splice, tags_of, variables_of
 from kg_retrievers.database.tokens import Token
@@ -54,11 +55,6 @@ class Asked:
     named: Mapping[str, tuple[str, bool, list[str]]] = field(default_factory=dict)
     conditions: tuple[str, ...] = ()
 
-    def without(self, conditions: Sequence[str], *, directions: bool = True) -> str:
-        """Return the query without some conditions, and perhaps without the directions of its relationships."""
-        query = _without(self.query, conditions)
-        return query if directions else _undirected(query)
-
 
 def read_asked(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> Asked | None:
     """Return what a query asks for; None of one that this cannot tell: other clauses, paths of several hops, UNION."""
@@ -87,18 +83,36 @@ def read_asked(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema
     return Asked(query, parameters, target, tuple(filter(None, arrows)), named, tuple(dict.fromkeys(conditions)))
 
 
+def rewritten(query: str, left_out: Sequence[str], *, directions: bool = True) -> str:
+    """Return a query without some conditions, and perhaps without the directions of its relationships."""
+    query = _without(query, left_out)
+    return query if directions else _undirected(query)
+
+
+def used(query: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a query names."""
+    tokens, _ = read(query)
+    names = {token.name for token in tokens if token.kind == "parameter"}
+    return {name: value for name, value in parameters.items() if name in names}
+
+
+def naming(query: str, parameter: str) -> list[str]:
+    """Return the conditions of a query that name a parameter."""
+    tokens, root = read(query)
+    found = []
+    for clause in root.inside[0].inside[0].inside[:-1]:
+        for first, end in _terms(tokens, clause):
+            if any(token.kind == "parameter" and token.name == parameter for token in tokens[first:end]):
+                found.append(query[tokens[first].position : tokens[end - 1].end])
+    return found
+
+
 def of_one(query: str, target: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     """Return a query that asks for one entity alone, whose key is the parameter `ONE`."""
     tokens, root = read(query)
     clauses = root.inside[0].inside[0].inside[:-1]
     clause = next(clause for clause in reversed(clauses) if target in _variables(tokens, clause))
-    return splice(query, condition_on(tokens, clause, f"{_key(target, schema, dialect)} = ${ONE}"))
-
-
-def _key(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
-    from kg_retrievers.database.rendering import key_of
-
-    return key_of(backticked(name), schema, dialect)
+    return splice(query, condition_on(tokens, clause, f"{key_of(backticked(target), schema, dialect)} = ${ONE}"))
 
 
 def _names(schema: DatabaseSchema, property: str) -> bool:
@@ -173,10 +187,8 @@ def _compared(term: Sequence[Token], parameters: Mapping[str, Any]) -> tuple[str
         value = parameters.get(term[4].name)
     else:
         value = term[4].text[1:-1] if term[4].kind == "string" and "\\" not in term[4].text else None
-    texts = value if isinstance(value, list) else [value]
-    if not texts or not all(isinstance(text, str) for text in texts):
-        return None
-    return term[0].name, term[2].name, texts
+    texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return (term[0].name, term[2].name, texts) if texts else None
 
 
 def _without(query: str, conditions: Sequence[str]) -> str:

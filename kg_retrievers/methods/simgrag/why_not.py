@@ -299,7 +299,7 @@ class _Case:
         if own.max_distance is not None and distance > own.max_distance:
             text = f"{self.label} fits at a distance of {distance:.3f}; max_distance is {own.max_distance}."
             return Obstacle("excluded", STAGE, text, Lift(fields={"max_distance": distance}), {"distance": distance})
-        bound = free.with_fields(max_bindings=own.max_bindings)
+        bound = free.with_fields(max_bindings=own.max_bindings, max_distance=own.max_distance)
         if bound.rank(distance) is None:
             return self._too_many(free, distance)
         whole = bound.with_fields(granularity=own.granularity)
