@@ -109,8 +109,7 @@ def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) ->
     if change.facts:
         retriever = retriever.with_index(retriever.index.with_changes(added=change.facts))
     if change.fields:
-        fields = {name: getattr(retriever, name) for name in retriever.model_fields_set}
-        retriever = type(retriever)(**{**fields, **change.fields})
+        retriever = retriever.with_fields(change.fields)
     return retriever, {**inputs, **change.inputs}
 
 
