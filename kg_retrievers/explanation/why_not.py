@@ -82,7 +82,7 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     lifted: bool | None = None
     while place is None and len(obstacles) < MOST_OBSTACLES:
         obstacle = _obstacle(now, question, key, run)
-        if obstacle is None:
+        if obstacle is None or obstacle in obstacles:  # nobody can tell, or it is lifted, and is there still
             break
         obstacles.append(obstacle)
         if obstacle.lift.facts and now.index.is_connected:

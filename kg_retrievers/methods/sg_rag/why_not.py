@@ -264,19 +264,24 @@ def _plain(query: Query) -> dict[str, Any]:
     facts = query.get("facts")
     if facts is None:
         return {"query": query["query"], "parameters": query["parameters"]}
-    text, shown, own = facts["query"], facts["shown"], query["parameters"]
+    text, shown, own = facts["query"], facts["shown"], dict(query["parameters"])
     if shown not in own:
         text = rewritten(text, naming(text, shown))
+    elif not isinstance(own[shown], list):  # the query for facts compares it with a list
+        own[shown] = [own[shown]]
     return {"query": text, "parameters": used(text, {**facts["parameters"], **own})}
 
 
 def _changed(query: Query, left_out: Sequence[str], *, directions: bool = True) -> dict[str, Any]:
     """Return a query without some conditions or directions, and so its query for facts."""
-    text = rewritten(query["query"], left_out, directions=directions)
-    changed = {**_given(query), "query": text, "parameters": used(text, query["parameters"])}
-    if (facts := query.get("facts")) is not None:
+    facts, left = query.get("facts"), list(left_out)
+    if facts is not None:
         kept = naming(facts["query"], facts["shown"])
         of_facts = [one for one in left_out if one not in kept]
         shown = rewritten(facts["query"], of_facts, directions=directions)
-        changed["facts"] = {**facts, "query": shown, "parameters": used(shown, facts["parameters"])}
-    return changed
+        facts = {**facts, "query": shown, "parameters": used(shown, facts["parameters"])}
+        if len(of_facts) < len(left):
+            left += naming(query["query"], facts["shown"])
+    text = rewritten(query["query"], left, directions=directions)
+    changed = {**_given(query), "query": text, "parameters": used(text, query["parameters"])}
+    return changed if facts is None else {**changed, "facts": facts}
