@@ -30,7 +30,7 @@ from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
-from kg_retrievers.core.readings import note_readings
+from kg_retrievers.core.readings import linked_entities, note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
@@ -396,8 +396,9 @@ class BaseKGRetriever(BaseRetriever):
     def documents_from(self, evidence: Sequence[Evidence], k: int, question: str = "") -> list[Document]:
         """Return the first k Documents of the evidence, best first, in the granularity of this retriever.
 
-        Names that several entities of the question bear stand in `details["ambiguous"]`; entities that the question, if
-        it is given, calls by another name than their label, in `details["read_as"]`.
+        Names that several entities of the question bear stand in `details["ambiguous"]`. If the question is given, it
+        stands in the metadata, with how it names the entities that the evidence is about ("linked"); those that it
+        calls by another name than their label stand in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
         if self.index.is_cut:
@@ -405,8 +406,18 @@ class BaseKGRetriever(BaseRetriever):
                 raise nothing_fetched(who)
             evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
-        noted = note_readings(noted, self.index, question) if question else noted
-        return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
+        linked = linked_entities(evidence, self.index, question) if question else {}
+        noted = note_readings(noted, self.graph, linked)
+        return documents_of(
+            noted,
+            k,
+            self.graph,
+            retriever=who,
+            style=self.style,
+            single_triples=single,
+            question=question,
+            linked=linked,
+        )
 
     def check_confidence(
         self,

@@ -59,6 +59,8 @@ METADATA = {
     "score",
     "rank",
     "retriever",
+    "question",
+    "linked",
     "answers",
     "value",
     "confidence",
@@ -168,6 +170,9 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert metadata["confidence"] is None or 0 <= metadata["confidence"] <= 1
             assert metadata["retriever"] == type(retriever).__name__
             assert metadata["style"] == retriever.style
+            for linked in metadata["linked"]:
+                assert linked["key"] in {key for _, key in metadata["details"]["entities"]}
+                assert linked["how"] == "given" or linked["text"] in metadata["question"]
             alone = lone_entities_of(document)
             assert metadata["triples"] or metadata["value"] is not None or alone
             for triple in metadata["triples"]:
