@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from langchain_core.documents import Document
 
+from kg_retrievers.core.obstacles import role_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import NoEvidenceError, RefusalError
 
@@ -54,18 +55,9 @@ class Run:
         places = [
             Place(document.metadata["rank"], role)
             for document in self.documents
-            if (role := _role(entity, document.metadata, as_answer)) is not None
+            if (role := role_of(entity, document.metadata, as_answer=as_answer)) is not None
         ]
         return min(places, key=lambda place: place.rank, default=None)
-
-
-def _role(entity: str, metadata: Mapping[str, Any], as_answer: bool) -> Literal["answer", "evidence"] | None:
-    if entity in metadata["answers"]:
-        return "answer"
-    if as_answer and metadata["value"] is None:
-        return None
-    stands = any(entity in (head, tail) for head, _, tail in metadata["triples"])
-    return "evidence" if stands else None
 
 
 def run_stages(retriever: BaseKGRetriever, question: str, inputs: Mapping[str, Any]) -> Run:
