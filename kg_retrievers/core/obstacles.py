@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.facts import LONE_ENTITIES
 
 #: Why an entity is not found:
 #:
@@ -62,7 +63,8 @@ def role_of(entity: str, metadata: Mapping[str, Any], *, as_answer: bool) -> Lit
         return "answer"
     if as_answer and metadata["value"] is None:
         return None
-    stands = any(entity in (head, tail) for head, _, tail in metadata["triples"])
+    alone = metadata["details"].get(LONE_ENTITIES, ())
+    stands = entity in alone or any(entity in (head, tail) for head, _, tail in metadata["triples"])
     return "evidence" if stands else None
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kg_retrievers import why_not
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.explanation.why_not import WhyNot, lift
+from kg_retrievers.graph.facts import lone_entities_of
 
 #: The cases of each reason of each method, at least.
 CASES = 30
@@ -36,13 +37,23 @@ def check_case(retriever: BaseKGRetriever, question: str, entity: str, inputs: M
     return result
 
 
+def steps(
+    retriever: BaseKGRetriever, inputs: Mapping[str, Any], result: WhyNot
+) -> Iterator[tuple[BaseKGRetriever, dict[str, Any], Obstacle]]:
+    """Yield each obstacle with the retriever and the inputs where it is the first: those before it are lifted."""
+    for number, obstacle in enumerate(result.obstacles):
+        yield *_lifted(retriever, inputs, result.obstacles[:number]), obstacle
+
+
 def is_found(retriever: BaseKGRetriever, question: str, entity: str, inputs: Mapping[str, Any]) -> bool:
     """Return whether an entity is found: as an answer where the method proposes answers, else in a fact."""
-    found = [document.metadata for document in retriever.invoke(question, **inputs)]
-    facts_count = not retriever.proposes_answers or any(metadata["value"] is not None for metadata in found)
-    for metadata in found:
-        in_facts = any(entity in (head, tail) for head, _, tail in metadata["triples"])
-        if entity in metadata["answers"] or (facts_count and in_facts):
+    found = retriever.invoke(question, **inputs)
+    facts_count = not retriever.proposes_answers or any(one.metadata["value"] is not None for one in found)
+    for document in found:
+        in_facts = any(entity in (head, tail) for head, _, tail in document.metadata["triples"])
+        if entity in document.metadata["answers"]:
+            return True
+        if facts_count and (in_facts or entity in lone_entities_of(document)):
             return True
     return False
 

@@ -71,6 +71,8 @@ def find_obstacle(
         stages: Its stages.
         masks_seeds: Whether the network never proposes an entity of the question.
     """
+    if "candidates" not in state:
+        return None
     if entity in dict(state["candidates"]["entities"]):
         without_path = _without_path(retriever, entity, state)
         return without_path or rank_obstacle(retriever, entity, state, EXTRACT, stages.extract)

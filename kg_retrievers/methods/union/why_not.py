@@ -58,7 +58,7 @@ def find_obstacle(
 
 
 def _holds(union: BaseKGRetriever, entity: str, row: Mapping[str, Any]) -> bool:
-    metadata = {"answers": row.get("answers", ()), "value": row.get("value"), "triples": row["triples"]}
+    metadata = {"answers": (), "value": None, "details": {}, **row}
     return role_of(entity, metadata, as_answer=union.proposes_answers) is not None
 
 
