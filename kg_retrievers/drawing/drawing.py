@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
-from unicodedata import category, east_asian_width
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
+from kg_retrievers.drawing.boxes import RELATION_FONT, Box, Role, clean_line, cut_short
+from kg_retrievers.drawing.html_page import html_page
 from kg_retrievers.drawing.layout import place_boxes
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.drawing.page_data import cut, page_data
+from kg_retrievers.drawing.provenance import Provenance
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of
-from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
 
@@ -30,26 +34,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _Floats = NDArray[np.float64]
-_Role = Literal["answer", "known", "other", "relation"]
 
 #: How many triples a picture shows by default; more can hardly be read.
 MAX_TRIPLES = 100
-#: How many characters of a name a picture shows.
-MAX_CHARACTERS = 28
 
 #: The paper is part of the picture, so that it reads the same in light and dark notebooks.
 _PAPER, _INK, _LINE = "#ffffff", "#1f2328", "#6b7280"
 #: Fill and outline.
-_COLORS: dict[_Role, tuple[str, str]] = {
+_COLORS: dict[Role, tuple[str, str]] = {
     "answer": ("#fff1c7", "#8a5a00"),
     "known": ("#ddf0ff", "#0a5cb8"),
     "other": ("#f3f4f6", _LINE),
     "relation": (_PAPER, "none"),
 }
-#: In pixels: the font of entities, of relations, of the words below; the height of a line of these; the margin.
-_ENTITY_FONT, _RELATION_FONT, _FONT, _LINE_HEIGHT, _MARGIN, _LEAST_WIDTH = 12, 10, 11, 18, 16, 200
+#: In pixels: the font of the words below; the height of a line of these; the margin.
+_FONT, _LINE_HEIGHT, _MARGIN, _LEAST_WIDTH = 11, 18, 16, 200
 
-_BLANKS = re.compile("[ \xa0]+")
 #: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
 
@@ -64,6 +64,7 @@ class Drawing:
         answers: The keys to mark as answers.
         known: The keys to mark as known; one that is both is marked as an answer.
         left_out: How many triples are not drawn; every picture says so.
+        provenance: What holds the facts, and where they are from; a page shows it.
     """
 
     triples: tuple[Triple, ...]
@@ -71,6 +72,7 @@ class Drawing:
     answers: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
     left_out: int = 0
+    provenance: Provenance = field(default_factory=Provenance)
 
     def __repr__(self) -> str:
         """Sizes only."""
@@ -81,11 +83,11 @@ class Drawing:
 
         Long names are cut here: Mermaid has no tooltips without links.
         """
-        entities, relations = self._boxes()
+        entities, relations = self.boxes()
         lines = ["flowchart LR"]
         for number, box in enumerate(entities):
             lines.append(f'n{number}["{_mermaid(box.shown)}"]' + (f":::{box.role}" if box.role != "other" else ""))
-        for (head, tail), box in zip(self._ends(), relations, strict=True):
+        for (head, tail), box in zip(self.ends(), relations, strict=True):
             lines.append(f'n{head} -->|"{_mermaid(box.shown)}"| n{tail}')
         if self._notice:
             lines.append(f'note["{self._notice}"]')
@@ -96,18 +98,18 @@ class Drawing:
 
     def to_dot(self) -> str:
         """Return a directed graph in the DOT language of Graphviz, with whole names as tooltips."""
-        entities, relations = self._boxes()
+        entities, relations = self.boxes()
         lines = [
             "digraph {",
             "rankdir=LR;",
             f'node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="{_INK}"];',
-            f'edge [color="{_LINE}", fontname="sans-serif", fontcolor="{_INK}", fontsize={_RELATION_FONT}];',
+            f'edge [color="{_LINE}", fontname="sans-serif", fontcolor="{_INK}", fontsize={RELATION_FONT}];',
         ]
         for number, box in enumerate(entities):
             fill, outline = _COLORS[box.role]
             texts = f"label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}"
             lines.append(f'n{number} [{texts}, fillcolor="{fill}", color="{outline}"];')
-        for (head, tail), box in zip(self._ends(), relations, strict=True):
+        for (head, tail), box in zip(self.ends(), relations, strict=True):
             lines.append(f"n{head} -> n{tail} [label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}];")
         if self._notice:
             lines.append(f'label="{self._notice}";')
@@ -166,10 +168,18 @@ class Drawing:
         return ax
 
     def _repr_html_(self) -> str:
-        """Return one SVG that needs nothing else: no script, no style sheet, no address."""
+        return f'<div style="overflow:auto">{self.to_svg(namespace="")}</div>'
+
+    def to_svg(self, *, namespace: str = "http://www.w3.org/2000/svg") -> str:
+        """Return one SVG that needs nothing else: no script, no style sheet, no address.
+
+        Args:
+            namespace: What a file must name; inside HTML it may be left out, as "".
+        """
         page = _Page.of(self)
+        named = f' xmlns="{namespace}"' if namespace else ""
         parts = [
-            f'<div style="overflow:auto"><svg role="img" aria-label="{self!r}" width="{page.width}" '
+            f'<svg{named} role="img" aria-label="{self!r}" width="{page.width}" '
             f'height="{page.height}" font-family="sans-serif" font-size="{_FONT}">',
             f'<rect width="{page.width}" height="{page.height}" rx="8" fill="{_PAPER}"/>',
         ]
@@ -185,12 +195,12 @@ class Drawing:
                 f'font-size="{box.font}" fill="{_INK}">{escape(box.shown)}</text></g>'
             )
         parts += [f'<text x="{_MARGIN}" y="{y}" fill="{color}">{text}</text>' for y, color, text in page.below]
-        return "\n".join([*parts, "</svg></div>"])
+        return "\n".join([*parts, "</svg>"])
 
-    def _role(self, key: str) -> _Role:
+    def _role(self, key: str) -> Role:
         return "answer" if key in self.answers else "known" if key in self.known else "other"
 
-    def _marks(self) -> list[_Role]:
+    def _marks(self) -> list[Role]:
         """Return the roles that are marked and occur."""
         roles = {self._role(key) for key in self.labels}
         return [role for role in _COLORS if role in roles and role != "other"]
@@ -202,15 +212,56 @@ class Drawing:
             return f"{self.left_out} more {'triple' if self.left_out == 1 else 'triples'} left out"
         return "" if self.triples else "no triples"
 
-    def _boxes(self) -> tuple[list[_Box], list[_Box]]:
-        """Return the boxes of the entities and of the relations."""
-        named = [(key, _line(key), _line(label)) for key, label in self.labels.items()]
-        return [
-            _Box(self._role(key), _short(label), label if label == whole else f"{label}\n{whole}")
-            for key, whole, label in named
-        ], [_Box("relation", _short(_line(readable(name))), _line(name)) for _, name, _ in self.triples]
+    def to_html(self, *, title: str | None = None) -> str:
+        """Return a page to look at, to search and to print: one file that asks nobody for anything.
 
-    def _ends(self) -> list[tuple[int, int]]:
+        Args:
+            title: The heading, as the question; None takes "Evidence".
+        """
+        return html_page(self.page_data(), cut(title or "Evidence"))
+
+    def save(self, path: str | Path, *, title: str | None = None) -> None:
+        """Write the drawing to a file.
+
+        Args:
+            path: The file; its ending says what is written: ".html" a page, ".svg" a picture, ".mmd" Mermaid, ".dot"
+                the language of Graphviz.
+            title: The heading of a page.
+
+        Raises:
+            InvalidArgumentError: If the ending is another one.
+            FileWriteError: If the file cannot be written.
+        """
+        writers: dict[str, Callable[[], str]] = {
+            ".html": lambda: self.to_html(title=title),
+            ".svg": self.to_svg,
+            ".mmd": self.to_mermaid,
+            ".dot": self.to_dot,
+        }
+        ending = Path(path).suffix.lower()
+        if ending not in writers:
+            raise InvalidArgumentError(
+                f'Drawing.save: the file must end in one of {", ".join(writers)}, but got "{path}".'
+            )
+        write_file(path, writers[ending]())
+
+    def page_data(self) -> dict[str, Any]:
+        """Return what a page shows, as data that JSON holds: nodes and edges with their places, Documents, answers."""
+        return page_data(self)
+
+    def called(self, key: str) -> str:
+        """Return the label of an entity; of one that is not drawn, the label that its Document brings, or its key."""
+        return self.labels[key] if key in self.labels else self.provenance.labels.get(key, key)
+
+    def boxes(self) -> tuple[list[Box], list[Box]]:
+        """Return the boxes of the entities and of the relations."""
+        named = [(key, clean_line(key), clean_line(label)) for key, label in self.labels.items()]
+        return [
+            Box(self._role(key), cut_short(label), label if label == whole else f"{label}\n{whole}")
+            for key, whole, label in named
+        ], [Box("relation", cut_short(clean_line(readable(name))), clean_line(name)) for _, name, _ in self.triples]
+
+    def ends(self) -> list[tuple[int, int]]:
         """Return for each triple the positions of its head and tail in `labels`."""
         positions = {key: position for position, key in enumerate(self.labels)}
         return [(positions[head], positions[tail]) for head, _, tail in self.triples]
@@ -256,12 +307,13 @@ def draw(
                 labels[key] = label(key) if label else brought.get(key, key)
     for key in lone_entities_of(items):
         labels.setdefault(key, label(key) if label else brought.get(key, key))
+    provenance = Provenance.of(items, brought)
     answers, known = set[str](), set[str]()
     for item in items:
         of_item, known_of_item = _marks(item)
         answers |= labels.keys() & of_item
         known |= labels.keys() & known_of_item
-    return Drawing(shown, labels, frozenset(answers), frozenset(known), len(triples) - len(shown))
+    return Drawing(shown, labels, frozenset(answers), frozenset(known), len(triples) - len(shown), provenance)
 
 
 @checked_dataclass
@@ -281,23 +333,6 @@ def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
 def _known(details: Mapping[str, Any]) -> list[str]:
     pairs = details.get("entities")
     return [key for _, key in pairs] if are_texts(pairs, 2) else []
-
-
-class _Box(NamedTuple):
-    """An entity or a relation as a picture shows it; sizes in pixels, widths estimated for a sans-serif font."""
-
-    role: _Role
-    shown: str
-    tooltip: str
-
-    @property
-    def font(self) -> int:
-        return _RELATION_FONT if self.role == "relation" else _ENTITY_FONT
-
-    @property
-    def size(self) -> tuple[float, int]:
-        space, height = (8, 15) if self.role == "relation" else (20, 26)
-        return space + self.font * sum(map(_width, self.shown)), height
 
 
 class _Arrow(NamedTuple):
@@ -332,16 +367,16 @@ class _Page(NamedTuple):
 
     width: int
     height: int
-    boxes: list[_Box]  # entities, then relations
+    boxes: list[Box]  # entities, then relations
     centres: _Floats  # (boxes, 2)
     arrows: list[_Arrow]
     below: list[tuple[int, str, str]]  # lines of text: y, colour, text
 
     @classmethod
     def of(cls, drawing: Drawing) -> _Page:
-        entities, relations = drawing._boxes()
+        entities, relations = drawing.boxes()
         boxes = entities + relations
-        ways = [(head, middle, tail) for middle, (head, tail) in enumerate(drawing._ends(), len(entities))]
+        ways = [(head, middle, tail) for middle, (head, tail) in enumerate(drawing.ends(), len(entities))]
         sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
         centres = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
         corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if ways else np.zeros((1, 2))
@@ -356,22 +391,6 @@ class _Page(NamedTuple):
 
 def _xy(point: _Floats) -> str:
     return f"{point[0]:.1f},{point[1]:.1f}"
-
-
-def _line(text: str) -> str:
-    """Return a name on one line, with single blanks."""
-    return _BLANKS.sub(" ", one_line(text)).strip() or "(no name)"
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1].rstrip() + "…"
-
-
-def _width(character: str) -> float:
-    """Return the estimated width of a character, as a share of the font size."""
-    if category(character) in ("Mn", "Me", "Cf"):
-        return 0.0
-    return 1.0 if east_asian_width(character) in "WF" else 0.75 if character.isupper() else 0.57
 
 
 def _mermaid(line: str) -> str:
