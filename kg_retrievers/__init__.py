@@ -28,6 +28,7 @@ _NEED_EXTRAS = frozenset(
         "PathReader",
         "RayWorkers",
         "RelationPathPlanner",
+        "Spans",
         "as_llama_index",
         "graph_prompt_examples",
     }

@@ -62,6 +62,9 @@ from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerato
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
 from .patterns.self_questions import generate_questions as generate_questions
 from .patterns.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
+from .telemetry import Counts as Counts
+from .telemetry import log_events as log_events
+from .telemetry.spans import Spans as Spans
 from .training.pyg import to_pyg as to_pyg
 
 # isort: split

@@ -102,7 +102,8 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
         if "reason" in state or "stopped" in state or all(key in given for key in stage.writes):
             return {}
         try:
-            update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
+            run = stage.run.with_config(callbacks=[counter])
+            update: dict[str, Any] = yield Call(run, given, stage.shown_as(type(retriever).__name__))
         except RefusalError as error:
             return record_refusal(state, retriever, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)

@@ -22,10 +22,12 @@ from kg_retrievers.cli.demo import run as run_demo
 from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
+from kg_retrievers.cli.mcp import run as run_mcp
 from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.reproduce import run as run_reproduce
+from kg_retrievers.cli.serve import run as run_serve
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.cli.update import run as run_update
@@ -37,6 +39,7 @@ __all__ = ["main"]
 #: What each command runs.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
+    "serve": run_serve,
     "index": run_index,
     "update": run_update,
     "migrate": run_migrate,
@@ -45,6 +48,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,
+    "mcp": run_mcp,
     "reproduce": run_reproduce,
     "demo": run_demo,
     "warm-up": run_warm_up,

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from kg_retrievers.cli import argument_types
 from kg_retrievers.cli.built_methods import NAMED_BY_OPTIONS
 from kg_retrievers.cli.compare import ALL
+from kg_retrievers.cli.mcp import add_mcp
 from kg_retrievers.cli.measurement import SOURCES
 from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
 from kg_retrievers.cli.parser import Options, Parser, Renamed
@@ -22,6 +23,7 @@ from kg_retrievers.cli.question_options import (
 )
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.reproduction_options import add_reproduction
+from kg_retrievers.cli.serve import add_serve
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
     METHODS,
@@ -55,6 +57,7 @@ examples:
   kg-retrievers ask films.csv "Who directed Her?"
   kg-retrievers index films.csv --output films.index
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+  kg-retrievers serve films.index
   kg-retrievers update films.index --add new.csv --remove old.csv
   kg-retrievers questions films.csv --output questions.jsonl
   kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
@@ -65,6 +68,7 @@ examples:
   kg-retrievers index bolt://localhost:7687 --key name --vectors postgresql://reader@localhost/names
   kg-retrievers ask bolt://localhost:7687 "Who ...?" --key name --vectors postgresql://reader@localhost/names
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
+  kg-retrievers mcp films.index
   kg-retrievers reproduce simgrag --table 1 --data DIR --dry-run
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
@@ -98,7 +102,9 @@ def make_parser() -> Parser:
     _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
+    add_mcp(command("mcp", "Serve a graph to agents over MCP, the Model Context Protocol"))
     add_reproduction(command("reproduce", "Measure a table of a paper, its figures beside ours; or list the tables"))
+    add_serve(command("serve", "Open a page in the browser that asks a graph"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
     command("warm-up", "Compile all methods now, so that no first question waits for it")
     parser.commands = commands.choices

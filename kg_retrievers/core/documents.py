@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Literal
 
 from langchain_core.documents import Document
 
+from kg_retrievers.core.readings import Linked
 from kg_retrievers.core.results import tell_result
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
 from kg_retrievers.graph.facts import lone_entities_of
@@ -26,6 +27,8 @@ def documents_of(
     retriever: str,
     style: DocumentStyle,
     single_triples: bool,
+    question: str = "",
+    linked: Mapping[str, Linked] | None = None,
 ) -> list[Document]:
     """Return the first k Documents of some evidence.
 
@@ -37,9 +40,16 @@ def documents_of(
         style: How the facts are written; see `verbalize`.
         single_triples: Whether each triple is a Document of its own, with the first evidence that holds it; what an
             operation gives without any triple is a Document, too, and so is an entity alone.
+        question: What was asked.
+        linked: How it names the entities that the details of the evidence name.
     """
     rows = _one_by_one(evidence) if single_triples else evidence
-    return [_document(item, rank, graph, retriever, style) for rank, item in enumerate(rows[:k], 1)]
+    documents = [_document(item, rank, graph, retriever, style) for rank, item in enumerate(rows[:k], 1)]
+    for document in documents:
+        keys = dict.fromkeys(key for _, key in document.metadata["details"].get("entities") or ())
+        named = [dict(linked[key]) for key in keys if key in linked] if linked else []
+        document.metadata |= {"question": question, "linked": named}
+    return documents
 
 
 def _one_by_one(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -1,20 +1,24 @@
-"""Names of a question that are read as entities of another name: noted in the details of evidence, and told."""
+"""How a question names the entities that evidence is about; names that are read as others are noted and told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from langchain_core.documents import Document
 
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Evidence
+from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import GraphIndex, linker_of
+from kg_retrievers.index.mentions import CASE_SCORE, EXACT_SCORE
 from kg_retrievers.index.question_entities import find_name
 from kg_retrievers.index.words import words_of
+
+#: How a question names an entity; see `Linked`.
+How = Literal["exact", "case", "alias", "short", "fuzzy", "similar", "given"]
 
 
 class Reading(TypedDict):
@@ -25,38 +29,87 @@ class Reading(TypedDict):
     label: str
 
 
-def note_readings(evidence: Sequence[Evidence], index: GraphIndex, question: str) -> list[Evidence]:
+class Linked(TypedDict):
+    """An entity that evidence is about, and the words of the question that name it, as JSON."""
+
+    #: The words, as the question writes them; the name that was looked up where the question does not say it.
+    text: str
+    key: str
+    #: In (0, 1]: 1 if written exactly, see `LinkedEntity`; None where the words do not name it by themselves.
+    likeness: float | None
+    #: "exact"; "case", but for case, accents or signs; "alias", by another name of it; "short"; "fuzzy", as with a
+    #: typo; "similar", since a method took it for the nearest name; "given", by the caller or a pattern, where the
+    #: question does not say it.
+    how: How
+
+
+def linked_entities(evidence: Sequence[Evidence], index: GraphIndex, question: str) -> dict[str, Linked]:
+    """Return how a question names the entities that the details of evidence name, by key.
+
+    Cost: a search for the names in the question; where it calls an entity otherwise, the linker's, which keeps what it
+    found in recent questions.
+    """
+    names = {key: name for item in evidence for name, key in item.details.get("entities") or ()}
+    written = {key: _written(index, question, key) for key in names}
+    others = {key for key, linked in written.items() if linked is None}
+    mentioned = _mentioned(index, question, others) if others else {}
+    return {key: written[key] or mentioned.get(key) or _looked_up(question, key, name) for key, name in names.items()}
+
+
+def _written(index: GraphIndex, question: str, key: str) -> Linked | None:
+    """Return how a question names an entity by label or key, in any case; None where it does not."""
+    for name in (index.graph.label(key), key) if key in index.graph.entities else (key,):
+        if (span := find_name(name, question)) is not None:
+            text = question[slice(*span)]
+            is_exact = text == name
+            return Linked(
+                text=text,
+                key=key,
+                likeness=EXACT_SCORE if is_exact else CASE_SCORE,
+                how="exact" if is_exact else "case",
+            )
+    return None
+
+
+def _mentioned(index: GraphIndex, question: str, keys: Collection[str]) -> dict[str, Linked]:
+    """Return how a question names entities otherwise than by label or key, as the linker finds them."""
+    found: dict[str, Linked] = {}
+    with suppress(EntityLinkingError):
+        for mention in linker_of(index).link(question):
+            for one in mention.candidates:
+                is_alias = one.how in ("exact", "case") and words_of(mention.text) != words_of(one.label)
+                how: How = "alias" if is_alias else one.how
+                if one.entity in keys:
+                    found.setdefault(one.entity, Linked(text=mention.text, key=one.entity, likeness=one.score, how=how))
+    return found
+
+
+def _looked_up(question: str, key: str, name: str) -> Linked:
+    span = find_name(name, question)
+    if span is None:
+        return Linked(text=name, key=key, likeness=None, how="given")
+    return Linked(text=question[slice(*span)], key=key, likeness=None, how="similar")
+
+
+def note_readings(evidence: Sequence[Evidence], graph: KnowledgeGraph, linked: Mapping[str, Linked]) -> list[Evidence]:
     """Return evidence with `details["read_as"]`, the entities that the question calls by another name, as by a typo.
 
     Only entities that the details name count. Letters, accents and signs aside, a label or key is no other name. The
     key is left out where there is none.
     """
-    graph, labels = index.graph, dict[str, str]()
-    for item in evidence:
-        labels |= {key: graph.label(key) for _, key in item.details.get("entities") or () if key in graph.entities}
-    other = {
-        key: label for key, label in labels.items() if not (find_name(label, question) or find_name(key, question))
+    read = {
+        key: Reading(text=one["text"], key=key, label=graph.label(key))
+        for key, one in linked.items()
+        if one["how"] in ("alias", "short", "fuzzy") and words_of(one["text"]) != words_of(graph.label(key))
     }
-    read = _readings(index, question, other) if other else {}
     if not read:
         return list(evidence)
     noted = []
     for item in evidence:
-        keys = dict.fromkeys(key for _, key in item.details["entities"])
+        keys = dict.fromkeys(key for _, key in item.details.get("entities") or ())
         own = [read[key] for key in keys if key in read]
         noted.append(replace(item, details={**item.details, "read_as": own}) if own else item)
     return noted
-
-
-def _readings(index: GraphIndex, question: str, labels: Mapping[str, str]) -> dict[str, Reading]:
-    """Return how a question calls entities of these labels, where it calls them otherwise."""
-    readings: dict[str, Reading] = {}
-    with suppress(EntityLinkingError):
-        for mention in linker_of(index).link(question):
-            for key in (candidate.entity for candidate in mention.candidates):
-                if key in labels and words_of(mention.text) != words_of(labels[key]):
-                    readings.setdefault(key, Reading(text=mention.text, key=key, label=labels[key]))
-    return readings
 
 
 def tell_readings(documents: Sequence[Document]) -> str:

@@ -30,11 +30,12 @@ from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
-from kg_retrievers.core.readings import note_readings
+from kg_retrievers.core.readings import linked_entities, note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
     REFUSAL_EVENT,
+    REFUSALS_LOGGER,
     STAGE_EVENT,
     QuestionShape,
     RetrievalState,
@@ -60,7 +61,8 @@ from kg_retrievers.index.gathering import gather, one_of_many
 from kg_retrievers.index.hints import RAISE_FACTS
 from kg_retrievers.index.reach import Reach
 
-_LOGGER = logging.getLogger(__name__)
+#: Warns of refused questions, with their texts. Silent from level ERROR on.
+_REFUSALS = logging.getLogger(REFUSALS_LOGGER)
 
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
@@ -385,8 +387,9 @@ class BaseKGRetriever(BaseRetriever):
     def documents_from(self, evidence: Sequence[Evidence], k: int, question: str = "") -> list[Document]:
         """Return the first k Documents of the evidence, best first, in the granularity of this retriever.
 
-        Names that several entities of the question bear stand in `details["ambiguous"]`; entities that the question, if
-        it is given, calls by another name than their label, in `details["read_as"]`.
+        Names that several entities of the question bear stand in `details["ambiguous"]`. If the question is given, it
+        stands in the metadata, with how it names the entities that the evidence is about ("linked"); those that it
+        calls by another name than their label stand in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
         if self.index.is_cut:
@@ -394,8 +397,18 @@ class BaseKGRetriever(BaseRetriever):
                 raise nothing_fetched(who)
             evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
-        noted = note_readings(noted, self.index, question) if question else noted
-        return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
+        linked = linked_entities(evidence, self.index, question) if question else {}
+        noted = note_readings(noted, self.graph, linked)
+        return documents_of(
+            noted,
+            k,
+            self.graph,
+            retriever=who,
+            style=self.style,
+            single_triples=single,
+            question=question,
+            linked=linked,
+        )
 
     def check_confidence(
         self,
@@ -433,8 +446,10 @@ class BaseKGRetriever(BaseRetriever):
         except RefusalError as refusal:
             if on_refusal == "raise":
                 raise
-            _LOGGER.warning("%s", one_line(str(refusal)))
-            yield Event(REFUSAL_EVENT, {"retriever": type(self).__name__, "question": question, "reason": str(refusal)})
+            _REFUSALS.warning("%s", one_line(str(refusal)))
+            who, kind = type(self).__name__, type(refusal).__name__
+            told = {"retriever": who, "question": question, "reason": str(refusal), "kind": kind}
+            yield Event(REFUSAL_EVENT, told)
             return []
         return documents
 
@@ -443,7 +458,7 @@ class BaseKGRetriever(BaseRetriever):
         for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
-            update = yield Call(stage.run, dict(state))
+            update = yield Call(stage.run, dict(state), stage.shown_as(who))
             stage.check(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}

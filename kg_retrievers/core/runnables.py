@@ -20,10 +20,17 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class Call:
-    """Run a runnable on an input; the body is sent its output."""
+    """Run a runnable on an input; the body is sent its output.
+
+    Attributes:
+        runnable: Any.
+        input: Its input.
+        shown_as: What callbacks are told of its run, as a name; None for nothing of its own.
+    """
 
     runnable: Runnable[Any, Any]
     input: Any
+    shown_as: RunnableConfig | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
                     if is_traced(config):
                         dispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = call_foreign(invoke, request.runnable, request.input, config)
+                    outcome = call_foreign(invoke, request.runnable, request.input, config, request.shown_as)
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)
@@ -76,7 +83,7 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
                     if is_traced(config):
                         await adispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = await await_foreign(ainvoke(request.runnable, request.input, config))
+                    outcome = await await_foreign(ainvoke(request.runnable, request.input, config, request.shown_as))
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
@@ -21,6 +21,12 @@ STAGE_EVENT = "kg_retrievers.stage"
 
 #: The name of the custom event that is sent when a question is refused.
 REFUSAL_EVENT = "kg_retrievers.refused"
+
+#: The name of the logger that warns of refused questions; its messages hold the question.
+REFUSALS_LOGGER = "kg_retrievers.refusals"
+
+#: The keys in the metadata of a stage's run, and of the runs under it: whose stage, and which.
+RETRIEVER_KEY, STAGE_KEY = "kg_retriever", "kg_stage"
 
 #: The most Documents that can be asked for.
 MAX_K = 1_000_000
@@ -74,6 +80,14 @@ class Stage:
     run: Runnable[Any, dict[str, Any]]
     writes: tuple[str, ...]
     calls_model: bool = False
+
+    def shown_as(self, who: str) -> RunnableConfig:
+        """Return what callbacks are told of its run: its name, and in the metadata whose stage it is.
+
+        Args:
+            who: The class of its retriever.
+        """
+        return {"run_name": self.name, "metadata": {RETRIEVER_KEY: who, STAGE_KEY: self.name}}
 
     def check(self, update: Mapping[str, Any], who: str) -> None:
         """Check that the stage wrote the keys that it declares.

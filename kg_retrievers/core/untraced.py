@@ -18,6 +18,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.config import (
     ensure_config,
     get_callback_manager_for_config,
+    merge_configs,
     run_in_executor,
     set_config_context,
 )
@@ -64,25 +65,30 @@ def is_traced(config: RunnableConfig) -> bool:
     return bool(get_callback_manager_for_config(config).handlers)
 
 
-def invoke(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig) -> Any:
+def invoke(
+    runnable: Runnable[Any, Any], input: Any, config: RunnableConfig, shown_as: RunnableConfig | None = None
+) -> Any:
     """Return what a runnable returns; where nobody listens, functions and sequences make no runs.
 
     Args:
         runnable: Any.
         input: Its input.
         config: That of the run which calls it.
+        shown_as: What whoever listens is told of its run besides.
     """
     if is_traced(config):
-        return runnable.invoke(input, config)
+        return runnable.invoke(input, merge_configs(config, shown_as))
     config = ensure_config(config)  # what a function calls without a config takes this one from the context
     with set_config_context(config) as context:
         return context.run(_run, runnable, input, config)
 
 
-async def ainvoke(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig) -> Any:
+async def ainvoke(
+    runnable: Runnable[Any, Any], input: Any, config: RunnableConfig, shown_as: RunnableConfig | None = None
+) -> Any:
     """Do as `invoke`; functions run in a thread."""
     if is_traced(config):
-        return await runnable.ainvoke(input, config)
+        return await runnable.ainvoke(input, merge_configs(config, shown_as))
     config = ensure_config(config)
     with set_config_context(config) as context:
         return await asyncio.create_task(_arun(runnable, input, config), context=context)

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import NoEvidenceError, RefusalError
+from kg_retrievers.graph.facts import lone_entities_of
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,18 @@ class Run:
         places = [
             Place(document.metadata["rank"], role)
             for document in self.documents
-            if (role := _role(entity, document.metadata, as_answer)) is not None
+            if (role := _role(entity, document, as_answer)) is not None
         ]
         return min(places, key=lambda place: place.rank, default=None)
 
 
-def _role(entity: str, metadata: Mapping[str, Any], as_answer: bool) -> Literal["answer", "evidence"] | None:
+def _role(entity: str, document: Document, as_answer: bool) -> Literal["answer", "evidence"] | None:
+    metadata = document.metadata
     if entity in metadata["answers"]:
         return "answer"
     if as_answer and metadata["value"] is None:
         return None
-    stands = any(entity in (head, tail) for head, _, tail in metadata["triples"])
+    stands = entity in lone_entities_of(document) or any(entity in (fact[0], fact[2]) for fact in metadata["triples"])
     return "evidence" if stands else None
 
 

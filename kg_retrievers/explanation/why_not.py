@@ -135,13 +135,23 @@ def _written_by_model(retriever: BaseKGRetriever, run: Run) -> dict[str, Any]:
 
 
 def _obstacle(retriever: BaseKGRetriever, question: str, key: str, run: Run) -> Obstacle | None:
-    """Return the first thing that keeps an entity out of a run."""
+    """Return the first thing that keeps an entity out of a run.
+
+    A refusal that is not of the first stage may be of what was read there; then the method knows more of it.
+    """
     refusal = run.refusal
-    if isinstance(refusal, LowConfidenceError) and refusal.confidence is not None:
+    wanted = run.state.get("min_confidence", retriever.min_confidence)
+    if isinstance(refusal, LowConfidenceError) and refusal.confidence < wanted:
         lift = Lift(inputs={"min_confidence": refusal.confidence})
         return Obstacle("below_min_confidence", run.stage, refusal.message, lift, {"confidence": refusal.confidence})
-    if isinstance(refusal, EntityLinkingError):
-        return not_linked(retriever, question, key, run)
+    if not isinstance(refusal, EntityLinkingError):
+        return _by_method(retriever, key, run)
+    first = run.stage == retriever.stages[0].name
+    return (None if first else _by_method(retriever, key, run)) or not_linked(retriever, question, key, run)
+
+
+def _by_method(retriever: BaseKGRetriever, key: str, run: Run) -> Obstacle | None:
+    """Return what a method says, with what is around the entity and those of the question at hand."""
     seeds = tuple(run.state.get("seed_entities") or ())
     around = Reach((key, *seeds), REACHED_HOPS, between=True)
     return retriever.index.within(around, lambda: retriever.obstacle(key, run.state))

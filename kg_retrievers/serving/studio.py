@@ -10,12 +10,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from functools import cache
 
 from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import build_retriever, choose_methods, load_llm, open_index, read_models
+
+
+async def served_workflow() -> Workflow:
+    """Return the workflow that `workflow` builds, the same for all runs of a server, which asks for it at each.
+
+    It is built in a thread: a server of LangGraph refuses what reads files in its event loop. It holds the index as it
+    was then; start the server again to serve a later one.
+
+    Raises:
+        KGRetrieversError: As `workflow` does.
+    """
+    return await asyncio.to_thread(_built_once)
+
+
+@cache
+def _built_once() -> Workflow:
+    return workflow()
 
 
 def workflow() -> Workflow:

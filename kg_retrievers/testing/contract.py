@@ -20,11 +20,12 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from kg_retrievers import errors
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.stages import REFUSAL_EVENT, STAGE_EVENT
+from kg_retrievers.core.stages import REFUSAL_EVENT, REFUSALS_LOGGER, STAGE_EVENT
 from kg_retrievers.datasets import Question
 from kg_retrievers.drawing import draw
 from kg_retrievers.errors import (
@@ -59,6 +60,8 @@ METADATA = {
     "score",
     "rank",
     "retriever",
+    "question",
+    "linked",
     "answers",
     "value",
     "confidence",
@@ -168,6 +171,9 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert metadata["confidence"] is None or 0 <= metadata["confidence"] <= 1
             assert metadata["retriever"] == type(retriever).__name__
             assert metadata["style"] == retriever.style
+            for linked in metadata["linked"]:
+                assert linked["key"] in {key for _, key in metadata["details"]["entities"]}
+                assert linked["how"] == "given" or linked["text"] in metadata["question"]
             alone = lone_entities_of(document)
             assert metadata["triples"] or metadata["value"] is not None or alone
             for triple in metadata["triples"]:
@@ -414,11 +420,13 @@ class RetrieverContract(RetrieversIntegrationTests):
 
         def check(documents: list[Document], seen: _SeenEvents) -> None:
             assert documents == []
-            logged = [record for record in caplog.records if record.name.startswith("kg_retrievers.core")]
+            logged = [record for record in caplog.records if record.name == REFUSALS_LOGGER]
             assert [record.levelno for record in logged] == [logging.WARNING]
             reason = logged[0].getMessage()
             who = {"retriever": type(retriever).__name__, "question": self.unknown_question}
-            assert seen.events(REFUSAL_EVENT) == [{**who, "reason": reason}]
+            (event,) = seen.events(REFUSAL_EVENT)
+            assert event == {**who, "reason": reason, "kind": event["kind"]}
+            assert issubclass(getattr(errors, event["kind"]), RefusalError)
             assert reason
 
         seen = _SeenEvents()

@@ -282,7 +282,8 @@ def test_refusal_is_told_once(ask: Callable[..., list[Document]], caplog: pytest
         ("WARNING", "Found nothing. Did you mean: 'Her'?")
     ]
     reason = "Found nothing. Did you mean: 'Her'?"
-    assert watcher.events == [(REFUSAL_EVENT, {"retriever": "Toy", "question": "Who?", "reason": reason})]
+    told = {"retriever": "Toy", "question": "Who?", "reason": reason, "kind": "EntityLinkingError"}
+    assert watcher.events == [(REFUSAL_EVENT, told)]
 
 
 @asked

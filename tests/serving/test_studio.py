@@ -12,7 +12,7 @@ import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, train_triple_scorer
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, ModelLoadError
-from kg_retrievers.serving.studio import workflow
+from kg_retrievers.serving.studio import _built_once, workflow
 from kg_retrievers.testing import tiny_graph
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("KG_RETRIEVERS_METHOD", "KG_RETRIEVERS_LLM", "KG_RETRIEVERS_MODEL"):
         monkeypatch.delenv(name, raising=False)
+    _built_once.cache_clear()
     GraphIndex.build(tiny_graph(), HashedEmbeddings(), tmp_path / "films-index")
     monkeypatch.setenv("KG_RETRIEVERS_INDEX", str(tmp_path / "films-index"))
 
@@ -33,12 +34,14 @@ def test_the_file_is_valid() -> None:
     assert "is valid" in done.stdout
 
 
-def test_its_graphs_are_modules_that_give_a_workflow() -> None:
+async def test_its_graphs_are_modules_that_give_a_workflow() -> None:
     graphs = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
     assert graphs
     for spec in graphs.values():
         module, _, name = spec.partition(":")
-        made = getattr(import_module(module), name)()
+        make = getattr(import_module(module), name)
+        made = await make()
+        assert await make() is made
         assert made.invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
         assert made.get_input_jsonschema()["required"] == ["question"]
 

@@ -6,7 +6,7 @@ table 5, "Dense Subgraph", and appendix D: all facts between the 2,000 entities 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,11 +16,13 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.baselines.why_not import by_distance
 
 
 class DenseSubgraphFields(BaseNeighborhoodFields, total=False):
@@ -89,10 +91,18 @@ class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
             Stage("take_subgraph", RunnableLambda(self._take_subgraph), ("answers", "documents")),
         )
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the subgraph."""
+        return by_distance(self, entity, state)
+
     def _take_subgraph(self, state: RetrievalState) -> dict[str, Any]:
         triples, hops, truncated = self.facts_by_distance(state["seed_entities"])
         groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             groups = [(1, triples)] if len(triples) else []
-        evidence = [Evidence(tuple(self.facts_of(group)), score=1 / hop, truncated=truncated) for hop, group in groups]
+        details = self.named(state["seed_entities"])
+        evidence = [
+            Evidence(tuple(self.facts_of(group)), score=1 / hop, truncated=truncated, details=details)
+            for hop, group in groups
+        ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

@@ -7,10 +7,9 @@ Large Language Models in Knowledge-Graph-Based Retrieval-Augmented Generation. I
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
@@ -19,11 +18,14 @@ from typing_extensions import Unpack
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
+from kg_retrievers.core.ranked_obstacle import Ranking
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.baselines.why_not import by_rank
 
 #: As many triples as SubgraphRAG retrieves.
 K = 100
@@ -99,15 +101,23 @@ class PageRankRetriever(BaseNeighborhoodRetriever):
             Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents")),
         )
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the first triples by PageRank."""
+        return by_rank(self, entity, state, "rank_triples", lambda: self._ranked(state["seed_entities"])[0])
+
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
-        triples, truncated = self.triples_in_scope(state["seed_entities"])
-        seeds = self.entity_ids(state["seed_entities"])
-        pagerank = personalized_pagerank(self.graph.adjacency, seeds, restart=self.restart)
-        heads, tails = self.graph.edges[triples][:, [0, 2]].T
-        scores = (pagerank[heads] + pagerank[tails]) / 2
-        best = np.argsort(-scores, kind="stable")[: state["k"]]
+        ranking, truncated = self._ranked(state["seed_entities"])
+        facts, scores = self.facts_of(ranking.triples[: state["k"]]), ranking.scores[: state["k"]].tolist()
+        details = self.named(state["seed_entities"])
         evidence = [
-            Evidence((triple,), score, truncated=truncated)
-            for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
+            Evidence((fact,), score, truncated=truncated, details=details)
+            for fact, score in zip(facts, scores, strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+
+    def _ranked(self, keys: Sequence[str]) -> tuple[Ranking, bool]:
+        """Return all triples around some entities, best first, and whether `max_nodes` left some out."""
+        triples, truncated = self.triples_in_scope(keys)
+        pagerank = personalized_pagerank(self.graph.adjacency, self.entity_ids(keys), restart=self.restart)
+        heads, tails = self.graph.edges[triples][:, [0, 2]].T
+        return Ranking.of(triples, (pagerank[heads] + pagerank[tails]) / 2, "PageRank"), truncated

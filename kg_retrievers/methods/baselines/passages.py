@@ -6,7 +6,7 @@ Graphs. ICNLSP 2024 (not on arXiv): the documents of figure 5, "RAG (Generated D
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
@@ -27,6 +28,7 @@ from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.embeddings import embed
+from kg_retrievers.methods.baselines.why_not import by_passage
 
 #: The paper tries 1, 2 and 3 documents, and cuts documents at 100 words.
 K, MAX_WORDS = 3, 100
@@ -139,21 +141,33 @@ class PassageRetriever(BaseNeighborhoodRetriever):
         rank = Stage("rank_passages", RunnableLambda(self._rank_passages), ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the first passages."""
+        return by_passage(self, entity, state, lambda: [(one.triples, score) for one, score in self._ranked(state)[0]])
+
     def _rank_passages(self, state: RetrievalState) -> dict[str, Any]:
-        passages, vectors, truncated = self._candidates(state.get("seed_entities") or [])
-        if not passages:
+        ranked, truncated = self._ranked(state)
+        best = ranked[: state["k"]]
+        if not best:
             return {"answers": [], "documents": []}
-        direction = self.index.embed([state["question"]])[0].astype(np.float64)
-        scores = (vectors.astype(np.float64) @ direction).round(SIMILARITY_DECIMALS)
-        best = np.argsort(-scores, kind="stable")[: state["k"]].tolist()
+        details = self.named(state.get("seed_entities") or [])
         evidence = [
-            Evidence(tuple(self.facts_of(np.array(passages[one].triples))), float(scores[one]), truncated=truncated)
-            for one in best
+            Evidence(tuple(self.facts_of(np.array(passage.triples))), score, truncated=truncated, details=details)
+            for passage, score in best
         ]
         documents = self.documents_from(evidence, state["k"], state["question"])
-        for document, one in zip(documents, best, strict=True):
-            document.page_content = passages[one].text
+        for document, (passage, _) in zip(documents, best, strict=True):
+            document.page_content = passage.text
         return {"answers": [], "documents": documents}
+
+    def _ranked(self, state: Mapping[str, Any]) -> tuple[list[tuple[Passage, float]], bool]:
+        """Return all passages in scope with their scores, best first, and whether `max_nodes` left some out."""
+        passages, vectors, truncated = self._candidates(state.get("seed_entities") or [])
+        if not passages:
+            return [], truncated
+        direction = self.index.embed([state["question"]])[0].astype(np.float64)
+        scores = (vectors.astype(np.float64) @ direction).round(SIMILARITY_DECIMALS)
+        return [(passages[one], float(scores[one])) for one in np.argsort(-scores, kind="stable").tolist()], truncated
 
     def _candidates(self, seeds: Sequence[str]) -> tuple[list[Passage], Array, bool]:
         """Return the passages in scope, their vectors, and whether `max_nodes` left some out."""

@@ -7,8 +7,9 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, table 9: "Rand" and
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
@@ -18,12 +19,14 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.baselines.why_not import by_draw
 
 #: As many triples as SubgraphRAG retrieves, with which the paper compares these (section 4.1).
 K = 100
@@ -119,19 +122,29 @@ class RandomTripleRetriever(BaseNeighborhoodRetriever):
         draw = Stage("draw_triples", RunnableLambda(self._draw_triples), ("answers", "documents"))
         return (draw,) if self.scope == "graph" else (link, draw)
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the triples that are drawn."""
+        return by_draw(self, entity, state, lambda: self._drawn(state)[0])
+
     def _draw_triples(self, state: RandomTripleState) -> dict[str, Any]:
         if self.without_answers and "left_out" not in state:
             raise InvalidArgumentError(
                 "RandomTripleRetriever: without_answers leaves out the triples of the gold answers, but the question "
                 "comes without them. Hand them in: invoke(question, left_out=[...]), or evaluate."
             )
-        triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])
-        drawn = {triple: self._number(state["question"], triple) for triple in self.facts_of(triples)}
-        best = sorted(drawn, key=lambda triple: (-drawn[triple], triple))[: state["k"]]
+        drawn, truncated = self._drawn(state)
         left_out = set(state.get("left_out") or ())
-        kept = [triple for triple in best if not left_out & {triple.head, triple.tail}]
-        evidence = [Evidence((triple,), drawn[triple], truncated=truncated) for triple in kept]
+        kept = [triple for triple in islice(drawn, state["k"]) if not left_out & {triple.head, triple.tail}]
+        details = self.named(state.get("seed_entities") or [])
+        evidence = [Evidence((triple,), drawn[triple], truncated=truncated, details=details) for triple in kept]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+
+    def _drawn(self, state: Mapping[str, Any]) -> tuple[dict[Triple, float], bool]:
+        """Return all triples in scope with their numbers, in the order drawn, and whether some are not in scope."""
+        triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])
+        numbers = {triple: self._number(state["question"], triple) for triple in self.facts_of(triples)}
+        order = sorted(numbers, key=lambda triple: (-numbers[triple], triple))
+        return {triple: numbers[triple] for triple in order}, truncated
 
     def _number(self, question: str, triple: Triple) -> float:
         """Return a number in [0, 1) that looks as if drawn at random; of 53 bits, which a float holds."""

@@ -7,7 +7,7 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 import networkx as nx
 import numpy as np
@@ -18,6 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
@@ -30,6 +31,7 @@ from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
+from kg_retrievers.methods.g_retriever.why_not import Rules, find_obstacle
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5
@@ -220,6 +222,19 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             Stage("solve_pcst", RunnableLambda(self._solve_pcst), ("answers", "documents")),
         )
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the subgraphs that collect the most prizes."""
+        rules = Rules(
+            self.k_nodes,
+            self.k_relations,
+            self.edge_cost,
+            self.prizes,
+            self.lone_entities,
+            self._longest_walk,
+            lambda fields: self.model_copy(update=dict(fields))._subgraphs(cast(PCSTState, state)),
+        )
+        return find_obstacle(self, entity, state, rules)
+
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; ranked entities and relations must be distinct and of the graph, each with a number."""
         checked = super().check_inputs(inputs)
@@ -313,10 +328,13 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             return prize_edges(relations, ranked, self.k_relations, self.prizes)
         weights = np.full(len(self.graph.relations), (1.0 + len(ranked)) ** -PREFERENCE)
         weights[ranked] = (1.0 + np.arange(len(ranked))) ** -PREFERENCE
-        hops = LONGEST_WALK if self.max_hops is None else self.max_hops
-        taken = walk_triples(heads, relations, tails, starts, weights, hops=hops, entities=size)
+        taken = walk_triples(heads, relations, tails, starts, weights, hops=self._longest_walk, entities=size)
         prizes: Array = self.k_relations * taken / max(taken.max(initial=0.0), np.finfo(float).tiny)
         return prizes
+
+    @property
+    def _longest_walk(self) -> int:
+        return LONGEST_WALK if self.max_hops is None else self.max_hops
 
     def _cost(self, edge_prizes: Array) -> float:
         """Return the cost of an edge, lowered so that the best edge left pays (not in the paper)."""

@@ -7,7 +7,7 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
@@ -26,6 +27,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.kaping.why_not import find_obstacle
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -133,13 +135,18 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the facts that resemble the question most."""
+        return find_obstacle(self, entity, state)
+
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
         triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])
         everything = self.scope == "graph"
         scores = self.index.triple_similarities(state["question"], None if everything else triples)
         best = np.argsort(-scores, kind="stable")[: state["k"]]
+        details = self.named(state.get("seed_entities") or [])
         evidence = [
-            Evidence((triple,), score, truncated=truncated)
+            Evidence((triple,), score, truncated=truncated, details=details)
             for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

@@ -114,7 +114,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         if self.granularity == "subgraph":
             truncated |= len(triples) > self.max_triples
             groups = [(1, triples[: self.max_triples])] if len(triples) else []
-        details = {"entities": [[self.graph.label(key), key] for key in state["seed_entities"]]}
+        details = self.named(state["seed_entities"])
         evidence = []
         for hop, group in groups:
             facts = self.facts_of(group)

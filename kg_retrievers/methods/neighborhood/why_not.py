@@ -1,4 +1,8 @@
-"""What keeps an entity out of the facts around a question's entities."""
+"""What keeps an entity out of the facts around a question's entities.
+
+The reasons: "not_linked", "no_such_edge" (no fact has it), "too_far", "pruned" (by `max_nodes` or `max_triples`) and
+"outscored" (single facts, by `k`). None is excluded otherwise, and the method states no confidence.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ import numpy as np
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.scope_obstacle import scope_obstacle
+from kg_retrievers.core.ranked_obstacle import Ranking, rank_details, ranked_obstacle
+from kg_retrievers.core.scope_obstacle import cut_off, scope_obstacle
 
 #: The stage that collects the facts.
 STAGE = "collect_facts"
@@ -27,17 +32,19 @@ def find_obstacle(
         max_triples: The most facts of one Document; None where each fact is one.
     """
     seeds = state["seed_entities"]
-    if (obstacle := scope_obstacle(retriever, entity, seeds, STAGE)) is not None:
+    if (obstacle := scope_obstacle(retriever, entity, seeds, STAGE, state["question"])) is not None:
         return obstacle
     triples, hops, _ = retriever.facts_by_distance(seeds)
-    (node,) = retriever.entity_ids([entity])
-    positions = np.flatnonzero((retriever.graph.edges[triples][:, [0, 2]] == node).any(1))
-    if not len(positions):
-        return None
-    rank = int(positions[0]) + 1
-    first = f"the first fact with {retriever.graph.label(entity)!r} is number {rank}, the nearest first"
-    details = {"rank": rank, "hops": int(hops[rank - 1])}
-    if max_triples is not None:
-        text = f"A Document holds {max_triples} facts (max_triples); {first}."
-        return Obstacle("pruned", STAGE, text, Lift(fields={"max_triples": rank}), details)
-    return Obstacle("outscored", STAGE, f"k is {state['k']}; {first}.", Lift(inputs={"k": rank}), details)
+    near = np.ones(len(hops), np.bool_) if retriever.max_hops is None else hops <= retriever.max_hops
+    ranking = Ranking(triples[near], 1 / hops[near], "1 / hops")
+    rank = ranking.rank_of(retriever, entity)
+    if rank is None:  # its facts in reach lead over entities that are cut off
+        return cut_off(retriever, entity, seeds, STAGE, int(retriever.max_hops or 0))
+    if max_triples is None:
+        return ranked_obstacle(retriever, entity, ranking, state["k"], STAGE)
+    text = (
+        f"A Document holds {max_triples} facts (max_triples), the nearest first; the first with "
+        f"{retriever.graph.label(entity)!r} is number {rank} of {len(ranking.triples)}."
+    )
+    details = rank_details(retriever, ranking, rank)
+    return Obstacle("pruned", STAGE, text, Lift(fields={"max_triples": rank}), details)

@@ -6,7 +6,8 @@ ICLR 2024, arXiv:2310.01061. It is also what GNN-RAG adds to its own paths (GNN-
 
 from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths
-from kg_retrievers.methods.rog.retriever import RelationPathRetriever, RelationPathState
+from kg_retrievers.methods.rog.retriever import RelationPathRetriever
+from kg_retrievers.methods.rog.state import RelationPathState
 from kg_retrievers.methods.rog.zero_shot import ZeroShotRelationPaths
 
 __all__ = [

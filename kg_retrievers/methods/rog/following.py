@@ -41,7 +41,7 @@ class Followed(NamedTuple):
     details: dict[str, Any]
 
 
-class _Walked(NamedTuple):
+class Walked(NamedTuple):
     """The walks along one relation path, an entry each: where it starts, what it crosses, and where it ends."""
 
     row: Row
@@ -67,23 +67,30 @@ def follow_relation_paths(
         excluded: Whether words of the question exclude the entities that it names.
         max_paths: The most walks that are returned.
     """
-    decisions = [decide(row.get("revisits"), excluded=excluded, turning=_turns(graph, row)) for row in rows]
+    decisions = revisits_of(graph, rows, excluded=excluded)
     found = _follow(graph, rows, named, [decision.allowed for decision in decisions], max_paths)
     if found.paths or found.truncated or all(decision.certain for decision in decisions):
         return found
-    wider = _follow(graph, rows, named, [_may_at_last(decision) for decision in decisions], max_paths)
+    wider = _follow(graph, rows, named, [may_at_last(decision) for decision in decisions], max_paths)
     return wider._replace(details=wider.details | {"widened": True}) if wider.paths else found
 
 
-def _may_at_last(decision: Revisits) -> bool:
+def revisits_of(graph: KnowledgeGraph, rows: Sequence[Row], *, excluded: bool) -> list[Revisits]:
+    """Return for each relation path whether its walks may return to where they start."""
+    return [decide(row.get("revisits"), excluded=excluded, turning=_turns(graph, row)) for row in rows]
+
+
+def may_at_last(decision: Revisits) -> bool:
+    """Return whether walks may return where nothing is found otherwise."""
     return decision.allowed or not decision.certain
 
 
 def _turns(graph: KnowledgeGraph, row: Row) -> bool:
-    return path_turns(_labels(graph, row))
+    return path_turns(path_labels(graph, row))
 
 
-def _labels(graph: KnowledgeGraph, row: Row) -> list[list[int]]:
+def path_labels(graph: KnowledgeGraph, row: Row) -> list[list[int]]:
+    """Return for each hop of a relation path the labels that will do."""
     steps = [(graph.relations.find(name), DIRECTIONS[direction]) for name, direction in row["relations"]]
     return [[label_of(relation, backward) for backward in ways] for relation, ways in steps]
 
@@ -91,12 +98,12 @@ def _labels(graph: KnowledgeGraph, row: Row) -> list[list[int]]:
 def _follow(
     graph: KnowledgeGraph, rows: Sequence[Row], named: Sequence[Sequence[int]], returns: Sequence[bool], max_paths: int
 ) -> Followed:
-    walked: Iterable[_Walked] = (_walk(graph, row, named, may) for row, may in zip(rows, returns, strict=True))
+    walked: Iterable[Walked] = (walk(graph, row, named, may) for row, may in zip(rows, returns, strict=True))
     details: dict[str, Any] = {}
     common = None
     if len(named) > 1:
         walked = list(walked)
-        ends = _common_ends(walked, named)
+        ends = common_ends(walked, named)
         common = ends if len(ends) else None
         if any(len(one.ends) for one in walked):
             details["joined"] = "union" if common is None else "intersection"
@@ -117,18 +124,24 @@ def _follow(
     return Followed(paths, empty, truncated, details)
 
 
-def _walk(graph: KnowledgeGraph, row: Row, named: Sequence[Sequence[int]], may_return: bool) -> _Walked:
+def starts_of(row: Row, named: Sequence[Sequence[int]]) -> list[int]:
+    """Return the entities where walks along a relation path start."""
     at = row.get("entity")
     groups = named if at is None or at >= len(named) else [named[at]]
-    starts = list(dict.fromkeys(start for group in groups for start in group))
-    labels = _labels(graph, row)
+    return list(dict.fromkeys(start for group in groups for start in group))
+
+
+def walk(graph: KnowledgeGraph, row: Row, named: Sequence[Sequence[int]], may_return: bool) -> Walked:
+    """Return the walks along one relation path."""
+    starts = starts_of(row, named)
+    labels = path_labels(graph, row)
     walks = [
         follow_relation_path(
             graph.adjacency, start, labels, max_walks=MAX_WALKS, may_return=may_return, may_repeat=may_return
         )
         for start in starts
     ]
-    return _Walked(
+    return Walked(
         row,
         np.repeat(starts, [len(found.ends) for found in walks]),
         np.concatenate([found.triples for found in walks]),
@@ -137,7 +150,7 @@ def _walk(graph: KnowledgeGraph, row: Row, named: Sequence[Sequence[int]], may_r
     )
 
 
-def _common_ends(walked: Sequence[_Walked], named: Sequence[Sequence[int]]) -> Array:
+def common_ends(walked: Sequence[Walked], named: Sequence[Sequence[int]]) -> Array:
     """Return the entities to which walks from every name of the question lead."""
     common: Array | None = None
     for group in named:

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
+from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import BeforeValidator, Field, with_config
-from typing_extensions import TypedDict, Unpack
+from pydantic import Field
+from typing_extensions import Unpack
 
-from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
     BaseNeighborhoodFields,
     BaseNeighborhoodRetriever,
-    MaskedQuestionState,
 )
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
+from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
@@ -37,55 +37,14 @@ from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.rog.cascade import CascadeRelationPaths, Planner, planned
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
+from kg_retrievers.methods.rog.state import RelationPathState
+from kg_retrievers.methods.rog.why_not import Asked, find_obstacle
 
 #: Section 5.1: beams, and so relation paths, of one question.
 BEAM_WIDTH = 3
 
 #: Ours: Documents and paths of a question.
 K, MAX_PATHS = 10, 1_000
-
-
-def _pair(step: object) -> object:
-    """Read a plain relation as one that is crossed either way."""
-    return (step, "either") if isinstance(step, str) else step
-
-
-#: A relation and how it is crossed.
-Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
-
-#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "matched", which says which relations
-#: were taken for names that are none of the graph, "revisits", whether walks may return to where they start, and
-#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced",
-#: "nearest" and "lacking" are those of a `Pattern`.
-RelationPath = TypedDict(
-    "RelationPath",
-    {
-        "relations": list[Step],
-        "score": NotRequired[Annotated[float, Field(gt=0, le=1, strict=True)]],
-        "from": NotRequired[str],
-        "matched": NotRequired[dict[str, str]],
-        "revisits": NotRequired[bool],
-        "entity": NotRequired[Annotated[int, Field(ge=0, strict=True)]],
-        "confidence": NotRequired[Confidence],
-        "unplaced": NotRequired[list[str]],
-        "nearest": NotRequired[list[str]],
-        "lacking": NotRequired[list[str]],
-    },
-)
-with_config(EXACT)(RelationPath)
-
-
-class RelationPathState(MaskedQuestionState, total=False):
-    """The state of the stages."""
-
-    #: `[{"relations": [[relation, "forward", "backward" or "either"], ...], "score": number, "from": who}, ...]`, best
-    #: first.
-    relation_paths: Annotated[
-        list[RelationPath],
-        Field(
-            description='a list of {"relations": [[relation, "forward", "backward" or "either"], ...], "score": 0.5}'
-        ),
-    ]
 
 
 class RelationPathFields(BaseNeighborhoodFields, total=False):
@@ -223,6 +182,18 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         if (paths := checked.get("relation_paths")) is None:
             return checked
         return checked | {"relation_paths": _without_confidence(self._checked_paths(paths))}
+
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity from being where a walk along a relation path ends."""
+        named = self._named(state["question"], state["seed_entities"])
+        propose = None if self.stages[1].calls_model else partial(self._propose_again, state)
+        asked = Asked(named, self.beam_width, self.max_hops, self.max_paths, propose, self._follow_relation_paths)
+        return find_obstacle(self, entity, state, asked)
+
+    def _propose_again(self, state: Mapping[str, Any], beam_width: int, max_hops: int) -> list[dict[str, Any]]:
+        wider = self.model_copy(update={"beam_width": beam_width, "max_hops": max_hops})
+        proposed: list[dict[str, Any]] = wider.stages[1].run.invoke(dict(state))["relation_paths"]
+        return proposed
 
     def _checked_paths(self, paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         rows = [self._checked_path(path, rank) for rank, path in enumerate(paths, 1)]

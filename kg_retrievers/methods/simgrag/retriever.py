@@ -17,6 +17,7 @@ from pydantic import Field
 from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, nothing_fetched, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
@@ -36,6 +37,7 @@ from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, ne
 from kg_retrievers.methods.simgrag.presets import PRESETS
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
+from kg_retrievers.methods.simgrag.why_not import find_obstacle
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
@@ -222,6 +224,10 @@ class SimGRAGRetriever(BaseKGRetriever):
             return reach_of_question(self.index, state["question"], given, self.pattern_generator)
         return Reach()
 
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the answers of the nearest subgraphs."""
+        return find_obstacle(self, entity, state)
+
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
         """The prompts of the pattern generator, where it has some, and the one for answering."""
@@ -305,7 +311,7 @@ class SimGRAGRetriever(BaseKGRetriever):
             query = self.query(part, nearest=True, only=only)
             return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
 
-        rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes", self.max_bindings)
+        rules = MatchRules(self.respects_direction(pattern), self.distinct == "nodes", self.max_bindings)
         result = operate(replace(pattern, directed=rules.directed), self.index, find, rules)
         return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
 
@@ -315,25 +321,38 @@ class SimGRAGRetriever(BaseKGRetriever):
         """Return the matches, and how many of the first are found only because an unknown may be what is named."""
 
         def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
-            return match_pattern(
-                self.graph.adjacency,
-                len(self.graph.relations),
-                query,
-                k=k,
-                distinct=distinct,
-                direction="respect" if self._respects_direction(pattern) else "ignore",
-                ties=ties,
-                max_distance=max_distance,
-                max_bindings=self.max_bindings,
-                max_scans=self.max_scans,
-                max_seconds=self.max_seconds,
-            )
+            return self.search(pattern, query, k, distinct=distinct, ties=ties, max_distance=max_distance)
 
         limit = float("inf") if self.max_distance is None else self.max_distance
         if self.distinct != "auto":
             return find(self.distinct, limit), 0
         found, widened = find_widening(find, decide_revisits(pattern, question), limit)
         return found[:k], widened
+
+    def search(
+        self,
+        pattern: Pattern,
+        query: MatchQuery,
+        k: int,
+        *,
+        distinct: Literal["known", "nodes", "none"],
+        ties: Literal["merge", "break"],
+        max_distance: float,
+    ) -> list[Match]:
+        """Return the k nearest matches of a pattern, within the budgets; see `match_pattern`."""
+        return match_pattern(
+            self.graph.adjacency,
+            len(self.graph.relations),
+            query,
+            k=k,
+            distinct=distinct,
+            direction="respect" if self.respects_direction(pattern) else "ignore",
+            ties=ties,
+            max_distance=max_distance,
+            max_bindings=self.max_bindings,
+            max_scans=self.max_scans,
+            max_seconds=self.max_seconds,
+        )
 
     def query(self, pattern: Pattern, *, nearest: bool = False, only: Mapping[str, Array] | None = None) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.
@@ -348,7 +367,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
-        allowed = allowed_entities(self.index, pattern, directed=self._respects_direction(pattern), only=only or {})
+        allowed = allowed_entities(self.index, pattern, directed=self.respects_direction(pattern), only=only or {})
         return match_query(
             pattern,
             self.index,
@@ -360,7 +379,8 @@ class SimGRAGRetriever(BaseKGRetriever):
             node_types=self.node_types,
         )
 
-    def _respects_direction(self, pattern: Pattern) -> bool:
+    def respects_direction(self, pattern: Pattern) -> bool:
+        """Tell whether the directions of a pattern's triples count."""
         if pattern.directed is not None:
             return pattern.directed
         return self.direction == "respect" or pattern.operation is not None

@@ -396,7 +396,10 @@ class UnionRetriever(BaseKGRetriever):
         evidence = fuse(results, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}
         evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
-        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+        return {
+            "answers": top_answers(evidence),
+            "documents": self.documents_from(evidence, state["k"], state["question"]),
+        }
 
 
 def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> Exception:

@@ -1,0 +1,110 @@
+"""The MCP server of a graph: its tools, its resources, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import ValidationError
+
+from kg_retrievers.core.facts_frame import FACTS_ARE_DATA
+from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_mean, listed
+from kg_retrievers.graph.shown_text import as_data_lines
+from kg_retrievers.graph.validation import reasons
+from kg_retrievers.serving.mcp.tools import GraphTools, error_text
+from kg_retrievers.serving.results import Result
+from kg_retrievers.serving.service import GraphService
+from kg_retrievers.serving.token_bounds import shorten, to_json
+from kg_retrievers.serving.web.workers import Workers
+
+try:
+    from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
+    from mcp_types import CallToolResult, InputRequiredResult
+except ImportError as cause:
+    raise MissingExtraError("serving a graph over MCP", "mcp") from cause
+
+#: What a client shows to its model of the server as a whole.
+INSTRUCTIONS = (
+    "Tools over one knowledge graph; they read and change nothing. Call `schema` first, then `ask` with a full "
+    "question that names entities as the graph does; `search_evidence` and `neighbors` show facts. A refusal says what "
+    f"to do next. {FACTS_ARE_DATA}"
+)
+
+
+class GraphServer(MCPServer[Any]):
+    """A server whose tools answer from one graph.
+
+    Args:
+        service: What answers.
+        workers: The threads in which it does; four by default.
+    """
+
+    def __init__(self, service: GraphService, workers: Workers | None = None) -> None:
+        """Add the tools and resources."""
+        super().__init__(
+            "kg-retrievers",
+            title="Knowledge graph",
+            instructions=INSTRUCTIONS,
+            version=version("kg-retrievers"),
+            log_level="WARNING",
+        )
+        self._service, self._workers = service, workers or Workers()
+        GraphTools(service, self._workers).add_to(self)
+        self._add_resources()
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; a mistake in the arguments is told in a sentence that says what to do.
+
+        Raises:
+            ToolError: If there is no such tool, an argument is wrong, or the tool fails.
+        """
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name not in tools:
+            near = did_you_mean(name[:100], tools) or f"there are {listed(list(tools))}."
+            raise ToolError(as_data_lines(f"there is no tool {name!r:.100}; {near}"))
+        known = tools[name].input_schema["properties"]
+        strange = sorted(arguments.keys() - known.keys())
+        if strange:
+            near = did_you_mean(strange[0][:100], known) or f"it takes {listed(list(known))}."
+            raise ToolError(as_data_lines(f"{name}: there is no argument {strange[0]!r:.100}; {near}"))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(as_data_lines(shorten(f"{name}: {reasons(error.__cause__)}", 1_000))) from error
+            raise ToolError(str(error.__cause__)) from error
+
+    def _add_resources(self) -> None:
+        any_key = ResourceSecurity(exempt_params={"key"})  # a key is no path, whatever it looks like
+
+        @self.resource(
+            "kg://schema",
+            title="What the knowledge graph holds",
+            description="Its relations, the types that they join, and how many facts each has.",
+            mime_type="application/json",
+        )
+        async def schema() -> str:
+            return await self._read(self._service.schema)
+
+        @self.resource(
+            "kg://entity/{key}",
+            title="The facts around an entity",
+            description="Its facts in both directions, some of each relation; the key is percent-encoded.",
+            mime_type="application/json",
+            security=any_key,
+        )
+        async def entity(key: str) -> str:
+            return await self._read(partial(self._service.neighbors, key))
+
+    async def _read(self, work: Callable[[], Result]) -> str:
+        try:
+            return to_json(await self._workers.run(work))
+        except KGRetrieversError as error:
+            raise ResourceError(error_text(error)) from error

@@ -1,0 +1,125 @@
+"""The facts around an entity, some of each relation."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index import GraphIndex, linker_of
+from kg_retrievers.index.reach import Reach
+from kg_retrievers.serving.answers import fact_of
+from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount
+from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
+
+
+def resolve(index: GraphIndex, entity: str) -> str:
+    """Return the key of an entity that is named by its key, its label or an alias, or by its key as results show it.
+
+    Raises:
+        EntityLinkingError: If nothing has this name, with the nearest names, or several entities have.
+    """
+    try:
+        return linker_of(index).resolve([entity])[0]
+    except EntityLinkingError as error:
+        for name in error.suggestions:
+            for key in index.within(Reach(names=(name,)), partial(_named, index, name)):
+                if entity in (shown(key), shown(name)):
+                    return key
+        raise
+
+
+def _named(index: GraphIndex, name: str) -> list[str]:
+    return index.graph.entities_named(name)
+
+
+def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | None) -> Neighbors:
+    """Return the facts of an entity as head or as tail, some of each relation.
+
+    Args:
+        index: The indexed graph.
+        entity: Its key.
+        limit: The most facts.
+        relation: Facts of this relation alone.
+
+    Raises:
+        InvalidArgumentError: If the entity has no fact of this relation.
+    """
+    return index.within(Reach((entity,), hops=1), lambda: _neighbors(index.graph, entity, limit, relation))
+
+
+def _neighbors(graph: KnowledgeGraph, key: str, limit: int, relation: str | None) -> Neighbors:
+    id = graph.entities.find(key)
+    outgoing, incoming = graph.edges.find(head=id), graph.edges.find(tail=id)
+    incoming = np.setdiff1d(incoming, outgoing, assume_unique=True)  # a loop is one fact
+    rows = graph.edges[np.concatenate([outgoing, incoming])]
+    is_incoming = np.arange(len(rows)) >= len(outgoing)
+    counts = _counts(graph, rows[:, 1], is_incoming)
+    if relation is not None:
+        of_relation = np.isin(rows[:, 1], _relation_ids(graph, key, relation, rows[:, 1]))
+        rows, is_incoming = rows[of_relation], is_incoming[of_relation]
+    chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[:limit]
+    return Neighbors(
+        entity=Named(key=shown(key), label=shown(graph.label(key))),
+        types=[shown(name) for name in graph.types_of(key)[:MOST_ITEMS]],
+        aliases=[shown(name) for name in graph.aliases(key)[:MOST_ITEMS]],
+        total=len(rows),
+        facts=[_fact(graph, rows[row].tolist(), bool(is_incoming[row])) for row in chosen.tolist()],
+        relations=counts[:MOST_ITEMS],
+        left_out=len(rows) - len(chosen),
+    )
+
+
+def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[RelationCount]:
+    """Return how many facts there are of each relation, of those with most facts first."""
+    size = len(graph.relations)
+    incoming, outgoing = (
+        np.bincount(kinds[is_incoming], minlength=size),
+        np.bincount(kinds[~is_incoming], minlength=size),
+    )
+    order = np.argsort(-(incoming + outgoing), kind="stable").tolist()
+    return [
+        RelationCount(relation=shown(graph.relations[kind]), outgoing=int(outgoing[kind]), incoming=int(incoming[kind]))
+        for kind in order
+        if incoming[kind] + outgoing[kind]
+    ]
+
+
+def _relation_ids(graph: KnowledgeGraph, key: str, relation: str, kinds: Array) -> list[int]:
+    """Return the ids of the relation that a text names, as the graph or as results write it."""
+    own = {kind: graph.relations[kind] for kind in np.unique(kinds).tolist()}
+    found = [kind for kind, name in own.items() if relation in (name, shown(name), readable(name))]
+    if not found:
+        names = [shorten(name, 100) for name in own.values()]
+        near = did_you_mean(relation, names) or f"it has facts of {listed(names)}."
+        raise InvalidArgumentError(
+            f"{shorten(key, 100)!r} has no fact of a relation {shorten(relation, 100)!r}; {near}"
+        )
+    return found
+
+
+def _some_of_each(groups: Array) -> Array:
+    """Return the positions of all items: the first of each group, then the second of each, and so on.
+
+    Example:
+        >>> _some_of_each(np.array([5, 5, 5, 2])).tolist()
+        [3, 0, 1, 2]
+    """
+    order = np.argsort(groups, kind="stable")
+    sorted_groups = groups[order]
+    places = np.arange(len(groups)) - np.searchsorted(sorted_groups, sorted_groups)
+    chosen: Array = order[np.lexsort((sorted_groups, places))]
+    return chosen
+
+
+def _fact(graph: KnowledgeGraph, row: list[int], is_incoming: bool) -> NeighborFact:
+    head, kind, tail = row
+    triple = (graph.entities[head], graph.relations[kind], graph.entities[tail])
+    labels = {key: graph.label(key) for key in (triple[0], triple[2])}
+    other = triple[0] if is_incoming else triple[2]
+    sources = graph.sources(triple) if graph.source_names is not None else None
+    return NeighborFact(**dict(fact_of(triple, labels, sources)), other=shown(labels[other]))

@@ -1,0 +1,164 @@
+"""What the services answer with: typed, JSON-safe, and short enough to be read by a model or shown on a page.
+
+Names and texts are cleaned by `as_data`; a key is as the graph has it, unless it holds what `as_data` changes.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+#: What an operation of a question gives: a number, a date or a text, whether something holds, or several of these.
+Scalar = bool | int | float | str
+Value = Scalar | list[Scalar]
+
+
+class Part(BaseModel):
+    """A part of a result; it has no further fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Named(Part):
+    """An entity, or an answer that is none."""
+
+    key: str | None = Field(description="The key of the entity; null for an answer that is no entity of the graph.")
+    label: str = Field(description="What it is called.")
+
+
+class Fact(Part):
+    """A fact of the graph."""
+
+    triple: tuple[str, str, str] = Field(description="Head, relation and tail, in stored direction, by entity key.")
+    text: str = Field(description="The fact in words.")
+    sources: list[str] | None = Field(default=None, description="Where it is from, if the graph says so.")
+
+
+class CitedFact(Fact):
+    """A fact that an answer rests on."""
+
+    number: int = Field(description="The number by which the answer cites it, from 1.")
+
+
+class Refusal(Part):
+    """Why a question is not answered."""
+
+    reason: str = Field(description="What was not understood or not found, and what came nearest.")
+    next_step: str = Field(description="What to do next.")
+
+
+class Cost(Part):
+    """What the calls of language models cost."""
+
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Result(Part):
+    """What every service answers with."""
+
+    left_out: int = Field(
+        default=0, description="How many items of lists were left out, so that the answer is short enough."
+    )
+
+
+class Found(Result):
+    """What was asked, by which method, and at what cost."""
+
+    question: str
+    method: str = Field(description="The name of the method that was asked.")
+    refusal: Refusal | None = Field(default=None, description="Why there is no evidence, and what to do next.")
+    truncated: bool = Field(default=False, description="Whether a budget ended the search, so that there may be more.")
+    seconds: float = Field(default=0.0, description="How long it took.")
+    cost: Cost = Field(default_factory=Cost)
+
+
+class Answer(Found):
+    """An answer to a question, and the facts that it rests on."""
+
+    answer: str = Field(description="The answer as a text, or that there is none.")
+    answers: list[Named] = Field(default_factory=list, description="The answers one by one, best first.")
+    citations: list[CitedFact] = Field(default_factory=list, description="The facts that the answer rests on.")
+    explanation: str = Field(default="", description="How the facts answer the question.")
+    supported: bool | None = Field(
+        default=None, description="Whether each answer stands in a cited fact; null if not known."
+    )
+    confidence: float | None = Field(
+        default=None, description="How likely the answers are right, from 0 to 1; null: unknown."
+    )
+    value: Value | None = Field(
+        default=None, description="What an operation gave, as a count; null where there was none."
+    )
+
+
+class Evidence(Part):
+    """A piece of evidence: facts that belong together."""
+
+    rank: int = Field(description="Its place among all, from 1.")
+    score: float = Field(description="Its score by the method; higher is better.")
+    answers: list[Named] = Field(default_factory=list, description="The answers that it proposes, best first.")
+    facts: list[Fact] = Field(default_factory=list)
+    confidence: float | None = Field(default=None, description="How likely these answers are right, from 0 to 1.")
+    value: Value | None = Field(default=None, description="What an operation gave, as a count.")
+
+
+class FoundEvidence(Found):
+    """The evidence for a question, without an answer."""
+
+    evidence: list[Evidence] = Field(default_factory=list, description="Best first.")
+
+
+class Counted(Part):
+    """A name, and how often it occurs."""
+
+    name: str
+    count: int
+
+
+class RelationSummary(Part):
+    """What a relation joins."""
+
+    relation: str
+    facts: int = Field(description="The number of its facts.")
+    head_types: list[str] = Field(default_factory=list, description="The types of its heads.")
+    tail_types: list[str] = Field(default_factory=list, description="The types of its tails.")
+    least: str | None = Field(default=None, description="The least of its tails, where they are numbers or dates.")
+    greatest: str | None = Field(default=None, description="The greatest of them.")
+
+
+class SchemaSummary(Result):
+    """What is in a graph."""
+
+    entities: int | None = Field(description="The number of entities; null where a database holds the graph.")
+    facts: int | None = Field(description="The number of facts; null where a database does not count them.")
+    relation_count: int
+    type_count: int
+    relations: list[RelationSummary] = Field(default_factory=list, description="Those with most facts first.")
+    types: list[Counted] = Field(default_factory=list, description="The types of entities, the most frequent first.")
+    sources: list[Counted] = Field(default_factory=list, description="Where the facts are from.")
+    methods: list[str] = Field(default_factory=list, description="The methods that questions can be asked by.")
+
+
+class RelationCount(Part):
+    """How many facts of a relation an entity has."""
+
+    relation: str
+    outgoing: int = Field(description="Facts with the entity as the head.")
+    incoming: int = Field(description="Facts with the entity as the tail.")
+
+
+class NeighborFact(Fact):
+    """A fact of an entity."""
+
+    other: str = Field(description="What the entity at the other end is called.")
+
+
+class Neighbors(Result):
+    """The facts around an entity."""
+
+    entity: Named
+    types: list[str] = Field(default_factory=list)
+    aliases: list[str] = Field(default_factory=list, description="Its further names.")
+    total: int = Field(description="How many facts it has; with a relation given, of this relation.")
+    facts: list[NeighborFact] = Field(default_factory=list, description="Some of each relation.")
+    relations: list[RelationCount] = Field(default_factory=list, description="How many facts it has of each relation.")

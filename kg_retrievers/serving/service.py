@@ -1,0 +1,290 @@
+"""GraphService: what a graph answers, as MCP and the web page offer it; one method builds each retriever once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+
+from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
+from kg_retrievers.chains.evidence import AnswerInput, show_evidence
+from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import Method
+from kg_retrievers.serving.answers import answer_of, at_cost, evidence_of, refused_answer, refused_evidence
+from kg_retrievers.serving.examples import example_questions
+from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
+from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
+from kg_retrievers.serving.results import Answer, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.schemas import schema_of
+from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, check_max_tokens, fit
+
+if TYPE_CHECKING:
+    from kg_retrievers.database.executor import Executor
+
+#: The most characters of a question, or of the name of an entity, and the most seed entities.
+MOST_CHARACTERS, MOST_SEEDS = 10_000, 100
+
+#: The most pieces of evidence that can be asked for, and the most facts around an entity.
+MOST_EVIDENCE, MOST_FACTS = 100, 1_000
+
+#: The most example questions.
+MOST_EXAMPLES = 20
+
+#: The tokens of evidence that a language model is shown.
+EVIDENCE_TOKENS = 6_000
+
+
+class GraphService:
+    """Answers questions about a graph, and shows what is in it; it changes nothing, and any thread may call it.
+
+    Args:
+        index: The indexed graph.
+        llm: A language model for the methods and for the answers; without one, an answer is what the best evidence
+            proposes.
+        examples: Labelled questions, for methods that can use them.
+        models: Trained models by the names of their methods, as `read_models` gives them.
+        default_method: The method where none is named: by default that of the only model, else `registry.DEFAULT`.
+        methods: The methods that may be asked; by default all that can be built from what is given.
+        executor: Returns the database in which queries are run; by default a retriever makes one for itself.
+        preset: The preset of each method; see `BaseKGRetriever.presets`.
+
+    Raises:
+        InvalidArgumentError: If there is no such method, or it cannot be built from what is given.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, default_embeddings
+        >>> from kg_retrievers.sample import load_graph
+        >>> service = GraphService(GraphIndex.build(load_graph(), default_embeddings()))
+        >>> service.ask("Who directed Her?").answer
+        'Spike Jonze'
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        *,
+        llm: BaseChatModel | None = None,
+        examples: Sequence[Question] | None = None,
+        models: Mapping[str, SavedModel] | None = None,
+        default_method: str | None = None,
+        methods: Sequence[str] | None = None,
+        executor: Callable[[], Executor] | None = None,
+        preset: str | None = None,
+    ) -> None:
+        """Check what is given; nothing is built before it is asked for."""
+        check_index(type(self).__name__, index)
+        self.index, self.llm = index, llm
+        self._examples, self._models, self._executor, self._preset = examples, models or {}, executor, preset
+        named = [registry.find_method(name) for name in methods or ()]
+        self._methods = tuple(dict.fromkeys(named)) or tuple(one for one in registry.METHODS if self._can_build(one))
+        chosen = choose_methods(default_method, {} if default_method else self._models)
+        self.default_method = registry.joined_names(self._offered(chosen))
+        self._retrievers: dict[tuple[str, bool], BaseKGRetriever] = {}
+        self._questions: dict[int, list[str]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the methods that can be asked, the default first."""
+        return tuple(dict.fromkeys([self.default_method, *(method.name for method in self._methods)]))
+
+    def retriever(self, method: str | None = None) -> BaseKGRetriever:
+        """Return the retriever of a method, or the union of several joined by "+"; it is built once.
+
+        Raises:
+            InvalidArgumentError: If there is no such method, or it cannot be built from what the service was given.
+        """
+        chosen = self._offered(registry.find_methods(method or self.default_method))
+        return self._retriever(chosen, self.llm)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        method: str | None = None,
+        k: int | None = None,
+        seed_entities: Sequence[str] | None = None,
+        min_confidence: float | None = None,
+        max_tokens: int = DEFAULT_TOKENS,
+        callbacks: Sequence[BaseCallbackHandler] = (),
+    ) -> Answer:
+        """Answer a question, with the facts that the answer rests on.
+
+        Args:
+            question: The question, in full sentences.
+            method: The method; the default one by default.
+            k: How many pieces of evidence are looked at; by default as the method has it.
+            seed_entities: The entities that the question is about, by key, label or alias; found in it by default.
+            min_confidence: Refuse a question whose answers are less likely right, from 0 to 1.
+            max_tokens: The most tokens of the result; see `kg_retrievers.serving.token_bounds`.
+            callbacks: Hear of each stage, and of each call of a model.
+
+        Raises:
+            InvalidArgumentError: If an argument is out of range, or there is no such method.
+            KGRetrieversError: If a database or a model fails. A refusal is no error, but a result.
+        """
+        check_max_tokens(max_tokens)
+        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
+        config = RunnableConfig(callbacks=[*callbacks, counter])
+        inputs = {"k": k, "seed_entities": seed_entities, "min_confidence": min_confidence}
+        try:
+            documents = self._documents(question, name, inputs, config)
+            found = answer_of(question, self._answer(question, name, documents, config), documents, name)
+        except RefusalError as refusal:
+            found = refused_answer(question, refusal, name)
+        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+
+    def search_evidence(
+        self,
+        question: str,
+        *,
+        method: str | None = None,
+        k: int | None = None,
+        seed_entities: Sequence[str] | None = None,
+        max_tokens: int = DEFAULT_TOKENS,
+        callbacks: Sequence[BaseCallbackHandler] = (),
+    ) -> FoundEvidence:
+        """Find the facts of the graph that a question is about; arguments and errors are those of `ask`."""
+        check_max_tokens(max_tokens)
+        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
+        config = RunnableConfig(callbacks=[*callbacks, counter])
+        try:
+            documents = self._documents(question, name, {"k": k, "seed_entities": seed_entities}, config)
+            found = evidence_of(question, documents, name)
+        except RefusalError as refusal:
+            found = refused_evidence(question, refusal, name)
+        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+
+    def schema(self, *, max_tokens: int = DEFAULT_TOKENS) -> SchemaSummary:
+        """Return the relations and types of the graph, those with most facts first."""
+        return fit(schema_of(self.index, self.methods), max_tokens)
+
+    def neighbors(
+        self, entity: str, *, limit: int = 50, relation: str | None = None, max_tokens: int = DEFAULT_TOKENS
+    ) -> Neighbors:
+        """Return the facts around an entity, some of each relation, in both directions.
+
+        Args:
+            entity: Its key, its label or an alias.
+            limit: The most facts, 1 to `MOST_FACTS`.
+            relation: Facts of this relation alone.
+            max_tokens: The most tokens of the result.
+
+        Raises:
+            InvalidArgumentError: If an argument is out of range, or the entity has no such relation.
+            EntityLinkingError: If no entity has this name, with the nearest names, or several have.
+        """
+        check_max_tokens(max_tokens)
+        _check_text("entity", entity)
+        _check_range("limit", limit, MOST_FACTS)
+        if relation is not None:
+            _check_text("relation", relation)
+        return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
+
+    def examples(self, count: int = 6) -> list[str]:
+        """Return example questions that the graph asks of itself and the default method answers, the same each time.
+
+        No language model is called.
+
+        Args:
+            count: How many, 1 to `MOST_EXAMPLES`; fewer where the graph has no more.
+        """
+        _check_range("count", count, MOST_EXAMPLES)
+        with self._lock:
+            if count not in self._questions:
+                retriever = self._retriever(registry.find_methods(self.default_method), None)
+                self._questions[count] = example_questions(retriever, count)
+            return list(self._questions[count])
+
+    def _name(self, method: str | None) -> str:
+        """Return the name of what `retriever` returns."""
+        return registry.joined_names(self._offered(registry.find_methods(method or self.default_method)))
+
+    def _retriever(self, methods: Sequence[Method], llm: BaseChatModel | None) -> BaseKGRetriever:
+        built = (registry.joined_names(methods), llm is not None)
+        with self._lock:
+            if built not in self._retrievers:
+                self._retrievers[built] = build_retriever(
+                    methods,
+                    self.index,
+                    llm=llm,
+                    examples={method.name: self._examples_for(method) for method in methods},
+                    models=self._models,
+                    executor=self._executor,
+                    preset=self._preset,
+                )
+            return self._retrievers[built]
+
+    def _examples_for(self, method: Method) -> Sequence[Question] | None:
+        """Return the labelled questions, if a method can use some of them."""
+        usable = any(getattr(one, label) for one in self._examples or () for label in method.labels)
+        return self._examples if usable else None
+
+    def _offered(self, methods: Sequence[Method]) -> tuple[Method, ...]:
+        """Check that methods may be asked.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        missing = [method.name for method in methods if method not in self._methods]
+        if missing:
+            known = ", ".join(method.name for method in self._methods)
+            raise InvalidArgumentError(f"the method {missing[0]} is not offered here; offered are {known}.")
+        return tuple(methods)
+
+    def _can_build(self, method: Method) -> bool:
+        """Tell whether a method has what it needs: a trained model, a language model or examples, and its package."""
+        given = {"model": method.name in self._models, "llm": self.llm is not None, "examples": bool(self._examples)}
+        has_package = method.extra is None or find_spec(method.extra) is not None
+        return has_package and (not method.needs or any(given[source] for source in method.needs))
+
+    def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
+        """Retrieve; a refusal is raised."""
+        _check_text("question", question)
+        if inputs["k"] is not None:
+            _check_range("k", inputs["k"], MOST_EVIDENCE)
+        seeds = inputs["seed_entities"]
+        if seeds is not None:
+            _check_seeds(seeds)
+            inputs = {**inputs, "seed_entities": [resolve(self.index, seed) for seed in seeds]}
+        return self.retriever(name).invoke(question, config, on_refusal="raise", **inputs)
+
+    def _answer(self, question: str, name: str, documents: list[Document], config: RunnableConfig) -> CitedAnswer:
+        retriever = self.retriever(name)
+        answerer = ExtractiveCitedAnswerer() if self.llm is None else LLMCitedAnswerer(self.llm)
+        evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
+        given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
+        return CheckedAnswerer(answerer, retriever.parse_answers).invoke(given, config)
+
+
+def _check_text(name: str, text: str) -> None:
+    if not text.strip():
+        raise InvalidArgumentError(f"the {name} is empty. Give a text.")
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidArgumentError(
+            f"the {name} has {len(text):,} characters; wanted are at most {MOST_CHARACTERS:,}. Say it in fewer words."
+        )
+
+
+def _check_range(name: str, number: int, most: int) -> None:
+    if not 1 <= number <= most:
+        raise InvalidArgumentError(f"{name} must be 1 to {most:,}, but got {number!r:.50}.")
+
+
+def _check_seeds(seeds: Sequence[str]) -> None:
+    if len(seeds) > MOST_SEEDS:
+        raise InvalidArgumentError(f"seed_entities holds {len(seeds):,} names; wanted are at most {MOST_SEEDS}.")
+    for seed in seeds:
+        _check_text("seed entity", seed)

@@ -1,0 +1,245 @@
+"""The application of `kg-retrievers serve`: a page, and the JSON that it asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cached_property, partial
+from importlib.metadata import version
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from kg_retrievers.agents import Workflow, build_workflow
+from kg_retrievers.methods import registry
+from kg_retrievers.serving.access import Access, AccessMiddleware
+from kg_retrievers.serving.service import GraphService
+from kg_retrievers.serving.web.editing import FORMS
+from kg_retrievers.serving.web.expansion import Expand, expand
+from kg_retrievers.serving.web.health import Health
+from kg_retrievers.serving.web.replies import RequestError, describe, error_response
+from kg_retrievers.serving.web.requests import Ask, AskWhyNot, number_of, read_body, text_of
+from kg_retrievers.serving.web.stages import run_stages
+from kg_retrievers.serving.web.suggestions import suggest
+from kg_retrievers.serving.web.workers import Event, Workers
+from kg_retrievers.telemetry import Counts
+
+#: The files of the page, by path: the package that holds each, and its type.
+PAGE = {
+    "/": ("kg_retrievers.serving.web", "index.html", "text/html"),
+    **{
+        f"/page/{name}": ("kg_retrievers.serving.web", name, "text/javascript")
+        for name in ("app.js", "answer.js", "explore.js", "server.js", "elements.js")
+    },
+    "/page/app.css": ("kg_retrievers.serving.web", "app.css", "text/css"),
+    "/page/style.css": ("kg_retrievers.drawing", "style.css", "text/css"),
+    "/page/graph_view.js": ("kg_retrievers.drawing", "graph_view.js", "text/javascript"),
+    "/page/cytoscape.min.js": ("kg_retrievers.drawing", "cytoscape.min.js", "text/javascript"),
+}
+
+#: The paths that need no token: they show nothing of the graph.
+OPEN_PATHS = frozenset((*PAGE, "/healthz"))
+
+#: What a browser may do with what the server sends: nothing of another server, nothing that stands in a text.
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+#: The most bytes of a picture that grows.
+EXPAND_BYTES = 1_048_576
+
+#: The most example questions and facts around an entity that are asked for.
+MOST_EXAMPLES, MOST_NEIGHBORS = 20, 200
+
+Answers = Callable[[Request], Awaitable[Response]]
+
+
+class WebApp:
+    """Answers what the page asks.
+
+    Args:
+        service: Asks the graph.
+        name: What the graph is called.
+        workers: Run what blocks.
+        access: Who may ask.
+        counts: Counts what is done, if anything does.
+    """
+
+    def __init__(
+        self, service: GraphService, name: str, workers: Workers, access: Access, counts: Counts | None
+    ) -> None:
+        """Build nothing yet: a retriever is built when it is first asked."""
+        self.service, self.name, self.workers, self.access = service, name, workers, access
+        self.health = Health(service, counts)
+        self._workflows: dict[str, Workflow] = {}
+        self._lock = Lock()
+
+    @cached_property
+    def routes(self) -> list[Route]:
+        """What is answered under each path."""
+        pages = [Route(path, partial(_page, *place)) for path, place in PAGE.items()]
+        return [
+            *pages,
+            Route("/healthz", self.healthz),
+            Route("/api/about", _json(self.about)),
+            Route("/api/schema", _json(self.schema)),
+            Route("/api/examples", _json(self.examples)),
+            Route("/api/neighbors", _json(self.neighbors)),
+            Route("/api/entities", _json(self.entities)),
+            Route("/api/ask", _json(self.ask), methods=["POST"]),
+            Route("/api/expand", _json(self.expand), methods=["POST"]),
+            Route("/api/why-not", _json(self.why_not), methods=["POST"]),
+        ]
+
+    async def healthz(self, request: Request) -> Response:
+        """Say that the server works, and for who may ask more, since when, of which graph, and what it has done."""
+        told = self.health.told() if self.access.shows_token(request.headers.raw) else {"status": "ok"}
+        return JSONResponse(told, headers=SAFE | {"Cache-Control": "no-store"})
+
+    async def about(self, request: Request) -> Any:
+        """Say what can be asked: the methods, and what of each can be edited."""
+        return await self.workers.run(self._about)
+
+    def _about(self) -> dict[str, Any]:
+        names = self.service.methods
+        return {
+            "graph": self.name,
+            "version": version("kg-retrievers"),
+            "default_method": names[0],
+            "methods": [{"name": name, "finds": _finds(name)} for name in names],
+            "answers": "a language model" if self.service.llm else "the best evidence",
+            "forms": FORMS,
+        }
+
+    async def schema(self, request: Request) -> Any:
+        """Return the relations and types of the graph, with their numbers."""
+        return (await self.workers.run(self.service.schema)).model_dump()
+
+    async def examples(self, request: Request) -> Any:
+        """Return questions that the graph answers."""
+        count = number_of(request, "count", 6, MOST_EXAMPLES)
+        return {"examples": await self.workers.run(lambda: self.service.examples(count))}
+
+    async def neighbors(self, request: Request) -> Any:
+        """Return the facts around an entity."""
+        entity, limit = text_of(request, "entity"), number_of(request, "limit", 30, MOST_NEIGHBORS)
+        relation = text_of(request, "relation") if "relation" in request.query_params else None
+        ask = partial(self.service.neighbors, entity, limit=limit, relation=relation)
+        return (await self.workers.run(ask)).model_dump()
+
+    async def entities(self, request: Request) -> Any:
+        """Return the entities whose names are near to a text."""
+        text = text_of(request, "text", longest=200)
+        return {"entities": await self.workers.run(lambda: suggest(self.service.index, text))}
+
+    async def expand(self, request: Request) -> Any:
+        """Return a picture with more facts around one of its entities."""
+        asked = await read_body(request, Expand, most=EXPAND_BYTES)
+        return await self.workers.run(lambda: expand(self.service, asked))
+
+    async def why_not(self, request: Request) -> Any:
+        """Return why an entity is not among the answers; without an entity, how the answer came about."""
+        asked = await read_body(request, AskWhyNot)
+        explain = partial(self.service.explain, asked.question, entity=asked.entity, method=asked.method)
+        return (await self.workers.run(explain)).model_dump()
+
+    async def ask(self, request: Request) -> Response:
+        """Stream the stages of an answer, a JSON object a line."""
+        asked = await read_body(request, Ask)
+        events = self.workers.stream(lambda tell: run_stages(self._workflow(asked.method), asked, tell))
+        first = await anext(events)  # what cannot be asked is told before the head of the response is sent
+        return StreamingResponse(_lines(first, events), media_type="application/x-ndjson")
+
+    def _workflow(self, method: str | None) -> Workflow:
+        """Return the workflow of a method, which is built once."""
+        retriever = self.service.retriever(method)
+        name = method or self.service.methods[0]
+        with self._lock:
+            if name not in self._workflows:
+                self._workflows[name] = build_workflow(retriever, self.service.llm)
+            return self._workflows[name]
+
+
+def make_app(
+    service: GraphService,
+    *,
+    name: str = "graph",
+    access: Access | None = None,
+    workers: Workers | None = None,
+    counts: Counts | None = None,
+) -> Starlette:
+    """Return the application; any ASGI server runs it.
+
+    Args:
+        service: Asks the graph.
+        name: What the graph is called.
+        access: Who may ask; by default who asks this machine under a name of its own.
+        workers: Run what blocks.
+        counts: Counts what is done; `/healthz` tells the sums.
+    """
+    who = access or Access(open_paths=OPEN_PATHS)
+    web = WebApp(service, name, workers or Workers(), who, counts)
+    app = Starlette(routes=web.routes, middleware=[Middleware(AccessMiddleware, access=who)])
+    app.add_exception_handler(HTTPException, _no_route)
+    return app
+
+
+def _json(answers: Callable[[Request], Awaitable[Any]]) -> Answers:
+    """Return what answers a request by JSON or a response of its own, errors too."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            found = await answers(request)
+            response = found if isinstance(found, Response) else JSONResponse(found)
+        except Exception as error:
+            response = error_response(error)
+        response.headers.update(SAFE | {"Cache-Control": "no-store"})
+        return response
+
+    return answered
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    what = "There is nothing under this path." if status == 404 else "This path is not asked in this way."
+    response = error_response(RequestError(status, what, "See docs/serve.md for the paths."))
+    response.headers.update(SAFE)
+    return response
+
+
+async def _page(package: str, name: str, kind: str, request: Request) -> Response:
+    content = files(package).joinpath("page", name).read_bytes()
+    return Response(content, media_type=kind, headers=SAFE)
+
+
+async def _lines(first: Event, events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
+    yield _line(first)
+    try:
+        async for event in events:
+            yield _line(event)
+    except Exception as error:  # the head of the response is sent
+        yield _line({"event": "error", **describe(error)})
+
+
+def _line(event: Event) -> bytes:
+    return json.dumps(event, ensure_ascii=True, default=str).encode() + b"\n"
+
+
+def _finds(name: str) -> str:
+    methods = registry.find_methods(name)
+    return methods[0].finds if len(methods) == 1 else f"what {' and '.join(one.name for one in methods)} find, fused"

@@ -1,0 +1,127 @@
+"""What a request may hold, and how it is read: never more than is needed, and never for longer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from starlette.requests import Request
+
+from kg_retrievers.graph.validation import reasons
+from kg_retrievers.serving.web.replies import RequestError
+
+#: The most bytes of a body, and the most seconds that it may take.
+BODY_BYTES, BODY_SECONDS = 65_536, 10.0
+
+#: The most characters of a question, of the name of an entity or a method, and of a text that a person edits.
+QUESTION, NAME, EDITED = 2_000, 1_000, 30_000
+
+Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME)]
+Body = TypeVar("Body", bound="Strict")
+
+
+class Strict(BaseModel):
+    """An object of JSON without further keys, whose values are of their types as they are."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Ask(Strict):
+    """A question.
+
+    Attributes:
+        question: It.
+        method: The method that is asked; the server's default where none is named.
+        k: How much evidence is wanted.
+        min_confidence: How likely right the answers must be.
+        seed_entities: The entities that it is about.
+        edited: What a person wrote in place of a stage, as a text, by its key in the state: see `editing`.
+    """
+
+    question: Question
+    method: Name | None = None
+    k: Annotated[int, Field(ge=1, le=50)] | None = None
+    min_confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    seed_entities: Annotated[list[Name], Field(max_length=20)] | None = None
+    edited: Annotated[dict[str, Annotated[str, StringConstraints(max_length=EDITED)]], Field(max_length=1)] = {}
+
+
+class AskWhyNot(Strict):
+    """The question why an entity is not among the answers, or, without one, why the answers are."""
+
+    question: Question
+    method: Name | None = None
+    entity: Name | None = None
+
+
+async def read_body(request: Request, kind: type[Body], most: int = BODY_BYTES) -> Body:
+    """Return the body of a request.
+
+    Args:
+        request: The request.
+        kind: What its body holds.
+        most: The most bytes of it.
+
+    Raises:
+        RequestError: If it is no JSON, too large, too slow, or of another form.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RequestError(415, "The body is not said to be JSON.", "Send Content-Type: application/json.")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            content = await _read(request, most)
+    except TimeoutError:
+        raise RequestError(408, "The body took too long.", "Send it at once.") from None
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        form = ", ".join(kind.model_fields)
+        raise RequestError(400, f"The body cannot be used: {_told(error)}", f"Its keys are {form}.") from None
+
+
+def _told(error: ValidationError) -> str:
+    if any(problem["type"] == "json_invalid" for problem in error.errors()):
+        return "it is no JSON."
+    return reasons(error, {})
+
+
+async def _read(request: Request, most: int) -> bytes:
+    stated = request.headers.get("content-length", "0")
+    if not (stated.isascii() and stated.isdecimal() and len(stated) < 20) or int(stated) > most:
+        raise _too_large(most)
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > most:
+            raise _too_large(most)
+    return bytes(content)
+
+
+def _too_large(most: int) -> RequestError:
+    return RequestError(413, f"The body has more than {most:,} bytes.", "Send a shorter one.")
+
+
+def text_of(request: Request, name: str, *, longest: int = NAME) -> str:
+    """Return a text of the query string.
+
+    Raises:
+        RequestError: If it is missing, empty or too long.
+    """
+    text = request.query_params.get(name, "").strip()
+    if not text or len(text) > longest:
+        raise RequestError(400, f"{name} has {len(text):,} characters; wanted 1 to {longest:,}.", f"Send ?{name}=...")
+    return text
+
+
+def number_of(request: Request, name: str, default: int, most: int) -> int:
+    """Return a number of the query string.
+
+    Raises:
+        RequestError: If it is none from 1 to `most`.
+    """
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
+        raise RequestError(400, f"{name} is {text!r:.50}; wanted a number from 1 to {most}.", f"Send ?{name}=1.")
+    return int(text)

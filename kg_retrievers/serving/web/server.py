@@ -1,0 +1,65 @@
+"""Runs the application on an address."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.access import App
+from kg_retrievers.serving.web.connections import CONNECTIONS
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address.
+
+    Args:
+        host: The address or name.
+        port: The port; 0 for a free one.
+
+    Raises:
+        InvalidArgumentError: If the address is none of this machine, or its port is taken.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=CONNECTIONS["backlog"])
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"cannot listen on {host} at port {port}: {error.strerror or error}.",
+            hint_python="Choose another port; 0 is a free one.",
+            hint_shell="Choose another: --port 0 for a free one.",
+        ) from error
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the URL of a socket that listens."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def run(app: App, listening: socket.socket, ready: Callable[[], object] = lambda: None) -> None:
+    """Answer requests until the process is interrupted.
+
+    Args:
+        app: Any ASGI application.
+        listening: Where it listens.
+        ready: Called once it answers.
+    """
+    config = uvicorn.Config(app, log_level="warning", lifespan="off", **CONNECTIONS)
+    server = _Server(config, ready)
+    with listening:
+        server.run([listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()

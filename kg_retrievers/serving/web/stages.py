@@ -1,0 +1,165 @@
+"""Runs the workflow of a retriever and tells each stage as it ends: what it found, then the evidence, the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from kg_retrievers.agents import Workflow
+from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.drawing import draw
+from kg_retrievers.graph import KnowledgeGraph, pattern_lines
+from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
+from kg_retrievers.serving.web.requests import Ask
+from kg_retrievers.serving.web.workers import Event
+
+#: The nodes behind the stages of a retriever.
+_ANSWERING = ("verbalize", "answer", "check_citations")
+
+#: The most names, documents and citations that are told, and the most characters of a text.
+NAMES, DOCUMENTS, CITATIONS, CHARACTERS = 12, 20, 200, 4_000
+
+#: What to do next about a question without an answer, by what is answered.
+_NEXT_STEPS = {
+    NOT_UNDERSTOOD: "Name an entity of the graph and one of its relations: the examples and the schema show some.",
+    LESS_SURE: "Ask with a lower confidence, or edit what was understood and run on.",
+    SEARCH_ENDED: "Ask a narrower question: the search ended before it had seen everything.",
+    NO_ANSWER: "Look into the schema for what the graph holds, edit what was understood, or try another method.",
+}
+
+
+def run_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> None:
+    """Answer a question and tell each step.
+
+    The events are "started", a "stage" for each stage, "evidence", and "answer", which also says why there is none.
+
+    Args:
+        workflow: Of the method that is asked.
+        ask: The question, and what a person edited.
+        tell: Takes each event.
+
+    Raises:
+        KGRetrieversError: If what a person edited cannot be used, or a stage fails.
+    """
+    retriever = workflow.retriever
+    given = {key: read_text(key, text, retriever.graph) for key, text in ask.edited.items()}
+    given |= ask.model_dump(include={"k", "min_confidence", "seed_entities"}, exclude_none=True)
+    stages = [stage.name for stage in retriever.running_stages]
+    updates = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
+    tell({"event": "started", "retriever": type(retriever).__name__, "stages": [*stages, *_ANSWERING]})
+    state: dict[str, Any] = {}
+    began = time.perf_counter()
+    for update in updates:
+        for node, written in update.items():
+            state |= written or {}
+            if node in stages:
+                tell(_stage(node, retriever, written or {}, ask.edited, time.perf_counter() - began))
+            elif node in _ANSWERING:
+                tell({"event": "stage", "name": node, "seconds": time.perf_counter() - began, "found": []})
+            if (written or {}).get("documents"):
+                tell(_evidence(state["documents"], retriever.graph))
+        began = time.perf_counter()
+    tell(_answer(state))
+
+
+def _stage(
+    name: str, retriever: BaseKGRetriever, written: Mapping[str, Any], edited: Mapping[str, str], seconds: float
+) -> Event:
+    """Return the event of a stage, with what it wrote as texts; of one that was skipped, what a person wrote."""
+    stage = next(stage for stage in retriever.stages if stage.name == name)
+    found = [{"key": key, "lines": lines} for key in stage.writes if (lines := _lines(key, written, retriever.graph))]
+    event: Event = {"event": "stage", "name": name, "seconds": seconds, "found": found}
+    for key in stage.writes:
+        if key in edited:
+            event |= {"edited": True, "editable": {"key": key, "text": edited[key], "form": FORMS[key]}}
+        elif key in FORMS and written.get(key):
+            text = write_text(key, written[key], retriever.graph)
+            event["editable"] = {"key": key, "text": text, "form": FORMS[key]}
+    if "reason" in written:
+        event["refused"] = True
+    return event
+
+
+def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[str]:
+    """Return what a stage wrote under a key, for a person; nothing where that says nothing to a person."""
+    value = written.get(key)
+    if not value or key == "documents":
+        return []
+    if key == "pattern":
+        return [one_line(line)[:CHARACTERS] for line in pattern_lines(value)]
+    if key in FORMS:
+        return write_text(key, value[:3], graph)[:CHARACTERS].splitlines()
+    if key in ("answers", "seed_entities"):
+        return [_label(graph, name) for name in value[:NAMES]] + _more(value)
+    if key.startswith("ranked_"):
+        return [f"{one_line(str(row[0])):.200}  {row[1]:.2f}" for row in value[:NAMES]] + _more(value)
+    return []
+
+
+def _more(value: Sequence[object]) -> list[str]:
+    return [f"and {len(value) - NAMES:,} more"] if len(value) > NAMES else []
+
+
+def _label(graph: KnowledgeGraph, key: str) -> str:
+    return one_line(graph.label(key) if key in graph.entities else key)[:CHARACTERS]
+
+
+def _evidence(documents: Sequence[Document], graph: KnowledgeGraph) -> Event:
+    best = documents[0].metadata
+    answers = best.get("answers") or []
+    return {
+        "event": "evidence",
+        "confidence": best.get("confidence"),
+        "truncated": any(document.metadata.get("truncated") for document in documents),
+        "answers": [{"key": key[:CHARACTERS], "label": _label(graph, key)} for key in answers[:CITATIONS]],
+        "documents": [_document(document) for document in documents[:DOCUMENTS]],
+        "left_out": max(len(documents) - DOCUMENTS, 0),
+        "drawing": draw(list(documents)).page_data(),
+    }
+
+
+def _document(document: Document) -> dict[str, Any]:
+    about = document.metadata
+    told = {key: about.get(key) for key in ("rank", "score", "confidence", "truncated")}
+    return {**told, "text": document.page_content[:CHARACTERS], "facts": len(about.get("triples") or [])}
+
+
+def _answer(state: Mapping[str, Any]) -> Event:
+    """Return the last event: the answer with its citations, or why there is none and what to do next."""
+    documents, answer = state.get("documents") or [], state.get("answer") or ""
+    event: Event = {
+        "event": "answer",
+        "answer": answer[:CHARACTERS],
+        "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
+        "explanation": (state.get("explanation") or "")[:CHARACTERS],
+        "citations": list(_citations(state)),
+        "supported": state.get("supported"),
+        "rejected_citations": state.get("rejected_citations") or 0,
+        "value": state.get("value"),
+        "confidence": documents[0].metadata.get("confidence") if documents else None,
+        "refused": not documents,
+        "reason": None,
+        "next_step": None,
+        "stopped": state.get("stopped"),
+        "cost": state.get("cost"),
+    }
+    if not documents:
+        event |= {"reason": _reason(state), "next_step": _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])}
+    return event
+
+
+def _citations(state: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for citation in (state.get("citations") or [])[:CITATIONS]:
+        yield {"number": citation["number"], "text": one_line(citation["text"])[:CHARACTERS]}
+
+
+def _reason(state: Mapping[str, Any]) -> str:
+    """Return why there is no answer, without what a Python program would do about it."""
+    reasons = state.get("refusals") or {}
+    texts = dict.fromkeys(reason["text"] for reason in reasons.values())
+    return (" ".join(texts) or state.get("reason") or state.get("stopped") or "")[:CHARACTERS]

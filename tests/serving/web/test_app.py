@@ -1,0 +1,365 @@
+"""The JSON that the page asks for, and what the server says of what it cannot answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+from kg_retrievers.sample import load_graph
+from kg_retrievers.serving.access import Access
+from kg_retrievers.serving.service import GraphService
+from kg_retrievers.serving.web.app import OPEN_PATHS, PAGE, make_app
+from kg_retrievers.serving.web.workers import Workers
+
+QUESTION = "Which films did Christopher Nolan direct?"
+FILMS = ["Inception", "Interstellar", "Memento", "Oppenheimer"]
+TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def service() -> GraphService:
+    return GraphService(GraphIndex.build(load_graph(), default_embeddings()))
+
+
+@pytest.fixture
+def client(service: GraphService) -> Iterator[TestClient]:
+    with TestClient(make_app(service, name="films"), base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
+def ask(client: TestClient, **body: Any) -> list[dict[str, Any]]:
+    """The events of an answer."""
+    response = client.post("/api/ask", json=body)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == kind]
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "stages"),
+    [
+        ("simgrag", "pattern", ["generate_pattern", "match_subgraphs"]),
+        ("rog", "relation_paths", ["link_entities", "propose_relation_paths", "follow_relation_paths"]),
+        ("sg-rag", "cypher", ["link_entities", "write_cypher", "run_cypher"]),
+    ],
+)
+def test_an_answer_grows_stage_by_stage_and_runs_on_from_an_edit(
+    client: TestClient, method: str, key: str, stages: list[str]
+) -> None:
+    events = ask(client, question=QUESTION, method=method)
+    all_stages = [*stages, "verbalize", "answer", "check_citations"]
+    assert events[0]["event"] == "started"
+    assert events[0]["stages"] == all_stages
+    assert [event["name"] for event in of_kind(events, "stage")] == all_stages
+    assert [event["event"] for event in events if event["event"] != "stage"] == ["started", "evidence", "answer"]
+    [editable] = [event["editable"] for event in events if "editable" in event]
+    assert editable["key"] == key
+    [evidence], answer = of_kind(events, "evidence"), events[-1]
+    assert sorted(answer["answers"]) == FILMS
+    assert [citation["number"] for citation in answer["citations"]] == [1, 2, 3, 4]
+    assert answer["confidence"] == evidence["confidence"]
+    assert {node["label"] for node in evidence["drawing"]["nodes"]} >= {"Christopher Nolan", *FILMS}
+    again = ask(client, question=QUESTION, method=method, edited={key: editable["text"]})
+    assert sorted(again[-1]["answers"]) == FILMS
+    [edited] = [event for event in again if event.get("edited")]
+    assert edited["editable"]["text"] == editable["text"]
+
+
+@pytest.mark.parametrize(
+    ("method", "edited", "answers"),
+    [
+        ("simgrag", {"pattern": "find ?x\n?x -> starring -> Amy Adams"}, ["Arrival", "Her"]),
+        ("rog", {"relation_paths": "born_in (forward)"}, ["United Kingdom"]),
+        (
+            "sg-rag",
+            {"cypher": '// $a = "Amy Adams"\nMATCH (f)-[r:starring]->(p) WHERE p.key = $a RETURN f.key AS target, r'},
+            ["Arrival", "Her"],
+        ),
+    ],
+)
+def test_what_a_person_writes_is_what_runs(
+    client: TestClient, method: str, edited: dict[str, str], answers: list[str]
+) -> None:
+    assert sorted(ask(client, question=QUESTION, method=method, edited=edited)[-1]["answers"]) == answers
+
+
+@pytest.mark.parametrize(
+    ("method", "edited", "said"),
+    [
+        ("simgrag", {"pattern": "find ?y\n?x -> starring -> Amy Adams"}, "target"),
+        ("simgrag", {"pattern": "nonsense"}, "no part of a pattern"),
+        ("simgrag", {"pattern": '{"triples": 7}'}, "triples"),
+        ("simgrag", {"relation_paths": "born_in"}, "relation_paths"),
+        ("simgrag", {"documents": "[]"}, "cannot be edited"),
+        ("rog", {"relation_paths": "directed"}, "no relation 'directed'"),
+        ("sg-rag", {"cypher": "MATCH (n) DETACH DELETE n"}, "DE"),
+        ("sg-rag", {"cypher": "MATCH (a)-[r:nonsense]->(b) RETURN r"}, "nonsense"),
+    ],
+)
+def test_an_edit_that_cannot_be_used_is_told_in_words(
+    client: TestClient, method: str, edited: dict[str, str], said: str
+) -> None:
+    response = client.post("/api/ask", json={"question": QUESTION, "method": method, "edited": edited})
+    assert response.status_code == 400
+    assert set(response.json()) == {"error", "next_step"}
+    assert said in response.json()["error"]
+
+
+def test_a_refusal_says_why_and_what_to_do_next(client: TestClient) -> None:
+    events = ask(client, question="Where is Paris?")
+    answer = events[-1]
+    assert answer["refused"]
+    assert "Paris" in answer["reason"]
+    assert "generate_questions" not in answer["reason"]
+    assert "Name an entity" in answer["next_step"]
+    assert of_kind(events, "evidence") == []
+    assert of_kind(events, "stage")[0]["refused"]
+
+
+def test_the_confidence_that_is_required_is_kept(client: TestClient) -> None:
+    answer = ask(client, question=QUESTION, min_confidence=0.99)[-1]
+    assert answer["refused"]
+    assert "less certain" in answer["answer"]
+
+
+def test_seed_entities_and_k_are_taken(client: TestClient) -> None:
+    events = ask(client, question="Which films?", method="neighborhood", seed_entities=["Amy Adams"], k=2)
+    labels = {node["label"] for node in of_kind(events, "evidence")[0]["drawing"]["nodes"]}
+    assert {"Amy Adams", "Arrival", "Her"} <= labels
+
+
+def test_the_graph_can_be_looked_into(client: TestClient) -> None:
+    about = client.get("/api/about").json()
+    assert about["graph"] == "films"
+    assert about["default_method"] == "simgrag"
+    assert {"simgrag", "rog", "sg-rag", "kaping"} <= {method["name"] for method in about["methods"]}
+    assert set(about["forms"]) == {"pattern", "relation_paths", "cypher"}
+    schema = client.get("/api/schema").json()
+    assert (schema["facts"], schema["relation_count"]) == (326, 8)
+    assert len(client.get("/api/examples?count=3").json()["examples"]) == 3
+    around = client.get("/api/neighbors", params={"entity": "Her", "relation": "directed_by"}).json()
+    assert [fact["triple"] for fact in around["facts"]] == [["Her", "directed_by", "Spike Jonze"]]
+    names = client.get("/api/entities", params={"text": "chris"}).json()["entities"]
+    assert names[0] == {"key": "Christopher Nolan", "label": "Christopher Nolan", "type": "person"}
+
+
+def test_every_example_question_has_an_answer(client: TestClient) -> None:
+    for question in client.get("/api/examples?count=6").json()["examples"]:
+        assert ask(client, question=question)[-1]["answers"], question
+
+
+def test_a_picture_grows_around_an_entity(client: TestClient) -> None:
+    facts = [["Her", "directed_by", "Spike Jonze"]]
+    body = {
+        "entity": "Spike Jonze",
+        "facts": facts,
+        "answers": ["Spike Jonze"],
+        "known": ["Her"],
+        "labels": {"Her": "HER"},
+    }
+    grown = client.post("/api/expand", json=body).json()
+    nodes = {node["key"]: node for node in grown["nodes"]}
+    keys = {node["id"]: node["key"] for node in grown["nodes"]}
+    drawn = [[keys[edge["source"]], edge["relation"], keys[edge["target"]]] for edge in grown["edges"]]
+    assert drawn[0] == facts[0]
+    around = {*load_graph().triples("Spike Jonze"), *load_graph().triples(tail="Spike Jonze")}
+    assert {tuple(fact) for fact in drawn} == around
+    assert nodes["Her"]["label"] == "HER"
+    assert (nodes["Spike Jonze"]["role"], nodes["Her"]["role"]) == ("answer", "known")
+    assert client.post("/api/expand", json={"entity": "Nobody", "facts": []}).status_code == 422
+
+
+# --- what it cannot answer --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b'"text"', 400),
+        (b"\xff\xfe", 400),
+        (b"{}", 400),
+        (b'{"question": 7}', 400),
+        (b'{"question": ""}', 400),
+        (b'{"question": "  "}', 400),
+        (b'{"question": null}', 400),
+        (b'{"question": "a", "method": "nope"}', 400),
+        (b'{"question": "a", "method": "gnn-rag"}', 400),
+        (b'{"question": "a", "k": "7"}', 400),
+        (b'{"question": "a", "k": 0}', 400),
+        (b'{"question": "a", "k": 1e99}', 400),
+        (b'{"question": "a", "min_confidence": NaN}', 400),
+        (b'{"question": "a", "min_confidence": 2}', 400),
+        (b'{"question": "a", "seed_entities": "Her"}', 400),
+        (b'{"question": "a", "seed_entities": ["Nobody"]}', 422),
+        (b'{"question": "a", "edited": {"a": "b", "c": "d"}}', 400),
+        (b'{"question": "a", "edited": {"pattern": 7}}', 400),
+        (b'{"question": "a", "unknown": 1}', 400),
+        (b'{"question": "' + b"a" * 2001 + b'"}', 400),
+        (b'{"question": "a"' + b" " * 65_536 + b"}", 413),
+        (b"[" * 60_000, 400),
+    ],
+)
+def test_a_body_that_cannot_be_used_is_told(client: TestClient, body: bytes, status: int) -> None:
+    response = client.post("/api/ask", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == status, response.text
+    assert set(response.json()) == {"error", "next_step"}
+    assert len(response.text) < 8_000
+    assert "Traceback" not in response.text
+
+
+@pytest.mark.parametrize("path", ["/api/ask", "/api/why-not"])
+def test_ten_megabytes_are_refused_before_they_are_read(client: TestClient, path: str) -> None:
+    response = client.post(path, content=b"a" * 10_000_000, headers={"content-type": "application/json"})
+    assert response.status_code == 413
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(1000):
+            yield b"a" * 10_000
+
+    response = client.post(path, content=parts(), headers={"content-type": "application/json"})
+    assert response.status_code == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_form_of_another_site_can_send_is_refused(client: TestClient, kind: str) -> None:
+    response = client.post("/api/ask", content=b'{"question": "a"}', headers={"content-type": kind})
+    assert response.status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/nothing", 404),
+        ("/page/../app.py", 404),
+        ("/page/%2e%2e/app.py", 404),
+        ("/page/nothing.js", 404),
+        ("/api/ask", 405),
+        ("/api/neighbors", 400),
+        ("/api/neighbors?entity=" + "a" * 1001, 400),
+        ("/api/neighbors?entity=Nobody", 422),
+        ("/api/neighbors?entity=Her&relation=nonsense", 400),
+        ("/api/neighbors?entity=Her&limit=0", 400),
+        ("/api/neighbors?entity=Her&limit=x", 400),
+        ("/api/neighbors?entity=Her&limit=%C2%B2", 400),
+        ("/api/examples?count=10000", 400),
+        ("/api/entities", 400),
+        ("/api/entities?text=" + "a" * 201, 400),
+    ],
+)
+def test_a_path_that_cannot_be_answered_is_told(client: TestClient, path: str, status: int) -> None:
+    response = client.get(path)
+    assert response.status_code == status, response.text
+    assert set(response.json()) == {"error", "next_step"}
+
+
+def test_a_mistake_of_the_server_is_logged_under_a_number(
+    client: TestClient, service: GraphService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(**_: Any) -> None:
+        raise ZeroDivisionError("a secret of the machine")
+
+    monkeypatch.setattr(service, "schema", fail)
+    with caplog.at_level(logging.ERROR):
+        response = client.get("/api/schema")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+    number = response.json()["next_step"].split()[-1].rstrip(".")
+    [record] = caplog.records
+    assert number in record.getMessage()
+
+
+def test_a_stage_that_fails_ends_the_stream_with_the_error(
+    client: TestClient, service: GraphService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a secret of the machine")
+
+    monkeypatch.setattr("kg_retrievers.serving.web.stages.draw", fail)
+    events = ask(client, question=QUESTION)
+    assert events[-1]["event"] == "error"
+    assert events[-1]["status"] == 500
+    assert "secret" not in json.dumps(events)
+
+
+def test_a_server_that_has_too_much_to_do_says_so(service: GraphService, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app(service, workers=Workers(threads=0, waiting=0))
+    with TestClient(app, base_url="http://localhost") as client:
+        for response in (client.get("/api/schema"), client.post("/api/ask", json={"question": "a"})):
+            assert response.status_code == 503
+            assert response.headers["retry-after"] == "5"
+
+
+# --- who may ask, and what a browser may do ---------------------------------------------------------------------------
+
+
+def test_the_page_brings_all_that_it_needs_and_allows_nothing_else(client: TestClient) -> None:
+    for path in PAGE:
+        response = client.get(path)
+        assert response.status_code == 200
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert "unsafe" not in response.headers["content-security-policy"]
+        assert response.headers["x-content-type-options"] == "nosniff"
+    page = client.get("/").text
+    for path in list(PAGE)[1:]:
+        imported = any(Path(path).name in client.get(other).text for other in PAGE)
+        assert imported, f"nothing uses {path}"
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "onclick" not in page
+
+
+def test_without_the_token_nothing_of_the_graph_is_shown(service: GraphService) -> None:
+    access = Access.of_binding("0.0.0.0", TOKEN, OPEN_PATHS)
+    with TestClient(make_app(service, access=access), base_url="http://films.example") as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/healthz").json() == {"status": "ok"}
+        for path in ("/api/about", "/api/schema", "/api/examples", "/api/entities?text=a", "/api/neighbors?entity=Her"):
+            response = client.get(path)
+            assert response.status_code == 401
+            assert response.headers["www-authenticate"] == "Bearer"
+        assert client.post("/api/ask", json={"question": QUESTION}).status_code == 401
+        with_token = {"authorization": f"Bearer {TOKEN}"}
+        assert client.get("/api/about", headers=with_token).status_code == 200
+        assert client.get(f"/api/about?token={TOKEN}").status_code == 401
+        assert client.get("/healthz", headers=with_token).json()["version"]
+
+
+def test_other_sites_and_other_names_are_refused(client: TestClient) -> None:
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+    other = {"origin": "http://evil.example"}
+    assert client.post("/api/ask", json={"question": QUESTION}, headers=other).status_code == 403
+
+
+def test_healthz_says_what_it_serves(client: TestClient, service: GraphService) -> None:
+    told = client.get("/healthz").json()
+    assert told["status"] == "ok"
+    assert told["index"] == service.index.fingerprint
+    assert told["uptime_seconds"] >= 0
+
+
+def test_hostile_names_are_data() -> None:
+    script = "<script>alert(1)</script>\u202e"
+    graph = KnowledgeGraph.from_triples(
+        [("Her", "directed_by", script), ("Her", "starring", '"><img src=x onerror=alert(1)>')]
+    )
+    service = GraphService(GraphIndex.build(graph, default_embeddings()))
+    with TestClient(make_app(service), base_url="http://localhost") as client:
+        events = ask(client, question="Who directed Her?")
+        assert "\u202e" not in json.dumps(events[-1]["answers"])
+        response = client.get("/api/neighbors", params={"entity": "Her"})
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["x-content-type-options"] == "nosniff"
