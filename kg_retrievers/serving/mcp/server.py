@@ -74,8 +74,10 @@ class GraphServer(MCPServer[Any]):
             raise ToolError(as_data_lines(f"{name}: there is no argument {strange[0]!r:.100}; {near}"))
         try:
             return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError:
-            raise
+        except UnexpectedToolError as error:  # which the SDK logs
+            raise UnexpectedToolError(
+                f"{name} failed; the log of the server says why. Try another method or tool."
+            ) from error.__cause__
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(as_data_lines(shorten(f"{name}: {reasons(error.__cause__)}", 1_000))) from error
