@@ -329,7 +329,7 @@ function documentDetails(found) {
 function factLinks(state, facts, actions) {
   const items = facts.slice(0, 50).map((fact) => {
     const [head, tail] = [state.nodes.get(fact.source), state.nodes.get(fact.target)];
-    const text = `${fact.citation === null ? "" : `[${fact.citation}] `}${head.label} → ${fact.label} → ${tail.label}`;
+    const text = `${fact.citation === null ? "" : `[${fact.citation}] `}${head.label} → ${fact.name} → ${tail.label}`;
     return element("li", {}, link(text, () => actions.open(actions.boxOf(fact.id), null)));
   });
   if (facts.length > 50) items.push(element("li", {}, `and ${facts.length - 50} more, in the table`));
