@@ -77,8 +77,9 @@ class Picture(NamedTuple):
         boxes = [*entities, *relations]
         ways = [(head, middle, tail) for middle, (head, tail) in enumerate(ends, len(entities))]
         sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
-        centres = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
-        corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if ways else np.zeros((1, 2))
+        in_a_column = np.stack([np.zeros(len(boxes)), 40.0 * np.arange(len(boxes))], 1)
+        centres = place_boxes(ways, sizes) if ways else in_a_column
+        corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if boxes else np.zeros((1, 2))
         centres = centres - corners.min(0) + MARGIN
         width, height = np.ceil(np.ptp(corners, 0) + 2 * MARGIN).astype(int).tolist()
         lines = [(height + _LINE_HEIGHT * number, *line) for number, line in enumerate(below)]
