@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -22,10 +20,11 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.boxes import RELATION_FONT, Box, Role, clean_line, cut_short
 from kg_retrievers.drawing.frame import Frame
 from kg_retrievers.drawing.html_page import html_page
-from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.drawing.page_data import cut, page_data
+from kg_retrievers.drawing.picture import COLORS, INK, LINE, Picture
+from kg_retrievers.drawing.plotting import plot_picture
 from kg_retrievers.drawing.provenance import Provenance
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of
 from kg_retrievers.graph.types import Evidence, Triple
@@ -38,18 +37,6 @@ _Floats = NDArray[np.float64]
 
 #: How many triples a picture shows by default; more can hardly be read.
 MAX_TRIPLES = 100
-
-#: The paper is part of the picture, so that it reads the same in light and dark notebooks.
-_PAPER, _INK, _LINE = "#ffffff", "#1f2328", "#6b7280"
-#: Fill and outline.
-_COLORS: dict[Role, tuple[str, str]] = {
-    "answer": ("#fff1c7", "#8a5a00"),
-    "known": ("#ddf0ff", "#0a5cb8"),
-    "other": ("#f3f4f6", _LINE),
-    "relation": (_PAPER, "none"),
-}
-#: In pixels: the font of the words below; the height of a line of these; the margin.
-_FONT, _LINE_HEIGHT, _MARGIN, _LEAST_WIDTH = 11, 18, 16, 200
 
 #: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
@@ -93,8 +80,8 @@ class Drawing:
         if self._notice:
             lines.append(f'note["{self._notice}"]')
         for role in self._marks():
-            fill, outline = _COLORS[role]
-            lines.append(f"classDef {role} fill:{fill},stroke:{outline},color:{_INK}")
+            fill, outline = COLORS[role]
+            lines.append(f"classDef {role} fill:{fill},stroke:{outline},color:{INK}")
         return "\n    ".join(lines) + "\n"
 
     def to_dot(self) -> str:
@@ -103,11 +90,11 @@ class Drawing:
         lines = [
             "digraph {",
             "rankdir=LR;",
-            f'node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="{_INK}"];',
-            f'edge [color="{_LINE}", fontname="sans-serif", fontcolor="{_INK}", fontsize={RELATION_FONT}];',
+            f'node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="{INK}"];',
+            f'edge [color="{LINE}", fontname="sans-serif", fontcolor="{INK}", fontsize={RELATION_FONT}];',
         ]
         for number, box in enumerate(entities):
-            fill, outline = _COLORS[box.role]
+            fill, outline = COLORS[box.role]
             texts = f"label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}"
             lines.append(f'n{number} [{texts}, fillcolor="{fill}", color="{outline}"];')
         for (head, tail), box in zip(self.ends(), relations, strict=True):
@@ -139,34 +126,7 @@ class Drawing:
         Raises:
             MissingExtraError: If matplotlib is not installed.
         """
-        try:
-            from matplotlib import pyplot
-            from matplotlib.patches import FancyBboxPatch
-        except ImportError:
-            raise MissingExtraError("Drawing.plot", "viz") from None
-        page = _Page.of(self)
-        if ax is None:
-            ax = pyplot.figure(figsize=(page.width / 72, page.height / 72)).add_axes((0, 0, 1, 1))
-        ax.set(xlim=(0, page.width), ylim=(page.height, 0), xticks=[], yticks=[], aspect="equal", facecolor=_PAPER)
-        ax.apply_aspect()
-        scale = ax.get_window_extent().width / page.width * 72 / ax.figure.dpi  # points for a pixel
-        centres = dict(enumerate(page.centres))
-        halves = nx.DiGraph([pair for arrow in page.arrows for pair in pairwise(arrow.way)])
-        for arrow in page.arrows:
-            (first, last), line = pairwise(arrow.way), {"ax": ax, "width": scale, "edge_color": _LINE, "node_size": 0}
-            line["connectionstyle"] = arrow.style
-            nx.draw_networkx_edges(halves, centres, [first], arrowstyle="-", **line)
-            line |= {"arrowstyle": "-|>", "arrowsize": 9 * scale, "min_target_margin": arrow.margin * scale}
-            nx.draw_networkx_edges(halves, centres, [last], **line)
-        for number, (box, (x, y)) in enumerate(zip(page.boxes, page.centres.tolist(), strict=True)):
-            (width, height), (fill, outline) = box.size, _COLORS[box.role]
-            shape: Any = {"boxstyle": "round,pad=0,rounding_size=6", "fc": fill, "ec": outline, "lw": scale}
-            ax.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, zorder=2, **shape))
-            texts = nx.draw_networkx_labels(halves, centres, {number: box.shown}, box.font * scale, _INK, ax=ax)
-            texts[number].set_parse_math(False)  # a "$" is a "$"
-        for y, color, text in page.below:
-            ax.text(_MARGIN, y, text, color=color, fontsize=_FONT * scale)
-        return ax
+        return plot_picture(self._picture(), ax)
 
     def _repr_html_(self) -> str:
         return f'<div style="overflow:auto">{self.to_svg(namespace="")}</div>'
@@ -177,26 +137,12 @@ class Drawing:
         Args:
             namespace: What a file must name; inside HTML it may be left out, as "".
         """
-        page = _Page.of(self)
-        named = f' xmlns="{namespace}"' if namespace else ""
-        parts = [
-            f'<svg{named} role="img" aria-label="{self!r}" width="{page.width}" '
-            f'height="{page.height}" font-family="sans-serif" font-size="{_FONT}">',
-            f'<rect width="{page.width}" height="{page.height}" rx="8" fill="{_PAPER}"/>',
-        ]
-        for arrow in page.arrows:
-            parts.append(f'<path d="{arrow.line}" fill="none" stroke="{_LINE}"/>')
-            parts.append(f'<polygon points="{arrow.point}" fill="{_LINE}"/>')
-        for box, (x, y) in zip(page.boxes, page.centres.tolist(), strict=True):
-            (width, height), (fill, outline) = box.size, _COLORS[box.role]
-            parts.append(
-                f'<g><title>{escape(box.tooltip)}</title><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '
-                f'width="{width:.1f}" height="{height}" rx="6" fill="{fill}" stroke="{outline}"/>'
-                f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" dominant-baseline="central" '
-                f'font-size="{box.font}" fill="{_INK}">{escape(box.shown)}</text></g>'
-            )
-        parts += [f'<text x="{_MARGIN}" y="{y}" fill="{color}">{text}</text>' for y, color, text in page.below]
-        return "\n".join([*parts, "</svg>"])
+        return self._picture().svg(f"{self!r}", namespace)
+
+    def _picture(self) -> Picture:
+        below = [(COLORS[role][1], f"■ {role}") for role in self._marks()]
+        below += [(INK, self._notice)] if self._notice else []
+        return Picture.of(*self.boxes(), self.ends(), below)
 
     def _role(self, key: str) -> Role:
         return "answer" if key in self.answers else "known" if key in self.known else "other"
@@ -204,7 +150,7 @@ class Drawing:
     def _marks(self) -> list[Role]:
         """Return the roles that are marked and occur."""
         roles = {self._role(key) for key in self.labels}
-        return [role for role in _COLORS if role in roles and role != "other"]
+        return [role for role in COLORS if role in roles and role != "other"]
 
     @property
     def _notice(self) -> str:
@@ -259,7 +205,8 @@ class Drawing:
 
     def page_data(self) -> dict[str, Any]:
         """Return what a page shows, as data that JSON holds: nodes and edges with their places, Documents, answers."""
-        return page_data(self)
+        rows = (self.triples, self.labels, self.called, *self.boxes(), self.ends())
+        return page_data(*rows, self.provenance, self.left_out)
 
     def called(self, key: str) -> str:
         """Return the label of an entity; of one that is not drawn, the label that its Document brings, or its key."""
@@ -345,64 +292,6 @@ def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
 def _known(details: Mapping[str, Any]) -> list[str]:
     pairs = details.get("entities")
     return [key for _, key in pairs] if are_texts(pairs, 2) else []
-
-
-class _Arrow(NamedTuple):
-    """From the box of an entity through that of a relation to that of an entity, straight, or bent if it is a loop."""
-
-    way: tuple[int, int, int]  # the positions of the boxes
-    margin: float  # pixels from the centre of the last box to its edge, where the arrow ends
-    style: str  # for matplotlib
-    line: str  # for SVG
-    point: str
-
-    @classmethod
-    def of(cls, way: tuple[int, int, int], centres: _Floats, size: tuple[float, float]) -> _Arrow:
-        head, middle, tail = centres[list(way)]
-        loop = way[0] == way[2]
-        aside = (middle - head)[::-1] * (-0.5, 0.5) * loop
-        bend, last_bend = (head + middle) / 2 + aside, (middle + tail) / 2 - aside
-        t = np.linspace(0, 1, 201)[:, None]
-        curve = (1 - t) ** 2 * middle + 2 * t * (1 - t) * last_bend + t**2 * tail
-        outside = np.flatnonzero((abs(curve - tail) > np.array(size) / 2).any(1))[-1]
-        tip, beyond = curve[outside], curve[outside + 1]
-        ahead = (beyond - tip) / np.linalg.norm(beyond - tip)
-        back, side = tip - 9 * ahead, 3.5 * ahead[::-1] * (1, -1)
-        margin = float(np.linalg.norm(tail - tip))
-        line = "M{} Q{} {} Q{} {}".format(*map(_xy, (head, bend, middle, last_bend, tail)))
-        point = " ".join(map(_xy, (tip, back + side, back - side)))
-        return cls(way, margin, "arc3,rad=0.5" if loop else "arc3", line, point)
-
-
-class _Page(NamedTuple):
-    """The position of each part of a picture, in pixels from the upper left corner."""
-
-    width: int
-    height: int
-    boxes: list[Box]  # entities, then relations
-    centres: _Floats  # (boxes, 2)
-    arrows: list[_Arrow]
-    below: list[tuple[int, str, str]]  # lines of text: y, colour, text
-
-    @classmethod
-    def of(cls, drawing: Drawing) -> _Page:
-        entities, relations = drawing.boxes()
-        boxes = entities + relations
-        ways = [(head, middle, tail) for middle, (head, tail) in enumerate(drawing.ends(), len(entities))]
-        sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
-        centres = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
-        corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if ways else np.zeros((1, 2))
-        centres = centres - corners.min(0) + _MARGIN
-        width, height = np.ceil(np.ptp(corners, 0) + 2 * _MARGIN).astype(int).tolist()
-        below = [(_COLORS[role][1], f"■ {role}") for role in drawing._marks()]
-        below += [(_INK, drawing._notice)] if drawing._notice else []
-        lines = [(height + _LINE_HEIGHT * number, *line) for number, line in enumerate(below)]
-        arrows = [_Arrow.of(way, centres, boxes[way[2]].size) for way in ways]
-        return cls(max(width, _LEAST_WIDTH), height + _LINE_HEIGHT * len(below), boxes, centres, arrows, lines)
-
-
-def _xy(point: _Floats) -> str:
-    return f"{point[0]:.1f},{point[1]:.1f}"
 
 
 def _mermaid(line: str) -> str:

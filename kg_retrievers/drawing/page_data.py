@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kg_retrievers.drawing.boxes import Box, clean_line, cut_short
 from kg_retrievers.drawing.page_layout import place_page
+from kg_retrievers.drawing.provenance import DrawnItem, Provenance
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
-
-if TYPE_CHECKING:
-    from kg_retrievers.drawing.drawing import Drawing
-    from kg_retrievers.drawing.provenance import DrawnItem
 
 #: How many characters of a name, of a source and of the text of a Document a page holds.
 MAX_NAME, MAX_TEXT = 300, 2_000
@@ -25,16 +22,33 @@ MAX_NAME, MAX_TEXT = 300, 2_000
 MOST_NAMED = 20
 
 
-def page_data(drawing: Drawing) -> dict[str, Any]:
+def page_data(
+    triples: Sequence[Triple],
+    labels: Mapping[str, str],
+    called: Callable[[str], str],
+    entities: Sequence[Box],
+    relations: Sequence[Box],
+    ends: Sequence[tuple[int, int]],
+    provenance: Provenance,
+    left_out: int,
+) -> dict[str, Any]:
     """Return what a page shows of a drawing; `showGraph` of graph_view.js takes it.
 
     Numbers facts as a chain does that cites them: from 1, in the order of the Documents, each once. Sizes and places
     are in pixels, places are centres.
+
+    Args:
+        triples: The facts.
+        labels: What each entity drawn is called, by key.
+        called: What any entity is called, by key.
+        entities: The boxes of the entities.
+        relations: The boxes of the relations, one for each fact.
+        ends: For each fact the positions of its head and its tail.
+        provenance: What holds the facts.
+        left_out: How many facts are not drawn.
     """
-    entities, unnumbered = drawing.boxes()
-    relations = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(unnumbered, 1)]
-    ends = drawing.ends()
-    sizes = np.array([box.size for box in entities + relations]).reshape(-1, 2)
+    numbered = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(relations, 1)]
+    sizes = np.array([box.size for box in [*entities, *numbered]]).reshape(-1, 2)
     places = place_page(ends, sizes)
     placed = [
         {"x": round(x, 1), "y": round(y, 1), "width": round(width, 1), "height": round(height, 1)}
@@ -42,21 +56,20 @@ def page_data(drawing: Drawing) -> dict[str, Any]:
     ]
     nodes = [
         {"id": f"n{number}", "key": cut(key), "label": box.shown, "name": cut(label), "role": box.role, **place}
-        for number, ((key, label), box, place) in enumerate(zip(drawing.labels.items(), entities, placed, strict=False))
+        for number, ((key, label), box, place) in enumerate(zip(labels.items(), entities, placed, strict=False))
     ]
-    of_fact = _items_of(drawing)
-    edges = [
-        _edge(drawing, number, box, of_fact.get(triple, [])) | {"source": f"n{head}", "target": f"n{tail}"} | place
-        for number, (triple, box, (head, tail), place) in enumerate(
-            zip(drawing.triples, relations, ends, placed[len(nodes) :], strict=True)
-        )
-    ]
+    holders = _holders(provenance)
+    edges = []
+    for number, (triple, (head, tail)) in enumerate(zip(triples, ends, strict=True)):
+        fact = {"id": f"e{number}", "source": f"n{head}", "target": f"n{tail}", "citation": number + 1}
+        fact |= {"label": numbered[number].shown} | _fact(triple, provenance, holders.get(triple, []))
+        edges.append(fact | placed[len(nodes) + number])
     return {
         "nodes": nodes,
         "edges": edges,
-        "documents": [_document(drawing, item) for item in drawing.provenance.items],
-        "answers": _answers(drawing),
-        "left_out": drawing.left_out,
+        "documents": [_document(item, called) for item in provenance.items],
+        "answers": _answers(labels, called, provenance),
+        "left_out": left_out,
     }
 
 
@@ -71,35 +84,29 @@ def cut(text: str, most: int = MAX_NAME) -> str:
     return line if len(text) <= most else f"{line[:most]}… ({len(text):,} characters)"
 
 
-def _items_of(drawing: Drawing) -> dict[Triple, list[int]]:
+def _holders(provenance: Provenance) -> dict[Triple, list[int]]:
     """Return for each triple the positions of the items that hold it."""
     found: dict[Triple, list[int]] = {}
-    for position, item in enumerate(drawing.provenance.items):
+    for position, item in enumerate(provenance.items):
         for triple in dict.fromkeys(item.triples):
             found.setdefault(triple, []).append(position)
     return found
 
 
-def _edge(drawing: Drawing, number: int, box: Box, positions: Sequence[int]) -> dict[str, Any]:
-    """Return a fact; where several items hold it, rank and score are those of the first."""
-    triple = drawing.triples[number]
-    items = drawing.provenance.items
-    first = items[positions[0]] if positions else None
-    sources = drawing.provenance.sources.get(triple, ())
+def _fact(triple: Triple, provenance: Provenance, holders: Sequence[int]) -> dict[str, Any]:
+    """Return what is known of a fact; where several items hold it, rank and score are those of the first."""
+    first = provenance.items[holders[0]] if holders else None
     return {
-        "id": f"e{number}",
         "relation": cut(triple.relation),
-        "label": box.shown,
-        "name": cut(readable(triple.relation[: 2 * MAX_NAME])),
-        "citation": number + 1,
-        "sources": [cut(source) for source in sources[:MOST_NAMED]],
+        "name": cut(readable(triple.relation)),
+        "sources": [cut(source) for source in provenance.sources.get(triple, ())[:MOST_NAMED]],
         "score": _finite(first.score) if first else None,
         "document": first.rank if first else None,
-        "documents": list(positions),
+        "documents": list(holders),
     }
 
 
-def _document(drawing: Drawing, item: DrawnItem) -> dict[str, Any]:
+def _document(item: DrawnItem, called: Callable[[str], str]) -> dict[str, Any]:
     answers = item.answers[:MOST_NAMED]
     text = "\n".join(one_line(line) for line in item.text[:MAX_TEXT].split("\n"))
     return {
@@ -108,7 +115,7 @@ def _document(drawing: Drawing, item: DrawnItem) -> dict[str, Any]:
         "score": _finite(item.score),
         "confidence": _finite(item.confidence),
         "facts": len(item.triples),
-        "answers": [cut(drawing.called(key)) for key in answers],
+        "answers": [cut(called(key)) for key in answers],
         "more_answers": len(item.answers) - len(answers),
         "value": None if item.value is None else cut(str(item.value)),
         "truncated": item.truncated,
@@ -116,13 +123,13 @@ def _document(drawing: Drawing, item: DrawnItem) -> dict[str, Any]:
     }
 
 
-def _answers(drawing: Drawing) -> list[dict[str, Any]]:
+def _answers(labels: Mapping[str, str], called: Callable[[str], str], provenance: Provenance) -> list[dict[str, Any]]:
     """Return the answers, best first: the text of each, and its node where one is drawn; then what operations gave."""
-    nodes = {key: f"n{number}" for number, key in enumerate(drawing.labels)}
-    keys = dict.fromkeys(key for item in drawing.provenance.items for key in item.answers)
-    found = [{"text": cut_short(clean_line(drawing.called(key))), "node": nodes.get(key)} for key in keys]
+    nodes = {key: f"n{number}" for number, key in enumerate(labels)}
+    keys = dict.fromkeys(key for item in provenance.items for key in item.answers)
+    found = [{"text": cut_short(clean_line(called(key))), "node": nodes.get(key)} for key in keys]
     if not found:
-        values = [item.value for item in drawing.provenance.items if item.value is not None]
+        values = [item.value for item in provenance.items if item.value is not None]
         found = [{"text": cut(str(value), 80), "node": None} for value in values[:1]]
     return found[:MOST_NAMED]
 

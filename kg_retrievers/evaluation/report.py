@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from kg_retrievers.evaluation.figures_table import figures_table
 from kg_retrievers.evaluation.groups import GroupBy, grouped
 from kg_retrievers.evaluation.intervals import bootstrap_interval
 from kg_retrievers.evaluation.records import Header, Record, Step, read_records
@@ -141,6 +142,10 @@ class Report:
             "seed": self.seed,
             "settings": dict(self.settings),
         }
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.method}: {len(self.records):,} questions"
+        return figures_table(caption, {"all": {**self.metrics, "intervals": self.intervals}, **self.by_hops})
 
     @property
     def failures(self) -> list[Record]:

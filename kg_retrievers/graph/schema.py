@@ -9,6 +9,7 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.edges import Edges
+from kg_retrievers.graph.shown_table import html_table
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,22 @@ class Schema:
     types: Mapping[str, int]
     datatypes: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, int] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """The relations, and the types if there are any."""
+        rows = (
+            (one.relation, one.triples, ", ".join(one.head_types), ", ".join(one.tail_types), _range(one))
+            for one in self.relations
+        )
+        caption = f"{self.entities:,} entities, {self.triples:,} triples"
+        tables = [html_table(caption, ("relation", "triples", "types of heads", "types of tails", "values"), rows)]
+        if self.types:
+            tables.append(html_table("Types", ("type", "entities"), self.types.items()))
+        return "\n".join(tables)
+
+
+def _range(schema: RelationSchema) -> str:
+    return "" if schema.least is None else f"{schema.least} to {schema.greatest}"
 
 
 def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:

@@ -18,6 +18,7 @@ from kg_retrievers.graph.cache import check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.shown_table import html_table
 from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
@@ -437,6 +438,21 @@ class GraphIndex(GraphSearch):
     def __repr__(self) -> str:
         """The graph and the embeddings."""
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
+
+    def _repr_html_(self) -> str | None:
+        """The sizes, and what the vectors are of; nothing where the graph is in a database, which is not counted."""
+        if self.is_connected:
+            return None
+        rows: list[tuple[str, object]] = [
+            ("entities", len(self.graph.entities)),
+            ("relations", len(self.graph.relations)),
+            ("triples", len(self.graph)),
+            ("embeddings", embedding_name(self.embeddings)),
+            ("dimension", self.dimension),
+            ("folder", self._folder.name if self._folder else "not saved"),
+            ("fingerprint", self.fingerprint),
+        ]
+        return html_table("GraphIndex", ("of", "is"), rows)
 
 
 def check_index(who: str, index: object) -> None:

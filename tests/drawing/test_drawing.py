@@ -268,6 +268,14 @@ def test_nothing_is_said_to_be_nothing(what: Any) -> None:
     assert texts(picture(drawing)) == ["no triples"]
 
 
+def test_entities_without_facts_stand_in_a_column() -> None:
+    drawing = draw(Evidence((), 1.0, ("Up",), details={"lone_entities": ["Her", "Up"]}))
+    assert texts(picture(drawing)) == ["Her", "Up", "■ answer", "no triples"]
+    her, up = boxes(picture(drawing))
+    assert her[3] < up[1]
+    assert [node["role"] for node in drawing.page_data()["nodes"]] == ["other", "answer"]
+
+
 # --- every text is data ---------------------------------------------------------------------------------------------
 
 MERMAID_TEXT = r'"((?:[^\W_]|[ ,-]|#\d+;)+)"'
