@@ -116,8 +116,9 @@ export RUN_NOTEBOOKS
 generate: $(CORE) ## write what is made from the registry: tables, stub, navigation
 	@$(BIN)/python docs/generate.py
 
-docs: generate ## build the docs into site/
+docs: generate ## make the pictures of the gallery, and build the docs into site/
 	@$(LOCKED) requirements/docs.txt
+	@$(BIN)/python docs/gallery.py
 	@$(BIN)/zensical build --clean --strict
 
 build: $(CORE) ## build the wheel into dist/

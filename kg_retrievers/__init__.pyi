@@ -35,6 +35,7 @@ from .evaluation import evaluate as evaluate
 from .evaluation import score_predictions as score_predictions
 from .evaluation import total_grounding as total_grounding
 from .evaluation import unanswerable_questions as unanswerable_questions
+from .explanation import explain as explain
 from .explanation import why_not as why_not
 from .graph import Evidence as Evidence
 from .graph import KnowledgeGraph as KnowledgeGraph

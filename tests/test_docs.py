@@ -8,7 +8,6 @@ import importlib.util
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,6 +20,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from built_site import build_site
 from small_language_model import build
 
 import kg_retrievers
@@ -36,6 +36,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 #: The reference is made of docstrings, so that a name in it is not thereby explained.
 REFERENCE = "docs/api.md"
+
+#: test_gallery.py runs it.
+GALLERY = "docs/gallery.md"
 
 BLOCK = re.compile(
     r"^(?P<indent>[ \t]*)```(?P<language>\w*)[ ]*(?P<options>[^\n]*)\n(?P<code>.*?)^(?P=indent)```[ \t]*$",
@@ -142,7 +145,7 @@ def test_plain_commands_are_told_from_those_that_need_a_shell() -> None:
         assert plain_commands(code) is None
 
 
-@each_page
+@pytest.mark.parametrize("name", [name for name in PAGES if name != GALLERY])
 def test_pages_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", program)
@@ -237,15 +240,7 @@ LOADED_ON_SIGHT = {"mermaid", "glightbox", "pyodide"}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
-    folder = tmp_path_factory.mktemp("site")
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "zensical.toml"):
-        shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "docs", folder / "docs")
-    (folder / "kg_retrievers").symlink_to(ROOT / "kg_retrievers")
-    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "site"
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 def test_the_site_has_all_pages(site: Path) -> None:

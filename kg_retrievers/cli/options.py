@@ -23,7 +23,7 @@ from kg_retrievers.cli.question_options import (
 )
 from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.reproduction_options import add_reproduction
-from kg_retrievers.cli.served_graph import add_address, add_served_graph
+from kg_retrievers.cli.serve import add_serve
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
     METHODS,
@@ -104,7 +104,7 @@ def make_parser() -> Parser:
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
     add_mcp(command("mcp", "Serve a graph to agents over MCP, the Model Context Protocol"))
     add_reproduction(command("reproduce", "Measure a table of a paper, its figures beside ours; or list the tables"))
-    _serve(command("serve", "Open a page in the browser that asks a graph"))
+    add_serve(command("serve", "Open a page in the browser that asks a graph"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
     command("warm-up", "Compile all methods now, so that no first question waits for it")
     parser.commands = commands.choices
@@ -140,12 +140,6 @@ def _ask(ask: Parser) -> None:
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
     add_connection(ask)
     add_json_flag(ask)
-
-
-def _serve(serve: Parser) -> None:
-    add_served_graph(serve)
-    add_address(serve, port=8000)
-    serve.add_argument("--open", action="store_true", help="open the page in the browser")
 
 
 def _index(index: Parser) -> None:

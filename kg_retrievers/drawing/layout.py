@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _Floats = NDArray[np.float64]
 
 #: In pixels, across and down: the least space between boxes, and one step of the layout (names are wide).
-_GAP, _STEP = np.array([16.0, 14.0]), np.array([75.0, 36.0])
+GAP, STEP = np.array([16.0, 14.0]), np.array([75.0, 36.0])
 
 
 def place_boxes(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
@@ -25,7 +25,7 @@ def place_boxes(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats
     Returns:
         The centres; (boxes, 2), the same at every call.
     """
-    return _spread(_layout(ways, sizes) * _STEP, sizes + _GAP)
+    return spread(_layout(ways, sizes) * STEP, sizes + GAP)
 
 
 def _layout(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
@@ -39,7 +39,7 @@ def _layout(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
     graph, parallel = nx.Graph(), dict[frozenset[int], int]()
     for way in ways:
         for first, second in pairwise(way):
-            side_by_side = (sizes[[first, second], 0].mean() + _GAP[0]) / _STEP[0]
+            side_by_side = (sizes[[first, second], 0].mean() + GAP[0]) / STEP[0]
             graph.add_edge(first, second, length=max(1.0, side_by_side, degrees[[first, second]].max() ** 0.5 / 2.2))
         if (ends := frozenset(way[::2])) in parallel:
             graph.add_edge(parallel[ends], way[1], length=0.8)  # side by side
@@ -59,19 +59,26 @@ def _layout(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
     return turned
 
 
-def _spread(places: _Floats, sizes: _Floats) -> _Floats:
-    """Push boxes apart until none overlap."""
-    least = (sizes[:, None] + sizes) / 2
-    order = np.sign(np.arange(len(sizes))[:, None] - np.arange(len(sizes)))
+def spread(places: _Floats, sizes: _Floats) -> _Floats:
+    """Push boxes apart until none overlap, and return their centres.
+
+    Args:
+        places: The centres, in pixels; (boxes, 2).
+        sizes: The widths and heights, with the space between boxes.
+    """
+    ones, others = np.triu_indices(len(sizes), 1)
+    least = (sizes[ones] + sizes[others]) / 2
     for turn in range(1000):
-        apart = places[:, None] - places
+        apart = places[ones] - places[others]
         over = least - abs(apart)
-        hit = (over > 0.01).all(2) & (order != 0)
-        if not hit.any():
+        hit = np.flatnonzero((over > 0.01).all(1))
+        if not len(hit):
             break
-        across = over[..., 0] < over[..., 1]
-        towards = np.where(across, apart[..., 0], apart[..., 1])
-        push = np.where(hit, over.min(2), 0) * np.where(towards == 0, order, np.sign(towards))
-        moves = np.stack([(push * across).sum(1), (push * ~across).sum(1)], 1)
-        places = places * (1 + turn / 10_000) + 0.4 * moves
+        across = over[hit, 0] < over[hit, 1]
+        towards = np.where(across, apart[hit, 0], apart[hit, 1])
+        push = np.where(towards > 0, 0.4, -0.4) * over[hit].min(1)
+        push = np.stack([push * across, push * ~across], 1)
+        places = places * (1 + turn / 10_000)
+        np.add.at(places, ones[hit], push)
+        np.subtract.at(places, others[hit], push)
     return places

@@ -31,7 +31,8 @@ def page_data(drawing: Drawing) -> dict[str, Any]:
     Numbers facts as a chain does that cites them: from 1, in the order of the Documents, each once. Sizes and places
     are in pixels, places are centres.
     """
-    entities, relations = drawing.boxes()
+    entities, unnumbered = drawing.boxes()
+    relations = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(unnumbered, 1)]
     ends = drawing.ends()
     sizes = np.array([box.size for box in entities + relations]).reshape(-1, 2)
     places = place_page(ends, sizes)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
+from kg_retrievers.drawing import Drawing
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError
+from kg_retrievers.explanation.joining import joining_facts
 from kg_retrievers.explanation.linked import not_linked
 from kg_retrievers.explanation.run import Place, Run, run_stages
-from kg_retrievers.index import linker_of
+from kg_retrievers.explanation.shown import shown_as_html
+from kg_retrievers.explanation.wording import lift_lines
+from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.index import link_question, linker_of
 from kg_retrievers.index.reach import Reach
 
 #: The most obstacles that are lifted one after the other.
@@ -31,6 +38,10 @@ class WhyNot:
         obstacles: What keeps it out, in the order in which the stages run; each shows once those before it are lifted.
         lifted: Whether the retriever was run with all of them lifted and finds the entity; None where it was not run,
             since the graph stays in a database and facts are lacking.
+        known: The keys of the entities that the question names.
+        joining: A shortest chain of facts that joins them with the entity, with facts that the graph lacks where those
+            lift an obstacle; nothing where none does.
+        labels: What the entities of these are called, by key.
     """
 
     question: str
@@ -40,6 +51,9 @@ class WhyNot:
     place: Place | None
     obstacles: tuple[Obstacle, ...]
     lifted: bool | None
+    known: tuple[str, ...] = ()
+    joining: tuple[Triple, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def found(self) -> bool:
@@ -50,6 +64,64 @@ class WhyNot:
     def lift(self) -> Lift:
         """What lifts all obstacles together."""
         return combined([obstacle.lift for obstacle in self.obstacles])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-safe data."""
+        told = ("question", "entity", "label", "retriever", "found", "lifted")
+        return {
+            **{name: getattr(self, name) for name in told},
+            "place": None if self.place is None else dict(vars(self.place)),
+            "obstacles": [obstacle.to_dict() for obstacle in self.obstacles],
+            "lift": self.lift.to_dict(),
+            "known": list(self.known),
+            "joining": [list(fact) for fact in self.joining],
+        }
+
+    @property
+    def text(self) -> str:
+        """Plain lines: what keeps the entity out, one thing after the other, and what would bring it in."""
+        label = one_line(self.label)
+        if self.place is not None:
+            where = "an answer" if self.place.role == "answer" else "in the facts"
+            return f"{label!r} is found by the {self.retriever}: it is {where} of Document {self.place.rank}."
+        lines = [f"{label!r} is not found by the {self.retriever} for the question: {one_line(self.question)}"]
+        for number, obstacle in enumerate(self.obstacles, 1):
+            why = obstacle.why.replace("_", " ")
+            lines.append(f"{number}. {why} (at {obstacle.stage}): {one_line(obstacle.text)}")
+            lines += [f"   To change it: {change}" for change in lift_lines(obstacle.lift)]
+        return "\n".join([*lines, self._outcome])
+
+    @property
+    def _outcome(self) -> str:
+        if not self.obstacles:
+            return "Nothing can be said of why: the method names nothing that keeps it out."
+        if self.lifted is None:
+            return "It was not tried, since the graph stays in its database."
+        this = "this" if len(self.obstacles) == 1 else "all of this"
+        if self.lifted:
+            return f"With {this} changed, it is found: it was tried."
+        return f"With {this} changed, it is still not found, and nothing more can be said of why."
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+    def draw(self) -> Drawing:
+        """Return a picture of what joins the entities of the question, marked as known, with the entity, as the answer.
+
+        Relations of facts that the graph lacks say so.
+        """
+        lacking = set(self.lift.facts)
+        facts = [
+            Triple(fact.head, f"lacking: {fact.relation}", fact.tail) if fact in lacking else fact
+            for fact in dict.fromkeys((*self.joining, *self.lift.facts))
+        ]
+        keys = dict.fromkeys((*(end for fact in facts for end in (fact.head, fact.tail)), *self.known, self.entity))
+        labels = {key: self.labels.get(key, key) for key in keys}
+        return Drawing(tuple(facts), labels, frozenset([self.entity]), frozenset(self.known) - {self.entity})
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(self.text, self.draw())
 
 
 def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: Any) -> WhyNot:
@@ -82,7 +154,7 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     lifted: bool | None = None
     while place is None and len(obstacles) < MOST_OBSTACLES:
         obstacle = _obstacle(now, question, key, run)
-        if obstacle is None:
+        if obstacle is None or obstacle in obstacles:  # nobody can tell, or it is lifted, and is there still
             break
         obstacles.append(obstacle)
         if obstacle.lift.facts and now.index.is_connected:
@@ -91,8 +163,22 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
         run = run_stages(now, question, kept | given)
         place = _place(now, run, key)
         lifted = place is not None
-    label = retriever.index.within(Reach((key,)), lambda: retriever.graph.label(key))
-    return WhyNot(question, key, label, type(retriever).__name__, first, tuple(obstacles), lifted)
+    known = _known(now, run)
+    facts, labels = now.index.within(
+        Reach((key, *known), REACHED_HOPS, between=True), lambda: _joining(now.index.graph, known, key, obstacles)
+    )
+    return WhyNot(
+        question,
+        key,
+        labels[key],
+        type(retriever).__name__,
+        first,
+        tuple(obstacles),
+        lifted,
+        known,
+        facts,
+        labels,
+    )
 
 
 def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) -> tuple[BaseKGRetriever, dict[str, Any]]:
@@ -109,8 +195,7 @@ def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) ->
     if change.facts:
         retriever = retriever.with_index(retriever.index.with_changes(added=change.facts))
     if change.fields:
-        fields = {name: getattr(retriever, name) for name in retriever.model_fields_set}
-        retriever = type(retriever)(**{**fields, **change.fields})
+        retriever = retriever.with_fields(change.fields)
     return retriever, {**inputs, **change.inputs}
 
 
@@ -122,6 +207,27 @@ def combined(lifts: list[Lift]) -> Lift:
         fields |= one.fields
         inputs |= one.inputs
     return Lift(fields, inputs, tuple(dict.fromkeys(triple for one in lifts for triple in one.facts)))
+
+
+def _known(retriever: BaseKGRetriever, run: Run) -> tuple[str, ...]:
+    """Return the entities that the question is read to name: those of the state, of the Documents, or of its words."""
+    seeds = run.state.get("seed_entities") or ()
+    named = [key for one in run.documents for _, key in one.metadata["details"].get("entities") or ()]
+    if seeds or named:
+        return tuple(dict.fromkeys(seeds or named))
+    with suppress(EntityLinkingError):
+        return tuple(link_question(linker_of(retriever.index), run.state["question"])[0])
+    return ()
+
+
+def _joining(
+    graph: KnowledgeGraph, known: Sequence[str], key: str, obstacles: Sequence[Obstacle]
+) -> tuple[tuple[Triple, ...], dict[str, str]]:
+    """Return what joins an entity with the known ones, and what these and those on the way are called."""
+    facts = joining_facts(graph, known, key)
+    lacking = [fact for obstacle in obstacles for fact in obstacle.lift.facts]
+    keys = dict.fromkeys((key, *known, *(end for fact in (*facts, *lacking) for end in (fact.head, fact.tail))))
+    return facts, {one: graph.label(one) if one in graph.entities else one for one in keys}
 
 
 def _place(retriever: BaseKGRetriever, run: Run, key: str) -> Place | None:

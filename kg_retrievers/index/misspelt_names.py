@@ -7,7 +7,7 @@ from itertools import islice
 
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.mentions import FUZZY_SCORE, LinkedEntity, Match, QuestionText
-from kg_retrievers.index.words import FUNCTION_WORDS, english_share, likeness, telling_words, words_of
+from kg_retrievers.index.words import FUNCTION_WORDS, MOST_LETTERS, english_share, likeness, telling_words, words_of
 
 #: The least share of equal letters between a fuzzy mention and a name: one wrong letter in six passes. On MetaQA dev
 #: with a random typo in each topic, 81 % are linked right by it and 1 % wrong; of names that are not in the graph, 1 %.
@@ -99,7 +99,7 @@ def near_entities(index: GraphIndex, texts: Sequence[str]) -> list[list[LinkedEn
 
 
 def _share(text: str, name: str, telling: set[str]) -> float:
-    of_name = telling_words(name)
+    of_name = telling_words(name[:MOST_LETTERS])
     pairs = ((word, other) for word in telling for other in of_name if len(telling) <= 2)  # of a long text, too many
     is_near = telling & of_name or any(likeness(*pair, SUGGESTED_WORD_SHARE) for pair in pairs)
     return likeness(text, name, 0.0 if is_near else SUGGESTED_SHARE)

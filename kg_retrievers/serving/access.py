@@ -11,7 +11,7 @@ import hmac
 import ipaddress
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ class Access:
             )
         return cls(token, None, frozenset(open_paths))
 
-    def refusal(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
+    def refusal(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> Refusal | None:
         """Return why a request is refused, or None.
 
         Args:
@@ -102,11 +102,13 @@ class Access:
             return None
         if FOREIGN & {value.lower() for value in found.get("sec-fetch-site", [])}:
             return Refusal(403, "The request comes from a page of another site.", "Open the page of this server.")
-        return None if self._shows_token(found.get("authorization", [])) else _NO_TOKEN
+        return None if self.shows_token(headers) else _NO_TOKEN
 
-    def _shows_token(self, values: list[str]) -> bool:
+    def shows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether a request shows the token, once; always where there is none."""
         if self.token is None:
             return True
+        values = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
         kind, _, shown = values[0].partition(" ") if len(values) == 1 else ("", "", "")
         same = hmac.compare_digest(shown.strip().encode("latin-1"), self.token.encode())  # takes as long for any
         return kind.lower() == "bearer" and same

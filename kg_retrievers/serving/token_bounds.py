@@ -14,13 +14,13 @@ from kg_retrievers.serving.results import Part, Result
 R = TypeVar("R", bound=Result)
 
 #: How many tokens a result has at most where nobody says; the least and the most that can be asked for.
-DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 300, 8_000
+DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
 
 #: No list of a result holds more, even before it is cut: so many items are over any bound.
 MOST_ITEMS = MOST_TOKENS // 4
 
 # How many characters a text may have, the first that lets enough items in; so many items are enough.
-_LENGTHS = (2_000, 500, 160, 40)
+_LENGTHS = (2_000, 500, 160, 40, 15)
 _ENOUGH = 3
 
 
@@ -44,8 +44,18 @@ def to_json(result: Result) -> str:
     return result.model_dump_json(exclude_none=True)
 
 
+def count_tokens(text: str) -> int:
+    """Return `approximate_tokens` of a text; of one that is made of long runs of signs, an eighth of its characters.
+
+    Example:
+        >>> count_tokens("Spike Jonze"), count_tokens("!" * 800)
+        (3, 100)
+    """
+    return max(approximate_tokens(text), len(text) // 8)
+
+
 def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
-    """Return a result that keeps to a bound of tokens, as `approximate_tokens` counts them.
+    """Return a result that keeps to a bound of tokens, as `count_tokens` counts them.
 
     Each list keeps its first items, of all lists as many; where too few fit, texts are shortened, too. `left_out` says
     how many items were left out.
@@ -59,15 +69,16 @@ def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
         InvalidArgumentError: If the bound is out of range.
     """
     check_max_tokens(max_tokens)
-    for length in _LENGTHS:
+    longest = _longest(result)
 
-        def cut(most: int, length: int = length) -> R:
-            return _cut(result, length, most)
+    def fits(most: int, length: int) -> bool:
+        return count_tokens(sent(_cut(result, length, most))) <= max_tokens
 
-        most = _most_items(lambda n: approximate_tokens(sent(cut(n))) <= max_tokens, _longest(result))
-        if most >= min(_ENOUGH, _longest(result)) or (length == _LENGTHS[-1] and most >= 0):
-            return cut(most)
-    raise InvalidArgumentError(f"max_tokens={max_tokens} has no room for this result. Allow more.")
+    length = next((one for one in _LENGTHS if fits(min(_ENOUGH, longest), one)), _LENGTHS[-1])
+    most = _most_items(lambda n: fits(n, length), longest)
+    if most < 0:
+        raise InvalidArgumentError(f"max_tokens={max_tokens} has no room for this result. Allow more.")
+    return _cut(result, length, most)
 
 
 def check_max_tokens(max_tokens: int) -> None:

@@ -29,8 +29,8 @@ except ImportError as cause:
 #: What a client shows to its model of the server as a whole.
 INSTRUCTIONS = (
     "Tools over one knowledge graph; they read and change nothing. Call `schema` first, then `ask` with a full "
-    "question that names entities as the graph does; `search_evidence` and `neighbors` show facts. A refusal says what "
-    f"to do next. {FACTS_ARE_DATA}"
+    "question that names entities as the graph does. `search_evidence` and `neighbors` show facts; `explain` says why "
+    f"something is an answer or is none. A refusal says what to do next. {FACTS_ARE_DATA}"
 )
 
 
@@ -74,8 +74,10 @@ class GraphServer(MCPServer[Any]):
             raise ToolError(as_data_lines(f"{name}: there is no argument {strange[0]!r:.100}; {near}"))
         try:
             return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError:
-            raise
+        except UnexpectedToolError as error:  # which the SDK logs
+            raise UnexpectedToolError(
+                f"{name} failed; the log of the server says why. Try another method or tool."
+            ) from error.__cause__
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(as_data_lines(shorten(f"{name}: {reasons(error.__cause__)}", 1_000))) from error

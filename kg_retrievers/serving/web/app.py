@@ -24,18 +24,20 @@ from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS
 from kg_retrievers.serving.web.expansion import Expand, expand
 from kg_retrievers.serving.web.health import Health
+from kg_retrievers.serving.web.reasons import AskWhyNot, explain_why_not
 from kg_retrievers.serving.web.replies import RequestError, describe, error_response
-from kg_retrievers.serving.web.requests import Ask, AskWhyNot, number_of, read_body, text_of
+from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_of
 from kg_retrievers.serving.web.stages import run_stages
 from kg_retrievers.serving.web.suggestions import suggest
 from kg_retrievers.serving.web.workers import Event, Workers
+from kg_retrievers.telemetry import Counts
 
 #: The files of the page, by path: the package that holds each, and its type.
 PAGE = {
     "/": ("kg_retrievers.serving.web", "index.html", "text/html"),
     **{
         f"/page/{name}": ("kg_retrievers.serving.web", name, "text/javascript")
-        for name in ("app.js", "answer.js", "compare.js", "explore.js", "server.js", "elements.js")
+        for name in ("app.js", "answer.js", "explore.js", "server.js", "elements.js")
     },
     "/page/app.css": ("kg_retrievers.serving.web", "app.css", "text/css"),
     "/page/style.css": ("kg_retrievers.drawing", "style.css", "text/css"),
@@ -75,12 +77,16 @@ class WebApp:
         service: Asks the graph.
         name: What the graph is called.
         workers: Run what blocks.
+        access: Who may ask.
+        counts: Counts what is done, if anything does.
     """
 
-    def __init__(self, service: GraphService, name: str, workers: Workers) -> None:
+    def __init__(
+        self, service: GraphService, name: str, workers: Workers, access: Access, counts: Counts | None
+    ) -> None:
         """Build nothing yet: a retriever is built when it is first asked."""
-        self.service, self.name, self.workers = service, name, workers
-        self.health = Health(service)
+        self.service, self.name, self.workers, self.access = service, name, workers, access
+        self.health = Health(service, counts)
         self._workflows: dict[str, Workflow] = {}
         self._lock = Lock()
 
@@ -103,7 +109,8 @@ class WebApp:
 
     async def healthz(self, request: Request) -> Response:
         """Say that the server works, and for who may ask more, since when, of which graph, and what it has done."""
-        return JSONResponse(self.health.told(), headers=SAFE | {"Cache-Control": "no-store"})
+        told = self.health.told() if self.access.shows_token(request.headers.raw) else {"status": "ok"}
+        return JSONResponse(told, headers=SAFE | {"Cache-Control": "no-store"})
 
     async def about(self, request: Request) -> Any:
         """Say what can be asked: the methods, and what of each can be edited."""
@@ -147,10 +154,9 @@ class WebApp:
         return await self.workers.run(lambda: expand(self.service, asked))
 
     async def why_not(self, request: Request) -> Any:
-        """Return why an entity is not among the answers; without an entity, how the answer came about."""
+        """Return why an entity is not among the answers, and what would bring it in."""
         asked = await read_body(request, AskWhyNot)
-        explain = partial(self.service.explain, asked.question, entity=asked.entity, method=asked.method)
-        return (await self.workers.run(explain)).model_dump()
+        return await self.workers.run(lambda: explain_why_not(self.service, asked))
 
     async def ask(self, request: Request) -> Response:
         """Stream the stages of an answer, a JSON object a line."""
@@ -170,7 +176,12 @@ class WebApp:
 
 
 def make_app(
-    service: GraphService, *, name: str = "graph", access: Access | None = None, workers: Workers | None = None
+    service: GraphService,
+    *,
+    name: str = "graph",
+    access: Access | None = None,
+    workers: Workers | None = None,
+    counts: Counts | None = None,
 ) -> Starlette:
     """Return the application; any ASGI server runs it.
 
@@ -179,9 +190,10 @@ def make_app(
         name: What the graph is called.
         access: Who may ask; by default who asks this machine under a name of its own.
         workers: Run what blocks.
+        counts: Counts what is done; `/healthz` tells the sums.
     """
-    web = WebApp(service, name, workers or Workers())
     who = access or Access(open_paths=OPEN_PATHS)
+    web = WebApp(service, name, workers or Workers(), who, counts)
     app = Starlette(routes=web.routes, middleware=[Middleware(AccessMiddleware, access=who)])
     app.add_exception_handler(HTTPException, _no_route)
     return app

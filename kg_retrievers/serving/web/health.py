@@ -1,12 +1,12 @@
-"""Whether the server works: for people and for what starts it again where it does not."""
+"""Whether the server works: for people, and for what starts it again where it does not."""
 
 from __future__ import annotations
 
-import time
-from importlib.metadata import version
+from time import monotonic
 from typing import Any
 
 from kg_retrievers.serving.service import GraphService
+from kg_retrievers.telemetry import Counts, health
 
 
 class Health:
@@ -14,17 +14,15 @@ class Health:
 
     Args:
         service: What the server asks.
+        counts: Counts what it does, if anything does.
     """
 
-    def __init__(self, service: GraphService) -> None:
+    def __init__(self, service: GraphService, counts: Counts | None) -> None:
         """Note when the server began."""
-        self._began, self._service = time.monotonic(), service
+        self._began, self._service, self._counts = monotonic(), service, counts
 
     def told(self) -> dict[str, Any]:
-        """Return the state of the server, JSON-safe; nothing that anybody asked."""
-        return {
-            "status": "ok",
-            "version": version("kg-retrievers"),
-            "graph": self._service.index.fingerprint,
-            "uptime_seconds": round(time.monotonic() - self._began, 1),
-        }
+        """Return how the server is, as JSON takes it; nothing that anybody asked."""
+        told = {**health(self._service), "index": self._service.index.fingerprint}
+        told["uptime_seconds"] = round(monotonic() - self._began, 1)
+        return told if self._counts is None else told | {"counts": self._counts.snapshot()}

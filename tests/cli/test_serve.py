@@ -1,0 +1,75 @@
+"""The command `serve`, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from server_process import ServerProcess, free_port
+
+Run = Callable[..., tuple[int, str, str]]
+
+FACTS = "Her|directed_by|Spike Jonze\nHer|starring|Amy Adams\nArrival|starring|Amy Adams\n"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "films.txt"
+    path.write_text(FACTS, "utf-8")
+    return path
+
+
+def command(place: Path, port: int, *more: str) -> list[str]:
+    return [sys.executable, "-m", "kg_retrievers.cli", "serve", str(place), "--port", str(port), *more]
+
+
+def test_a_saved_index_is_served_until_the_process_ends(graph: Path, tmp_path: Path, run: Run) -> None:
+    folder, port, log = tmp_path / "films.index", free_port(), tmp_path / "log"
+    assert run("index", str(graph), "--output", str(folder))[0] == 0
+    with ServerProcess(command(folder, port), port, log):
+        address = f"http://127.0.0.1:{port}/"
+        assert "text/html" in httpx.get(address, timeout=60).headers["content-type"]
+        assert httpx.get(address + "api/about", timeout=60).json()["graph"] == "films.index"
+        body = {"question": "Who directed Her?"}
+        events = httpx.post(address + "api/ask", json=body, timeout=120).text.splitlines()
+        assert json.loads(events[-1])["answers"] == ["Spike Jonze"]
+        assert httpx.get(address + "healthz", timeout=60).json()["counts"]["questions"]["calls"] == 1
+    said = log.read_text("utf-8")
+    assert address in said
+    assert "Traceback" not in said
+    assert "Who directed" not in said
+
+
+def test_a_graph_file_is_served_with_a_token(graph: Path, tmp_path: Path) -> None:
+    token, port, log = tmp_path / "token", free_port(), tmp_path / "log"
+    token.write_text("0123456789abcdef\n", "utf-8")
+    with ServerProcess(command(graph, port, "--token-file", str(token)), port, log):
+        address = f"http://127.0.0.1:{port}/api/about"
+        assert httpx.get(address, timeout=60).status_code == 401
+        with_token = {"Authorization": "Bearer 0123456789abcdef"}
+        assert httpx.get(address, headers=with_token, timeout=60).json()["graph"] == "films.txt"
+    assert "0123456789abcdef" not in log.read_text("utf-8")
+
+
+def test_an_address_that_others_reach_takes_a_token(run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KG_RETRIEVERS_TOKEN", raising=False)
+    code, _, said = run("serve", str(graph), "--host", "0.0.0.0")
+    assert code == 2
+    assert "no token is set" in said
+    assert "--token-file FILE" in said
+
+
+def test_a_graph_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
+    code, _, said = run("serve", str(tmp_path / "nothing"), "--port", "0")
+    assert code == 2
+    assert "nothing" in said
+
+
+def test_without_the_extra_the_line_that_installs_it_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
+    [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "kg_retrievers/sample/graph.jsonl"))
+    assert code == 2
+    assert "[serve]" in said

@@ -1,0 +1,132 @@
+"""The whole server over real sockets: streams, clients that leave, addresses."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from web_server import WebServer
+
+from kg_retrievers import GraphIndex, default_embeddings
+from kg_retrievers.deadline import check_deadline
+from kg_retrievers.errors import BudgetError, InvalidArgumentError
+from kg_retrievers.sample import load_graph
+from kg_retrievers.serving.service import GraphService
+from kg_retrievers.serving.web.app import make_app
+from kg_retrievers.serving.web.server import address_of, listen
+from kg_retrievers.serving.web.workers import Workers
+
+BODY = {"question": "Who directed Her?", "method": "rog"}
+
+
+class Gate(threading.Event):
+    """Keeps a stage under way until it is opened, or until nobody waits for the answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.left = threading.Event(), threading.Event()
+
+    def pass_through(self) -> None:
+        self.reached.set()
+        while not self.wait(0.01):
+            try:
+                check_deadline()
+            except BudgetError:
+                self.left.set()
+                raise
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    return GraphIndex.build(load_graph(), default_embeddings())
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """A gate before the second stage."""
+    from kg_retrievers.methods.rog.retriever import RelationPathRetriever
+
+    gate, follow = Gate(), RelationPathRetriever._follow_relation_paths
+
+    def gated(self: Any, state: Any) -> Any:
+        gate.pass_through()
+        return follow(self, state)
+
+    monkeypatch.setattr(RelationPathRetriever, "_follow_relation_paths", gated)
+    return gate
+
+
+@pytest.fixture
+def server(index: GraphIndex) -> Iterator[WebServer]:
+    with WebServer(make_app(GraphService(index), workers=Workers(threads=1, waiting=8))) as running:
+        yield running
+
+
+def test_stages_are_sent_as_they_end(server: WebServer, gate: Gate) -> None:
+    with httpx.stream("POST", server.address + "api/ask", json=BODY, timeout=60) as response:
+        lines = response.iter_lines()
+        names = [json.loads(next(lines)).get("name") for _ in range(3)]
+        assert names == [None, "link_entities", "propose_relation_paths"]
+        assert gate.reached.wait(30)
+        gate.set()
+        assert json.loads([*lines][-1])["answers"] == ["Spike Jonze"]
+
+
+def test_what_a_client_who_leaves_has_asked_is_stopped(server: WebServer, gate: Gate) -> None:
+    with httpx.stream("POST", server.address + "api/ask", json=BODY, timeout=60) as response:
+        lines = response.iter_lines()
+        next(lines)
+        assert gate.reached.wait(30)
+    assert gate.left.wait(30)
+    gate.set()
+    assert httpx.post(server.address + "api/ask", json=BODY, timeout=60).status_code == 200  # the thread is free again
+
+
+def test_while_one_asks_others_are_answered(server: WebServer, gate: Gate) -> None:
+    with httpx.stream("POST", server.address + "api/ask", json=BODY, timeout=60) as response:
+        lines = response.iter_lines()
+        next(lines)
+        assert gate.reached.wait(30)
+        assert httpx.get(server.address + "healthz", timeout=30).json()["status"] == "ok"
+        gate.set()
+
+
+def test_many_clients_get_what_one_gets(index: GraphIndex) -> None:
+    questions = ["Who directed Her?", "Which films did Christopher Nolan direct?", "Where is Paris?"]
+    with WebServer(make_app(GraphService(index))) as running:
+
+        def answer(question: str) -> dict[str, Any]:
+            response = httpx.post(running.address + "api/ask", json={"question": question}, timeout=120)
+            told: dict[str, Any] = json.loads(response.text.splitlines()[-1])
+            return {key: value for key, value in told.items() if key != "cost"}
+
+        alone = [answer(question) for question in questions]
+        with ThreadPoolExecutor(12) as pool:
+            assert [*pool.map(answer, questions * 12)] == alone * 12
+
+
+def test_a_language_model_answers_with_citations(index: GraphIndex) -> None:
+    reply = '{"answer": "Spike Jonze", "answers": ["Spike Jonze"], "explanation": "He did.", "citations": [1, 9]}'
+    llm = GenericFakeChatModel(messages=iter([AIMessage(reply)] * 4))
+    with WebServer(make_app(GraphService(index, llm=llm, methods=["simgrag"]))) as running:
+        response = httpx.post(running.address + "api/ask", json={"question": "Who directed Her?"}, timeout=60)
+    told = json.loads(response.text.splitlines()[-1])
+    assert (told["answers"], told["rejected_citations"], told["cost"]["llm_calls"]) == (["Spike Jonze"], 1, 2)
+    assert [citation["text"] for citation in told["citations"]] == ["Her -> directed by -> Spike Jonze"]
+
+
+def test_an_address_is_free_or_told() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert address_of(taken) == f"http://127.0.0.1:{port}/"
+        with pytest.raises(InvalidArgumentError, match=f"at port {port}"):
+            listen("127.0.0.1", port)
+    with pytest.raises(InvalidArgumentError, match="cannot listen"):
+        listen("no.such.name.invalid", 0)
