@@ -57,7 +57,14 @@ def random_pattern(choose: random.Random, graph: KnowledgeGraph, *, exact: bool 
     if choose.random() < 0.2 and len(nodes) > 1:
         parts["different"] = [tuple(choose.sample(nodes, 2))]
     if choose.random() < 0.25:
-        conditions: list[Any] = [("=", "12"), (">", 5), ("contains", "n"), ("in", ["Ann", "Bob"]), ("!=", "12")]
+        named = names[:2] if exact else ["Ann", "Bob"]
+        conditions: list[Any] = [
+            ("=", "12"),
+            (">", 5),
+            ("contains", "n"),
+            ("in", named),
+            ("!=", "12"),
+        ]
         parts["conditions"] = [Condition(choose.choice(inside), *choose.choice(conditions))]
     if choose.random() < 0.2:
         end = choose.choice([Known(choose.choice(names)), Unknown("w")])
