@@ -246,14 +246,27 @@ def _obstacle(retriever: BaseKGRetriever, question: str, key: str, run: Run) -> 
     A refusal that is not of the first stage may be of what was read there; then the method knows more of it.
     """
     refusal = run.refusal
-    wanted = run.state.get("min_confidence", retriever.min_confidence)
-    if isinstance(refusal, LowConfidenceError) and refusal.confidence < wanted:
-        lift = Lift(inputs={"min_confidence": refusal.confidence})
-        return Obstacle("below_min_confidence", run.stage, refusal.message, lift, {"confidence": refusal.confidence})
+    if isinstance(refusal, LowConfidenceError):
+        return _not_sure(retriever, question, key, run, refusal)
     if not isinstance(refusal, EntityLinkingError):
         return _by_method(retriever, key, run)
     first = run.stage == retriever.stages[0].name
     return (None if first else _by_method(retriever, key, run)) or not_linked(retriever, question, key, run)
+
+
+def _not_sure(
+    retriever: BaseKGRetriever, question: str, key: str, run: Run, refusal: LowConfidenceError
+) -> Obstacle | None:
+    """Return the obstacle of a question that is not understood surely enough.
+
+    What is read, given as by a person who is sure of it, is refused again where it names what the graph has not got.
+    """
+    sure = {name: value for name, value in run.state.items() if name != "question"}
+    again = run_stages(retriever, question, {**sure, "min_confidence": 0.0})
+    if isinstance(again.refusal, LowConfidenceError):
+        return _by_method(retriever, key, again)
+    lift = Lift(inputs={"min_confidence": refusal.confidence})
+    return Obstacle("below_min_confidence", run.stage, refusal.message, lift, {"confidence": refusal.confidence})
 
 
 def _by_method(retriever: BaseKGRetriever, key: str, run: Run) -> Obstacle | None:

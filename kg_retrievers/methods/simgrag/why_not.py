@@ -21,21 +21,16 @@ import numpy as np
 
 from kg_retrievers.core.obstacles import Lift, Obstacle, Why
 from kg_retrievers.errors import EntityLinkingError, RefusalError, SearchBudgetError
-from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import linker_of, question_entities
+from kg_retrievers.methods.simgrag.lacking import STAGE, lacking_facts
 from kg_retrievers.methods.simgrag.matching import Match
 from kg_retrievers.methods.simgrag.rules import Rule, least, rules_of
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.trials import RANKS, Matcher, Trial, ample
 from kg_retrievers.methods.simgrag.widening import SAME_DISTANCE
-from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only, possible_entities
 from kg_retrievers.patterns.carried_out import carried_out
-from kg_retrievers.patterns.missing_facts import AskedEdge, MissingFacts, missing_facts
-
-#: The stage that matches the pattern.
-STAGE = "match_subgraphs"
 
 
 def find_obstacle(retriever: Matcher, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
@@ -126,7 +121,7 @@ class _Case:
         rules = rules_of(self.trial)
         match = _without(rules, self.trial).match()
         if match is None:
-            return self._other_reading() or self._missing()
+            return self._other_reading() or lacking_facts(self.retriever.index, self.read, self.entity)
         for position, rule in enumerate(rules):
             closer = _without(rules[position + 1 :], self.trial).match()
             if closer is None:
@@ -170,57 +165,6 @@ class _Case:
             for key in dict.fromkeys([*keys, *self.graph.entities_named(node.text)]):
                 if key != node.entity:
                     yield node, key
-
-    # --- the facts ----------------------------------------------------------------------------------------------------
-
-    def _missing(self) -> Obstacle:
-        """Return the facts that the graph lacks, by the nearest names and relations."""
-        triples = self.read.triples
-        ways = [self._missing_with(relation) for relation in self._shared_relations()]
-        lacking = min(ways, key=lambda way: len(way.facts))
-        edges = [triples[at] for at in lacking.edges]
-        shown = "; ".join(" -> ".join(self._named(text) for text in fact) for fact in lacking.facts)
-        text = f"{self.label} is no answer, since the graph lacks what the question is read to ask for: {shown}."
-        details = {
-            "asked": Pattern(tuple(edges)).to_dict()["triples"],
-            "lacking": [list(fact) for fact in lacking.facts],
-            "stand_ins": sorted(lacking.stand_ins.values()),
-        }
-        lift = Lift(inputs={"pattern": self.read.to_dict()}, facts=lacking.facts)
-        return Obstacle("no_such_edge", STAGE, text, lift, details)
-
-    def _named(self, text: str) -> str:
-        return repr(self.graph.label(text)) if text in self.graph.entities else text
-
-    def _shared_relations(self) -> list[dict[Term, int]]:
-        """Return what the unknown relations may be that several triples name: one relation each."""
-        terms = [triple.relation for triple in self.read.triples]
-        shared = [term for term in dict.fromkeys(terms) if isinstance(term, Unknown) and terms.count(term) > 1]
-        chosen: list[dict[Term, int]] = [{}]
-        for term in shared[:1]:
-            chosen = [{term: relation} for relation in range(len(self.graph.relations))]
-        return [{**one, **dict.fromkeys(shared[1:], 0)} for one in chosen]
-
-    def _missing_with(self, chosen: Mapping[Term, int]) -> MissingFacts:
-        target = next(node for node in self.read.nodes if isinstance(node, Unknown) and node.name == self.read.target)
-        allowed: dict[Any, Array] = {
-            node: possible_entities(self.retriever.index, replace(node, type=None))
-            for node in self.read.nodes
-            if isinstance(node, Known)
-        }
-        allowed[target] = np.array([self.graph.entities.find(self.entity)])
-        edges = [self._edge(triple, chosen) for triple in self.read.triples]
-        return missing_facts(self.graph, edges, allowed, target)
-
-    def _edge(self, triple: PatternTriple, chosen: Mapping[Term, int]) -> AskedEdge:
-        head, relation, tail = triple
-        if relation in chosen:
-            relations = [chosen[relation]]
-        elif isinstance(relation, Unknown):
-            relations = list(range(len(self.graph.relations)))
-        else:
-            relations = nearest_only(self.retriever.index.nearest_relations([relation.text], NAMES)[0]).ids.tolist()
-        return AskedEdge(head, relations, tail, bool(self.read.directed))
 
     # --- the operation ------------------------------------------------------------------------------------------------
 
