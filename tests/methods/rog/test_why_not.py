@@ -214,7 +214,6 @@ def random_facts(rng: np.random.Generator) -> list[Triple]:
 def random_rows(rng: np.random.Generator, relations: list[str], names: int) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for _ in range(rng.integers(1, 6)):
-        hops = rng.choice([1, 2, 3], p=[0.3, 0.4, 0.3])
         steps = [
             [
                 relations[rng.integers(len(relations))],
