@@ -9,6 +9,9 @@ from typing import Any, Self
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 
+#: The argument of `invoke` by which a caller gives members arguments of their own, by their names.
+MEMBER_INPUTS = "member_inputs"
+
 
 class BaseEnsembleRetriever(BaseKGRetriever):
     """A retriever that asks others."""

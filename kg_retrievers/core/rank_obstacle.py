@@ -37,9 +37,10 @@ def rank_obstacle(
         lift, granularity = Lift(fields={"granularity": "subgraph"}), retriever.granularity
         return Obstacle("outscored", stage, text, lift, {"granularity": granularity})
     rank, score, best = metadata["rank"], metadata["score"], documents[0].metadata["score"]
+    stands = "an answer of" if as_answer else "in"
     text = (
-        f"{label!r} is {'an answer of' if as_answer else 'in'} Document {rank}, whose score is {score:.3g}; that of the best is {best:.3g}, and k "
-        f"is {state['k']}."
+        f"{label!r} is {stands} Document {rank}, whose score is {score:.3g}; that of the best is {best:.3g}, and k is "
+        f"{state['k']}."
     )
     details = {"rank": rank, "score": score, "best": best, "k": state["k"]}
     return Obstacle("outscored", stage, text, Lift(inputs={"k": rank}), details)

@@ -10,10 +10,11 @@ from typing import Any
 from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
 from kg_retrievers.drawing import Drawing
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.explanation.course import overcome
 from kg_retrievers.explanation.joining import joining_facts
-from kg_retrievers.explanation.linked import not_linked
-from kg_retrievers.explanation.run import Place, Run, run_stages
+from kg_retrievers.explanation.lifting import combined, lift
+from kg_retrievers.explanation.run import Place, Run
 from kg_retrievers.explanation.shown import shown_as_html
 from kg_retrievers.explanation.wording import lift_lines
 from kg_retrievers.graph import KnowledgeGraph, Triple
@@ -21,8 +22,7 @@ from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.index import link_question, linker_of
 from kg_retrievers.index.reach import Reach
 
-#: The most obstacles that are lifted one after the other.
-MOST_OBSTACLES = 8
+__all__ = ["WhyNot", "combined", "lift", "why_not"]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     The retriever is run, and the first thing that keeps the entity out is named, with what lifts it. With that lifted,
     it is run again, until the entity is found: among the answers where the method proposes answers, else in the facts.
 
-    Cost: one run for each obstacle and one more. What a language model wrote in the first run is used in the others.
+    Cost: one run for each obstacle and one more; of a union, as many again of its members for each. What a language
+    model wrote in the first run is used in the others.
 
     Args:
         retriever: The retriever.
@@ -147,23 +148,8 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     if retriever.closed_book:
         raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
     (key,) = linker_of(retriever.index).resolve([entity])
-    now, given, obstacles = retriever, dict(inputs), list[Obstacle]()
-    run = run_stages(now, question, given)
-    first = place = _place(now, run, key)
-    kept = _written_by_model(now, run)
-    lifted: bool | None = None
-    while place is None and len(obstacles) < MOST_OBSTACLES:
-        obstacle = _obstacle(now, question, key, run)
-        if obstacle is None or obstacle in obstacles:  # nobody can tell, or it is lifted, and is there still
-            break
-        obstacles.append(obstacle)
-        if obstacle.lift.facts and now.index.is_connected:
-            break
-        now, given = lift(now, given, obstacle.lift)
-        run = run_stages(now, question, kept | given)
-        place = _place(now, run, key)
-        lifted = place is not None
-    known = _known(now, run)
+    course = overcome(retriever, question, key, inputs, as_answer=retriever.proposes_answers)
+    now, obstacles, known = course.retriever, course.obstacles, _known(course.retriever, course.run)
     facts, labels = now.index.within(
         Reach((key, *known), REACHED_HOPS, between=True), lambda: _joining(now.index.graph, known, key, obstacles)
     )
@@ -172,41 +158,13 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
         key,
         labels[key],
         type(retriever).__name__,
-        first,
-        tuple(obstacles),
-        lifted,
+        course.first,
+        obstacles,
+        course.lifted,
         known,
         facts,
         labels,
     )
-
-
-def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) -> tuple[BaseKGRetriever, dict[str, Any]]:
-    """Return a retriever and the arguments of `invoke` with something lifted; neither of those given is changed.
-
-    Example:
-        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
-        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
-        >>> retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
-        >>> lifted, inputs = lift(retriever, {}, Lift(fields={"max_hops": 4}, inputs={"k": 2}))
-        >>> lifted.max_hops, inputs
-        (4, {'k': 2})
-    """
-    if change.facts:
-        retriever = retriever.with_index(retriever.index.with_changes(added=change.facts))
-    if change.fields:
-        retriever = retriever.with_fields(change.fields)
-    return retriever, {**inputs, **change.inputs}
-
-
-def combined(lifts: list[Lift]) -> Lift:
-    """Return what lifts all of some obstacles; what a later one sets counts."""
-    fields: dict[str, Any] = {}
-    inputs: dict[str, Any] = {}
-    for one in lifts:
-        fields |= one.fields
-        inputs |= one.inputs
-    return Lift(fields, inputs, tuple(dict.fromkeys(triple for one in lifts for triple in one.facts)))
 
 
 def _known(retriever: BaseKGRetriever, run: Run) -> tuple[str, ...]:
@@ -228,49 +186,3 @@ def _joining(
     lacking = [fact for obstacle in obstacles for fact in obstacle.lift.facts]
     keys = dict.fromkeys((key, *known, *(end for fact in (*facts, *lacking) for end in (fact.head, fact.tail))))
     return facts, {one: graph.label(one) if one in graph.entities else one for one in keys}
-
-
-def _place(retriever: BaseKGRetriever, run: Run, key: str) -> Place | None:
-    return run.place_of(key, as_answer=retriever.proposes_answers)
-
-
-def _written_by_model(retriever: BaseKGRetriever, run: Run) -> dict[str, Any]:
-    """Return what stages that call a language model wrote."""
-    keys = {key for stage in retriever.stages if stage.calls_model for key in stage.writes}
-    return {key: run.state[key] for key in sorted(keys - {"answers", "documents"}) if key in run.state}
-
-
-def _obstacle(retriever: BaseKGRetriever, question: str, key: str, run: Run) -> Obstacle | None:
-    """Return the first thing that keeps an entity out of a run.
-
-    A refusal that is not of the first stage may be of what was read there; then the method knows more of it.
-    """
-    refusal = run.refusal
-    if isinstance(refusal, LowConfidenceError):
-        return _not_sure(retriever, question, key, run, refusal)
-    if not isinstance(refusal, EntityLinkingError):
-        return _by_method(retriever, key, run)
-    first = run.stage == retriever.stages[0].name
-    return (None if first else _by_method(retriever, key, run)) or not_linked(retriever, question, key, run)
-
-
-def _not_sure(
-    retriever: BaseKGRetriever, question: str, key: str, run: Run, refusal: LowConfidenceError
-) -> Obstacle | None:
-    """Return the obstacle of a question that is not understood surely enough.
-
-    What is read, given as by a person who is sure of it, is refused again where it names what the graph has not got.
-    """
-    sure = {name: value for name, value in run.state.items() if name != "question"}
-    again = run_stages(retriever, question, {**sure, "min_confidence": 0.0})
-    if isinstance(again.refusal, LowConfidenceError):
-        return _by_method(retriever, key, again)
-    lift = Lift(inputs={"min_confidence": refusal.confidence})
-    return Obstacle("below_min_confidence", run.stage, refusal.message, lift, {"confidence": refusal.confidence})
-
-
-def _by_method(retriever: BaseKGRetriever, key: str, run: Run) -> Obstacle | None:
-    """Return what a method says, with what is around the entity and those of the question at hand."""
-    seeds = tuple(run.state.get("seed_entities") or ())
-    around = Reach((key, *seeds), REACHED_HOPS, between=True)
-    return retriever.index.within(around, lambda: retriever.obstacle(key, run.state))

@@ -1,10 +1,10 @@
 """What keeps an entity from being a candidate of the graph network with a path in a Document.
 
-It is outside of what the network looks at ("not_linked", "too_far", "pruned" by `max_nodes`); the network never
-proposes an entity of the question ("excluded"), or others are likelier ("outscored", by `threshold`), or too many are
-("pruned", by `max_candidates`); no path of `max_hops` facts leads to the candidate ("too_far", or "not_linked"); or
-those that do stand in a Document that is not among the first k ("outscored"). `max_paths` leaves no candidate without
-any path. No fact is asked for that an entity might lack, and no confidence is stated.
+No fact has it ("no_such_edge"), or none that the network looks at ("not_linked", "too_far", "pruned" by `max_nodes`).
+The network never proposes an entity of the question ("excluded"), or others are likelier ("outscored", by `threshold`),
+or too many are ("pruned", by `max_candidates`). No path of `max_hops` facts leads to the candidate ("too_far", or
+"not_linked"). Or its Document is not among the first k ("outscored"). `max_paths` leaves no candidate without any path,
+and no confidence is stated.
 """
 
 from __future__ import annotations
@@ -80,14 +80,16 @@ def find_obstacle(
     if stages.score(state)["candidates"] != state["candidates"]:
         text = f"{label} is not among the candidates that were given."
         return Obstacle("outscored", SCORE, text, _as_candidate(state, entity))
-    if (obstacle := scope_obstacle(retriever, entity, state["seed_entities"], SCORE)) is not None:
-        return replace(obstacle, lift=_linked(retriever, entity, state)) if obstacle.why == "not_linked" else obstacle
-    if masks_seeds and entity in state["seed_entities"]:
-        text = f"{label} is an entity of the question, which the network was trained never to propose (mask_seeds)."
-        return Obstacle("excluded", SCORE, text, _as_candidate(state, entity))
+    outside = scope_obstacle(retriever, entity, state["seed_entities"], SCORE, state["question"])
+    if outside is not None:
+        return replace(outside, lift=_linked(retriever, entity, state)) if outside.why == "not_linked" else outside
     near, probabilities = stages.probabilities(state)
     (node,) = retriever.entity_ids([entity])
-    return _outscored(label, entity, state, cut, probabilities, int(np.searchsorted(near.nodes, node)))
+    at = int(np.searchsorted(near.nodes, node))
+    if masks_seeds and entity in state["seed_entities"] and not probabilities[at] > 0:
+        text = f"{label} is an entity of the question, which the network was trained never to propose (mask_seeds)."
+        return Obstacle("excluded", SCORE, text, _as_candidate(state, entity))
+    return _outscored(label, entity, state, cut, probabilities, at)
 
 
 def _outscored(label: str, entity: str, state: Mapping[str, Any], cut: Cut, probabilities: Array, at: int) -> Obstacle:

@@ -292,7 +292,7 @@ class UnionRetriever(BaseEnsembleRetriever):
         )
 
     def member_arguments(self, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """As in the base: the seed entities and the least confidence that were given, `member_k`, and what is its own."""
+        """As in the base: the seed entities and least confidence that were given, `member_k`, and what is its own."""
         shared: dict[str, Any] = {} if self.member_k is None else {"k": self.member_k}
         if seeds := state.get("seed_entities"):
             shared["seed_entities"] = seeds
@@ -464,11 +464,11 @@ class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
         member: BaseKGRetriever,
         asked: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, Any]]],
     ) -> None:
-        self.name, self.member, self.asked = name, member, asked
+        self.asked_as, self.member, self.asked = name, member, asked
 
     def body(self, input: UnionState) -> Body[list[Document] | Exception]:
         """Ask with what the members are given."""
-        inputs = {**self.asked(input)[self.name], "on_refusal": "raise"}
+        inputs = {**self.asked(input)[self.asked_as], "on_refusal": "raise"}
         try:
             documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
         except Exception as error:

@@ -28,6 +28,8 @@ from tests.methods.gnn_rag.test_retriever import Told, drawn
 EMBEDDINGS = HashedEmbeddings()
 RELATIONS = ("directed_by", "starring", "release_year")
 NAMES = ("Her", "Alien", "Solaris", "Stalker", "Brazil", "Vertigo", "Ran", "Ikiru", "Tampopo", "Persona", "Zodiac")
+#: An entity without facts.
+LONE = {"Kagemusha": "Kagemusha"}
 MODELS = [drawn(seed=seed, mask_seeds=bool(seed % 2)) for seed in range(6)]
 
 
@@ -91,6 +93,11 @@ def check_too_far(retriever: Any, state: Any, key: str, one: Obstacle) -> None:
     assert one.lift.fields == {"max_hops": one.details["hops"]}
 
 
+def check_no_such_edge(retriever: Any, state: Any, key: str, one: Obstacle) -> None:
+    assert joined(retriever).degree(key) == 0
+    assert len(one.lift.facts) == 1
+
+
 def check_excluded(retriever: Any, state: Any, key: str, one: Obstacle) -> None:
     assert key in state["seed_entities"]
     assert retriever.model.config.mask_seeds
@@ -100,7 +107,8 @@ def check_excluded(retriever: Any, state: Any, key: str, one: Obstacle) -> None:
 def check_pruned(retriever: Any, state: Any, key: str, one: Obstacle) -> None:
     near = retriever.neighborhood(state["seed_entities"])
     if one.lift.fields == {"max_nodes": None}:
-        assert retriever.graph.entities.find(key) not in near.nodes
+        facts = [retriever.graph.triple(triple) for triple in near.triples.tolist()]
+        assert not any(key in (head, tail) for head, _, tail in facts)
         assert hops_to(retriever, state["seed_entities"], key) <= (retriever.max_hops or 99)
         assert near.truncated
         assert one.details["max_nodes"] == retriever.max_nodes
@@ -141,6 +149,7 @@ def check_outscored(retriever: Any, state: Any, key: str, one: Obstacle) -> None
 CHECKS = {
     "not_linked": check_not_linked,
     "too_far": check_too_far,
+    "no_such_edge": check_no_such_edge,
     "excluded": check_excluded,
     "outscored": check_outscored,
     "pruned": check_pruned,
@@ -168,7 +177,7 @@ def random_case(rng: np.random.Generator) -> tuple[GNNRAGRetriever, str, dict[st
         (names[rng.integers(len(names))], RELATIONS[rng.integers(3)], names[rng.integers(len(names))])
         for _ in range(count)
     ]
-    index = GraphIndex.build(KnowledgeGraph.from_triples(list(dict.fromkeys(facts))), EMBEDDINGS)
+    index = GraphIndex.build(KnowledgeGraph.from_triples(list(dict.fromkeys(facts)), labels=LONE), EMBEDDINGS)
     names = list(index.graph.entities)
     seeds = [str(name) for name in rng.choice(names, size=rng.choice([1, 1, 2]), replace=False)]
     question = f"What of {' and '.join(seeds)}?" if rng.random() < 0.9 else "What of the film with the robot?"

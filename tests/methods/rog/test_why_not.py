@@ -21,6 +21,8 @@ from tests.explanation.obstacle_cases import CASES, check_case
 EMBEDDINGS = HashedEmbeddings()
 BY, STAR, YEAR = "directed_by", "starring", "release_year"
 NAMES = ("Her", "Alien", "Solaris", "Stalker", "Brazil", "Vertigo", "Ran", "Ikiru", "Tampopo", "Persona", "Zodiac")
+#: An entity without facts.
+LONE = {"Kagemusha": "Kagemusha"}
 Row = Mapping[str, Any]
 Triple = tuple[str, str, str]
 
@@ -214,7 +216,6 @@ def random_facts(rng: np.random.Generator) -> list[Triple]:
 def random_rows(rng: np.random.Generator, relations: list[str], names: int) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for _ in range(rng.integers(1, 6)):
-        hops = rng.choice([1, 2, 3], p=[0.3, 0.4, 0.3])
         steps = [
             [
                 relations[rng.integers(len(relations))],
@@ -236,7 +237,7 @@ def random_rows(rng: np.random.Generator, relations: list[str], names: int) -> l
 
 def random_case(rng: np.random.Generator) -> tuple[RelationPathRetriever, str, dict[str, Any]]:
     """Return a retriever, a question of one or two of its entities or of none, and further inputs."""
-    index = GraphIndex.build(KnowledgeGraph.from_triples(random_facts(rng)), EMBEDDINGS)
+    index = GraphIndex.build(KnowledgeGraph.from_triples(random_facts(rng), labels=LONE), EMBEDDINGS)
     names, relations = list(index.graph.entities), list(index.graph.relations)
     seeds = [str(name) for name in rng.choice(names, size=rng.choice([1, 1, 2]), replace=False)]
     asking = str(rng.choice(["What of", "Who else is with"]))
