@@ -36,21 +36,24 @@ class Lines:
             spots: Where its relation may be; (spots, 2).
             placed: Which boxes have their places; lines may cross the others. (boxes,).
         """
-        box = self.entities + fact
-        others = (self.starts != box) & (self.stops != box)
-        half = self.sizes[box] / 2
-        over_it = _hits(
-            self.places[self.starts[others]], self.places[self.stops[others]], spots - half, spots + half
-        ).sum(0)
-        head, tail = int(self.starts[fact]), int(self.stops[fact + len(self.starts) // 2])
-        strange = placed.copy()
-        strange[[box, head, tail]] = False
-        low = self.places[strange] - self.sizes[strange] / 2
-        high = self.places[strange] + self.sizes[strange] / 2
-        total: _Ints = over_it
-        for end in (head, tail):
-            total = total + _hits(np.broadcast_to(self.places[end], spots.shape), spots, low, high).sum(1)
+        box, half = self.entities + fact, self.sizes[self.entities + fact] / 2
+        starts, stops = self.places[self.starts], self.places[self.stops]
+        low, high = spots.min(0) - half, spots.max(0) + half
+        near = (np.maximum(starts, stops) > low).all(1) & (np.minimum(starts, stops) < high).all(1)
+        near &= (self.starts != box) & (self.stops != box)
+        total: _Ints = _hits(starts[near], stops[near], spots - half, spots + half).sum(0)
+        for end in (int(self.starts[fact]), int(self.stops[fact + len(self.starts) // 2])):
+            total = total + self._over_boxes(end, box, spots, placed)
         return total
+
+    def _over_boxes(self, end: int, box: int, spots: _Floats, placed: _Bools) -> _Ints:
+        """Return how many boxes a line from one to each of some spots crosses."""
+        here = self.places[end]
+        low, high = self.places - self.sizes / 2, self.places + self.sizes / 2
+        near = placed & (high > np.minimum(here, spots.min(0))).all(1) & (low < np.maximum(here, spots.max(0))).all(1)
+        near[[end, box]] = False
+        hits: _Ints = _hits(np.broadcast_to(here, spots.shape), spots, low[near], high[near]).sum(1)
+        return hits
 
     def crossed(self) -> _Ints:
         """Return how many lines cross each box, where all are placed; (boxes,)."""

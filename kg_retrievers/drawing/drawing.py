@@ -20,6 +20,7 @@ from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.boxes import RELATION_FONT, Box, Role, clean_line, cut_short
+from kg_retrievers.drawing.frame import Frame
 from kg_retrievers.drawing.html_page import html_page
 from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.drawing.page_data import cut, page_data
@@ -219,6 +220,17 @@ class Drawing:
             title: The heading, as the question; None takes "Evidence".
         """
         return html_page(self.page_data(), cut(title or "Evidence"))
+
+    def frame(self, *, title: str | None = None, height: int = 480) -> Frame:
+        """Return the page for a notebook, to click and to search; a drawing by itself shows a picture that stands.
+
+        Each frame adds about half a megabyte to the notebook.
+
+        Args:
+            title: As of `to_html`.
+            height: In pixels.
+        """
+        return Frame(self.to_html(title=title), height)
 
     def save(self, path: str | Path, *, title: str | None = None) -> None:
         """Write the drawing to a file.

@@ -21,7 +21,10 @@ main { flex: 1; min-height: 0; }
 @media print { html, body { display: block; height: auto; } }
 """
 
-_START = 'showGraph(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));'
+_START = """
+const data = JSON.parse(document.getElementById("data").textContent);
+window.evidence = showGraph(document.getElementById("view"), data);
+"""
 
 #: What no text in a script may hold: what may end the script, and what is no text in older JavaScript.
 _IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}

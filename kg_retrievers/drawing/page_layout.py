@@ -5,6 +5,7 @@ The parts of a drawing that no fact joins are laid out one by one, and put in ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -35,6 +36,9 @@ _PASSES = 2
 
 #: What a crossing costs, in pixels that a relation is away from the middle of its line.
 _CROSSING_COST = 40.0
+
+#: What it costs that no arrow can be seen between a relation and one of its ends, and the space that an arrow takes.
+_TOUCH_COST, _ROOM_FOR_ARROW = 30.0, 24.0
 
 
 def place_page(ends: _Ends, sizes: _Floats) -> _Floats:
@@ -77,6 +81,8 @@ def _place_part(ends: _Ends, sizes: _Floats) -> _Floats:
         cost = round(crossed * _CROSSING_COST + _extent(places, sizes), 3)
         if cost < least:
             best, least = places, cost
+        if not crossed:
+            break
     return best
 
 
@@ -99,11 +105,13 @@ def _distances(ends: _Ends, sizes: _Floats) -> _Floats:
     """Return how far apart entities should be, in steps: along facts, with room for the names of relations."""
     entities = len(sizes) - len(ends)
     degrees = np.bincount(np.array(ends).ravel(), minlength=entities)
+    parallel = Counter(frozenset(pair) for pair in ends)
     wanted = np.full((entities, entities), np.inf)
     for (head, tail), (width, _) in zip(ends, sizes[entities:].tolist(), strict=True):
         boxes = sizes[[head, tail], 0].mean() / 2
+        beside = 0.4 * (parallel[frozenset((head, tail))] - 1)
         crowd = degrees[[head, tail]].max() ** 0.5 / 1.8
-        length = max(1.5, (boxes + width + 2 * GAP[0]) / STEP[0], crowd)
+        length = max(1.5, (boxes + width + 2 * GAP[0]) / STEP[0], crowd) + beside
         wanted[head, tail] = wanted[tail, head] = min(length, wanted[head, tail])
     np.fill_diagonal(wanted, 0)
     for middle in range(entities):
@@ -125,7 +133,7 @@ def _turned(places: _Floats, sizes: _Floats) -> _Floats:
 def _extent(places: _Floats, sizes: _Floats) -> float:
     """Return the width that a screen must have to show boxes, in pixels."""
     width, height = ((places + sizes / 2).max(0) - (places - sizes / 2).min(0)).tolist()
-    return round(max(width, height * _ASPECT), 3)
+    return float(round(max(width, height * _ASPECT), 3))
 
 
 def _place_relations(ends: _Ends, sizes: _Floats, centres: _Floats) -> _Floats:
@@ -149,7 +157,11 @@ def _place_relations(ends: _Ends, sizes: _Floats, centres: _Floats) -> _Floats:
                 free = spots[~_covers(spots, sizes[box], places[placed], sizes[placed])]
                 if len(free):
                     break
-            costs = np.linalg.norm(free - middles[fact], axis=1) + _CROSSING_COST * lines.crossings(fact, free, placed)
+            costs = _detours(places[small], free, places[large]) + 0.3 * np.linalg.norm(free - middles[fact], axis=1)
+            costs += _TOUCH_COST * _covers(
+                free, sizes[box] + _ROOM_FOR_ARROW, places[[small, large]], sizes[[small, large]]
+            )
+            costs += _CROSSING_COST * lines.crossings(fact, free, placed)
             places[box] = free[np.argmin(costs.round(3))]
             placed[box] = True
     return places
@@ -167,10 +179,18 @@ def _spots(small: _Floats, large: _Floats, size: _Floats, own: _Floats) -> Itera
         yield (small + large) / 2 + 20.0 * ring * circle
 
 
+def _detours(start: _Floats, spots: _Floats, stop: _Floats) -> _Floats:
+    """Return how much longer a line becomes over each of some spots."""
+    longer: _Floats = np.linalg.norm(spots - start, axis=1) + np.linalg.norm(spots - stop, axis=1)
+    return longer - float(np.linalg.norm(stop - start))
+
+
 def _covers(spots: _Floats, size: _Floats, places: _Floats, sizes: _Floats) -> NDArray[np.bool_]:
     """Return at which spots a box would cover another one, or come closer than 3 pixels."""
-    apart = abs(spots[:, None] - places) - (sizes + size) / 2
-    covers: NDArray[np.bool_] = (apart < 3).all(2).any(1)
+    least = (sizes + size) / 2 + 3
+    near = ((places + least > spots.min(0)) & (places - least < spots.max(0))).all(1)
+    apart = abs(spots[:, None] - places[near]) < least[near]
+    covers: NDArray[np.bool_] = apart.all(2).any(1)
     return covers
 
 

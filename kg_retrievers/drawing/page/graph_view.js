@@ -29,7 +29,7 @@ function showGraph(container, data, options = {}) {
     fillTable(view, state, open);
     fillSummary(view, newData);
     close();
-    fit();
+    begin();
     const same = newData.nodes.find((node) => chosenKey !== undefined && node.key === chosenKey);
     if (same) open(same.id, null);
   }
@@ -41,6 +41,15 @@ function showGraph(container, data, options = {}) {
   function fit() {
     state.moved = false;
     showWhole(state.cy);
+  }
+
+  // Shows the whole where its names can be read; else the first answer and what is around it.
+  function begin() {
+    fit();
+    if (!state.cy.elements().length || state.cy.zoom() >= LEAST_READABLE) return;
+    const first = ["answer", "known", "other"].map((role) => state.cy.nodes(`.${role}`).first()).find((one) => one.length);
+    state.cy.zoom(1.5 * LEAST_READABLE);
+    state.cy.center(first);
   }
 
   function zoom(factor) {
@@ -118,11 +127,12 @@ function showGraph(container, data, options = {}) {
   });
   view.canvas.addEventListener("keydown", (event) => {
     const direction = DIRECTIONS[event.key];
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !state.data.nodes.length) return;
     if (direction) {
       const next = nearest(state.cy, state.cursor, direction);
       if (next) moveTo(next);
-    } else if (event.key === "Enter" && state.cursor) open(state.cursor, view.canvas);
+    } else if (event.key in STEPS) moveTo(boxAfter(state.cy, state.cursor, STEPS[event.key]));
+    else if (event.key === "Enter" && state.cursor) open(state.cursor, view.canvas);
     else if (event.key === "+" || event.key === "=") zoom(1.25);
     else if (event.key === "-") zoom(0.8);
     else if (event.key === "0") fit();
@@ -138,7 +148,7 @@ function showGraph(container, data, options = {}) {
   addEventListener("beforeprint", beforePrint, { signal: listeners.signal });
   const sizes = new ResizeObserver(() => {
     state.cy.resize();
-    if (!state.moved) showWhole(state.cy);
+    if (!state.moved) begin();
   });
   update(data);
   sizes.observe(view.canvas);
@@ -153,7 +163,14 @@ function showGraph(container, data, options = {}) {
   return { get cy() { return state.cy; }, update, fit, recolour, beforePrint, destroy, open: (id) => open(boxOf(id), null) };
 }
 
+// The least zoom at which names can be read.
+const LEAST_READABLE = 0.45;
+
+const FONT = "system-ui, sans-serif";
+
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+const STEPS = { PageDown: 1, PageUp: -1 };
 
 const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().trim();
 
@@ -203,7 +220,7 @@ function buildView(container, options) {
   const caption = element("caption", { id: `${id}-facts` }, "Facts");
   const table = element("table", { class: "kg-facts", role: "grid" }, caption);
   table.append(element("thead", {}, element("tr", {}, ...heads)), view.body);
-  const hint = "Arrow keys move, Enter opens details, Escape closes them, + and − zoom, 0 shows the whole.";
+  const hint = "Arrow keys and Page Down move, Enter opens details, Escape closes them, + and − zoom, 0 shows the whole.";
   const picture = element("div", { class: "kg-picture" }, view.canvas, view.print, view.said);
   picture.append(element("p", { class: "kg-hint", id: `${id}-hint` }, hint));
   const scroll = element("div", { class: "kg-scroll" }, table);
@@ -351,13 +368,16 @@ function link(text, action) {
 function makePicture(view, data) {
   const elements = [];
   const position = (one) => ({ x: one.x, y: one.y });
+  const pen = document.createElement("canvas").getContext("2d");
   for (const node of data.nodes) {
-    const shown = { id: node.id, label: node.label, w: node.width, h: node.height };
+    pen.font = `${node.role === "answer" ? 600 : 400} 12px ${FONT}`;
+    const shown = { id: node.id, label: fitted(pen, node.label, node.width - 6), w: node.width, h: node.height };
     elements.push({ group: "nodes", data: shown, position: position(node), classes: node.role });
   }
   for (const fact of data.edges) {
     const [box, loop] = [`r${fact.id}`, fact.source === fact.target ? "loop " : ""];
-    const shown = { id: box, label: fact.label, w: fact.width, h: fact.height };
+    pen.font = `10px ${FONT}`;
+    const shown = { id: box, label: fitted(pen, fact.label, fact.width), w: fact.width, h: fact.height };
     elements.push({ group: "nodes", data: shown, position: position(fact), classes: "relation" });
     const half = (id, source, target, name) => ({ group: "edges", data: { id, box, source, target }, classes: loop + name });
     elements.push(half(`${fact.id}a`, fact.source, box, "first"), half(`${fact.id}b`, box, fact.target, "last"));
@@ -374,6 +394,16 @@ function makePicture(view, data) {
   });
 }
 
+// As much of a name as its box has room for: Python estimated the widths, and fonts differ.
+function fitted(pen, text, width) {
+  let shown = text;
+  for (let letters = [...text]; letters.length > 1 && pen.measureText(shown).width > width; ) {
+    letters.pop();
+    shown = `${letters.join("").trimEnd()}…`;
+  }
+  return shown;
+}
+
 function pictureStyle(canvas) {
   const colours = getComputedStyle(canvas);
   const colour = (name) => colours.getPropertyValue(`--kg-${name}`).trim();
@@ -386,9 +416,9 @@ function pictureStyle(canvas) {
       selector: "node",
       style: {
         ...{ shape: "round-rectangle", width: "data(w)", height: "data(h)", label: "data(label)", "z-index": 2 },
-        ...{ "font-family": "system-ui, sans-serif", "font-size": 12, color: colour("ink"), "border-width": 1 },
-        ...{ "text-valign": "center", "text-halign": "center", "text-wrap": "ellipsis", "text-max-width": "data(w)" },
-        ...{ "z-compound-depth": "top", "overlay-opacity": 0, "corner-radius": 6 },
+        ...{ "font-family": FONT, "font-size": 12, color: colour("ink"), "border-width": 1 },
+        ...{ "text-valign": "center", "text-halign": "center", "text-wrap": "none" },
+        ...{ "z-compound-depth": "top", "overlay-opacity": 0, "corner-radius": 6, "min-zoomed-font-size": 4 },
       },
     },
     ...["answer", "known", "other"].map(box),
@@ -452,6 +482,14 @@ function nearest(cy, from, [across, down]) {
   return best;
 }
 
+// The box after another one, or before it, round and round: first all entities, then all relations.
+function boxAfter(cy, from, step) {
+  const entities = cy.nodes().filter((node) => !node.hasClass("relation"));
+  const boxes = [...entities, ...cy.nodes(".relation")].map((node) => node.id());
+  const place = from ? boxes.indexOf(from) + step : 0;
+  return boxes[(place + boxes.length) % boxes.length];
+}
+
 // --- print ---------------------------------------------------------------------------------------------------------
 
 // Draws what the canvas shows as lines and texts, sharp at every size.
@@ -464,7 +502,7 @@ function drawForPrint(place, cy) {
   };
   const box = cy.elements().boundingBox();
   if (!cy.elements().length) return place.replaceChildren();
-  const svg = shape("svg", { viewBox: `${box.x1 - 8} ${box.y1 - 8} ${box.w + 16} ${box.h + 16}`, width: "100%" });
+  const svg = shape("svg", { viewBox: `${box.x1 - 8} ${box.y1 - 8} ${box.w + 16} ${box.h + 16}`, width: 1.2 * box.w });
   for (const edge of cy.edges()) {
     const [from, to, bend] = [edge.sourceEndpoint(), edge.targetEndpoint(), edge.controlPoints()?.[0]];
     const middle = bend ? `Q${bend.x},${bend.y} ` : "";
