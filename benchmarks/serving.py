@@ -8,6 +8,7 @@ examples; every fifth request is a bad one, of ten kinds in turn. Four phases: o
 seconds; the clients alone again; and one client while connections are open that say nothing. A reply is an error where
 it is not what such a request should get: another status, no end of the stream, or other answers than the retriever's.
 Latency is wall milliseconds from the request to the end of the reply; memory is the resident set of the server.
+On a machine that does other work besides, the CPU time says more than the latency does.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ import json
 import logging
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -35,7 +35,7 @@ import httpx
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, build_workflow, default_embeddings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from server_process import free_port
+from server_process import ServerProcess, free_port
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261123
@@ -143,6 +143,12 @@ def resident(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def cpu_milliseconds(pid: int) -> float:
+    """Return the CPU time that a process has used."""
+    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return 1000 * sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+
 async def watch_memory(pid: int, phase: Phase) -> None:
     """Note the memory each second."""
     began = time.monotonic()
@@ -200,7 +206,9 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
         began = resident(pid)
         phases = {"one client": await alone(client, questions)}
         name = f"{options.clients} clients for {options.seconds:g} s"
+        used = -cpu_milliseconds(pid)
         phases[name] = under_load = await load(client, questions, options.clients, options.seconds, pid)
+        used += cpu_milliseconds(pid)
         phases["one client, afterwards"] = await alone(client, questions)
         after = resident(pid)
         async with silent_connections(port, options.silent) as readers:
@@ -212,6 +220,8 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
         print(phase.row(name, bare))
     rate = len(under_load.milliseconds) / options.seconds
     print(f"\nunder load {rate:.1f} questions a second; the bare retriever alone {1000 / bare:.1f}")
+    each = used / under_load.requests.total()
+    print(f"CPU of the server: {each:.1f} ms a request, {used / options.seconds / 1000:.0%} of one core")
     print(f"in all under load: {under_load.requests.total()} requests, {dict(under_load.requests)}")
     print(f"errors by kind: { {name: dict(phase.errors) for name, phase in phases.items() if phase.errors} }")
     over_time = [f"{memory:.0f}" for seconds, memory in under_load.memory if round(seconds) % 10 == 0]
@@ -230,17 +240,29 @@ def bare_milliseconds(retriever: SimGRAGRetriever, questions: Sequence[str]) -> 
     return median(times)
 
 
-def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
-    for _ in range(600):
-        if server.poll() is not None:
-            raise SystemExit("the server ended")
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).raise_for_status()
-            return
-        except httpx.HTTPError:
-            time.sleep(0.2)
-    raise SystemExit("the server does not answer")
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[int, int]]:
+    """Start a command of ours that serves, and yield its port and process id; at the end, say what it wrote."""
+    port, log = free_port(), folder / "log"
+    command = [sys.executable, "-m", "kg_retrievers.cli", *arguments, "--port", str(port)]
+    try:
+        with ServerProcess(command, port, log) as server:
+            yield port, server.process_id
+    finally:
+        lines = log.read_text(errors="replace").splitlines()
+        print(f"the server wrote {len(lines)} lines, {sum('Traceback' in line for line in lines)} tracebacks")
+
+
+def built_index(graph: Path, folder: Path) -> tuple[SimGRAGRetriever, str]:
+    """Save an index; return a retriever over it, and its folder."""
+    index = GraphIndex.build(KnowledgeGraph.from_file(graph), default_embeddings(), folder / "index")
+    return SimGRAGRetriever.from_index(index), str(folder / "index")
+
+
+def expected_answers(retriever: SimGRAGRetriever, questions: Sequence[str]) -> dict[str, list[str]]:
+    """Return the answers of the workflow in this process, by question; one has none."""
+    workflow = build_workflow(retriever)
+    return {one: workflow.invoke({"question": one})["answers"] for one in [*questions, UNKNOWN]}
 
 
 def main() -> None:
@@ -252,24 +274,13 @@ def main() -> None:
     parser.add_argument("--graph", type=Path, default=DATA / "metaqa" / "kb.txt", help="a file of triples")
     options = parser.parse_args()
     logging.getLogger("kg_retrievers.refusals").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory() as folder:
-        index = GraphIndex.build(KnowledgeGraph.from_file(options.graph), default_embeddings(), Path(folder, "index"))
-        options.retriever = SimGRAGRetriever.from_index(index)
-        port = free_port()
-        command = [sys.executable, "-m", "kg_retrievers.cli", "serve", str(Path(folder, "index")), "--port", str(port)]
-        with open(Path(folder, "log"), "wb") as log:
-            server = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            wait_for(port, server)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options.retriever, index = built_index(options.graph, folder)
+        with started(folder, "serve", index) as (port, process_id):
             told = httpx.get(f"http://127.0.0.1:{port}/api/examples?count=20", timeout=120).json()["examples"]
-            questions, workflow = [*map(str, told), UNKNOWN], build_workflow(options.retriever)
-            expected = {one: workflow.invoke({"question": one})["answers"] for one in questions}
-            asyncio.run(measure(port, server.pid, expected, options))
-        finally:
-            server.terminate()
-            server.wait(30)
-            lines = Path(folder, "log").read_text(errors="replace").splitlines()
-            print(f"the server wrote {len(lines)} lines, {sum('Traceback' in line for line in lines)} tracebacks")
+            expected = expected_answers(options.retriever, told)
+            asyncio.run(measure(port, process_id, expected, options))
 
 
 if __name__ == "__main__":

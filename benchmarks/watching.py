@@ -55,8 +55,9 @@ def handlers() -> dict[str, list[BaseCallbackHandler]]:
 def main() -> None:
     """Ask in every way and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=20, help="how often each question is asked (default: 20)")
+    parser.add_argument("--repeats", type=int, default=5, help="how often each question is asked (default: 5)")
     repeats = parser.parse_args().repeats
+    logging.getLogger("kg_retrievers.refusals").setLevel(logging.ERROR)
     graph = load_graph()
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
     questions = [question.text for question in generate_questions(graph)][:40]

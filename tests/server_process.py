@@ -45,6 +45,12 @@ class ServerProcess:
     ) -> None:
         self.stop()
 
+    @property
+    def process_id(self) -> int:
+        """The id of the process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start the process, and wait until it listens."""
         with open(self._log, "wb") as log:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.facts import LONE_ENTITIES
 
 #: Why an entity is not found:
 #:
@@ -32,11 +33,13 @@ class Lift:
         fields: Fields of the retriever, with the values that they need.
         inputs: Arguments of `invoke`, with the values that they need.
         facts: Triples that the graph lacks.
+        members: For a retriever that asks others, fields and inputs of these, by their names.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
     facts: tuple[Triple, ...] = ()
+    members: Mapping[str, Lift] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
@@ -44,7 +47,25 @@ class Lift:
             "fields": dict(self.fields),
             "inputs": dict(self.inputs),
             "facts": [list(triple) for triple in self.facts],
+            "members": {name: member.to_dict() for name, member in self.members.items()},
         }
+
+
+def role_of(entity: str, metadata: Mapping[str, Any], *, as_answer: bool) -> Literal["answer", "evidence"] | None:
+    """Return whether an entity is an answer of a Document, or stands in its facts; None where it does not.
+
+    Args:
+        entity: Its key.
+        metadata: That of the Document.
+        as_answer: Whether it counts only as an answer, unless an operation gave a value in place of answers.
+    """
+    if entity in metadata["answers"]:
+        return "answer"
+    if as_answer and metadata["value"] is None:
+        return None
+    alone = metadata["details"].get(LONE_ENTITIES, ())
+    stands = entity in alone or any(entity in (head, tail) for head, _, tail in metadata["triples"])
+    return "evidence" if stands else None
 
 
 @dataclass(frozen=True)

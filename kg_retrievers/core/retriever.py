@@ -257,6 +257,17 @@ class BaseKGRetriever(BaseRetriever):
         fields = {name: on_index(getattr(self, name), index) for name in self.model_fields_set - {"index"}}
         return type(self)(index=index, **fields)
 
+    def with_fields(self, fields: Mapping[str, Any]) -> Self:
+        """Return a retriever with some fields changed; what this one has prepared, such as a database, serves it, too.
+
+        Raises:
+            InvalidArgumentError: If there is no such field, or a value is wrong.
+        """
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        changed = type(self)(**{**kept, **fields})
+        changed._cache = self._cache
+        return changed
+
     @property
     @abstractmethod
     def stages(self) -> tuple[Stage, ...]:

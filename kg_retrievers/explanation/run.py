@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from langchain_core.documents import Document
 
+from kg_retrievers.core.obstacles import role_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import NoEvidenceError, RefusalError
-from kg_retrievers.graph.facts import lone_entities_of
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,9 @@ class Run:
         places = [
             Place(document.metadata["rank"], role)
             for document in self.documents
-            if (role := _role(entity, document, as_answer)) is not None
+            if (role := role_of(entity, document.metadata, as_answer=as_answer)) is not None
         ]
         return min(places, key=lambda place: place.rank, default=None)
-
-
-def _role(entity: str, document: Document, as_answer: bool) -> Literal["answer", "evidence"] | None:
-    metadata = document.metadata
-    if entity in metadata["answers"]:
-        return "answer"
-    if as_answer and metadata["value"] is None:
-        return None
-    stands = entity in lone_entities_of(document) or any(entity in (fact[0], fact[2]) for fact in metadata["triples"])
-    return "evidence" if stands else None
 
 
 def run_stages(retriever: BaseKGRetriever, question: str, inputs: Mapping[str, Any]) -> Run:

@@ -154,7 +154,7 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     lifted: bool | None = None
     while place is None and len(obstacles) < MOST_OBSTACLES:
         obstacle = _obstacle(now, question, key, run)
-        if obstacle is None:
+        if obstacle is None or obstacle in obstacles:  # nobody can tell, or it is lifted, and is there still
             break
         obstacles.append(obstacle)
         if obstacle.lift.facts and now.index.is_connected:
@@ -195,8 +195,7 @@ def lift(retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Lift) ->
     if change.facts:
         retriever = retriever.with_index(retriever.index.with_changes(added=change.facts))
     if change.fields:
-        fields = {name: getattr(retriever, name) for name in retriever.model_fields_set}
-        retriever = type(retriever)(**{**fields, **change.fields})
+        retriever = retriever.with_fields(change.fields)
     return retriever, {**inputs, **change.inputs}
 
 

@@ -13,9 +13,22 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.results import result_answers
 from kg_retrievers.errors import LowConfidenceError, RefusalError
+from kg_retrievers.explanation import Explanation, WhyNot
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import triple_lines
-from kg_retrievers.serving.results import Answer, CitedFact, Cost, Evidence, Fact, Found, FoundEvidence, Named, Refusal
+from kg_retrievers.serving.results import (
+    Answer,
+    CitedFact,
+    Cost,
+    Evidence,
+    Explained,
+    Fact,
+    Found,
+    FoundEvidence,
+    Hindrance,
+    Named,
+    Refusal,
+)
 from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
 
 F = TypeVar("F", bound=Found)
@@ -80,6 +93,40 @@ def evidence_of(question: str, documents: Sequence[Document], method: str) -> Fo
 def refused_evidence(question: str, refusal: RefusalError, method: str) -> FoundEvidence:
     """Return that there is no evidence for a question, and why."""
     return FoundEvidence(question=shown(question), method=method, refusal=_refusal(refusal))
+
+
+def explained_document(question: str, explanation: Explanation, method: str) -> Explained:
+    """Return how a Document was found."""
+    lines = explanation.text.split("\n")
+    return Explained(
+        question=shown(question),
+        method=method,
+        lines=_lines(lines),
+        truncated=explanation.metadata["truncated"],
+        left_out=max(len(lines) - MOST_ITEMS, 0),
+    )
+
+
+def explained_absence(told: WhyNot, method: str) -> Explained:
+    """Return why an entity is not found, or that it is."""
+    return Explained(
+        question=shown(told.question),
+        method=method,
+        entity=Named(key=shown(told.entity), label=shown(told.label)),
+        found=told.found,
+        lines=_lines(told.text.split("\n")),
+        hindrances=[Hindrance(why=one.why, stage=one.stage, text=shown(one.text)) for one in told.obstacles],
+        lifted=told.lifted,
+    )
+
+
+def unexplained(question: str, refusal: RefusalError, method: str) -> Explained:
+    """Return why there is nothing to explain."""
+    return Explained(question=shown(question), method=method, refusal=_refusal(refusal))
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    return [shown(line) for line in lines[:MOST_ITEMS]]
 
 
 def at_cost(found: F, cost: CountedCost) -> F:

@@ -21,7 +21,9 @@ class Part(BaseModel):
 class Named(Part):
     """An entity, or an answer that is none."""
 
-    key: str | None = Field(description="The key of the entity; null for an answer that is no entity of the graph.")
+    key: str | None = Field(
+        default=None, description="The key of the entity; absent for an answer that is no entity of the graph."
+    )
     label: str = Field(description="What it is called.")
 
 
@@ -81,13 +83,13 @@ class Answer(Found):
     citations: list[CitedFact] = Field(default_factory=list, description="The facts that the answer rests on.")
     explanation: str = Field(default="", description="How the facts answer the question.")
     supported: bool | None = Field(
-        default=None, description="Whether each answer stands in a cited fact; null if not known."
+        default=None, description="Whether each answer stands in a cited fact; absent if not known."
     )
     confidence: float | None = Field(
-        default=None, description="How likely the answers are right, from 0 to 1; null: unknown."
+        default=None, description="How likely the answers are right, from 0 to 1; absent if not known."
     )
     value: Value | None = Field(
-        default=None, description="What an operation gave, as a count; null where there was none."
+        default=None, description="What an operation gave, as a count; absent where there was none."
     )
 
 
@@ -106,6 +108,28 @@ class FoundEvidence(Found):
     """The evidence for a question, without an answer."""
 
     evidence: list[Evidence] = Field(default_factory=list, description="Best first.")
+
+
+class Hindrance(Part):
+    """One thing that keeps an entity out of what is found."""
+
+    why: str = Field(description="Its kind, as not_linked, no_such_edge, outscored, pruned.")
+    stage: str = Field(description="The stage of the search at which the entity falls out.")
+    text: str = Field(description="What happens there.")
+
+
+class Explained(Found):
+    """How an answer comes about, or why an entity is not among the answers."""
+
+    entity: Named | None = Field(default=None, description="The entity that was asked for; absent where none was.")
+    found: bool | None = Field(default=None, description="Whether it is found; absent where no entity was asked for.")
+    lines: list[str] = Field(
+        default_factory=list, description="From the words of the question to the answers, or to what keeps it out."
+    )
+    hindrances: list[Hindrance] = Field(default_factory=list, description="What keeps the entity out, in order.")
+    lifted: bool | None = Field(
+        default=None, description="Whether it is found once all of that is lifted; absent where this was not tried."
+    )
 
 
 class Counted(Part):
@@ -129,8 +153,12 @@ class RelationSummary(Part):
 class SchemaSummary(Result):
     """What is in a graph."""
 
-    entities: int | None = Field(description="The number of entities; null where a database holds the graph.")
-    facts: int | None = Field(description="The number of facts; null where a database does not count them.")
+    entities: int | None = Field(
+        default=None, description="The number of entities; absent where a database holds the graph."
+    )
+    facts: int | None = Field(
+        default=None, description="The number of facts; absent where a database does not count them."
+    )
     relation_count: int
     type_count: int
     relations: list[RelationSummary] = Field(default_factory=list, description="Those with most facts first.")

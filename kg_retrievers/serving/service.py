@@ -12,6 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import set_config_context
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
@@ -19,28 +20,30 @@ from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.explanation import explain, why_not
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
-from kg_retrievers.serving.answers import answer_of, at_cost, evidence_of, refused_answer, refused_evidence
+from kg_retrievers.serving.answers import (
+    answer_of,
+    at_cost,
+    evidence_of,
+    explained_absence,
+    explained_document,
+    refused_answer,
+    refused_evidence,
+    unexplained,
+)
 from kg_retrievers.serving.examples import example_questions
+from kg_retrievers.serving.limits import MOST_EVIDENCE, MOST_EXAMPLES, MOST_FACTS, check_range, check_seeds, check_text
 from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
 from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
-from kg_retrievers.serving.results import Answer, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
 from kg_retrievers.serving.schemas import schema_of
 from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, check_max_tokens, fit
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
-
-#: The most characters of a question, or of the name of an entity, and the most seed entities.
-MOST_CHARACTERS, MOST_SEEDS = 10_000, 100
-
-#: The most pieces of evidence that can be asked for, and the most facts around an entity.
-MOST_EVIDENCE, MOST_FACTS = 100, 1_000
-
-#: The most example questions.
-MOST_EXAMPLES = 20
 
 #: The tokens of evidence that a language model is shown.
 EVIDENCE_TOKENS = 6_000
@@ -167,6 +170,37 @@ class GraphService:
             found = refused_evidence(question, refusal, name)
         return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
 
+    def explain(
+        self,
+        question: str,
+        *,
+        entity: str | None = None,
+        method: str | None = None,
+        max_tokens: int = DEFAULT_TOKENS,
+        callbacks: Sequence[BaseCallbackHandler] = (),
+    ) -> Explained:
+        """Explain how the best evidence comes about, or why an entity is not found.
+
+        Args:
+            question: The question.
+            entity: The entity that is missing, by key, label or alias; None for what is found.
+            method: The method; the default one by default.
+            max_tokens: The most tokens of the result.
+            callbacks: Hear of each stage, and of each call of a model.
+
+        Raises:
+            EntityLinkingError: If no entity has this name, with the nearest names, or several have.
+            InvalidArgumentError: As `ask`.
+        """
+        check_max_tokens(max_tokens)
+        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
+        config = RunnableConfig(callbacks=[*callbacks, counter])
+        if entity is None:
+            found = self._explain_found(question, name, config)
+        else:
+            found = self._explain_missing(question, name, entity, config)
+        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+
     def schema(self, *, max_tokens: int = DEFAULT_TOKENS) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""
         return fit(schema_of(self.index, self.methods), max_tokens)
@@ -187,10 +221,10 @@ class GraphService:
             EntityLinkingError: If no entity has this name, with the nearest names, or several have.
         """
         check_max_tokens(max_tokens)
-        _check_text("entity", entity)
-        _check_range("limit", limit, MOST_FACTS)
+        check_text("entity", entity)
+        check_range("limit", limit, MOST_FACTS)
         if relation is not None:
-            _check_text("relation", relation)
+            check_text("relation", relation)
         return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
 
     def examples(self, count: int = 6) -> list[str]:
@@ -201,7 +235,7 @@ class GraphService:
         Args:
             count: How many, 1 to `MOST_EXAMPLES`; fewer where the graph has no more.
         """
-        _check_range("count", count, MOST_EXAMPLES)
+        check_range("count", count, MOST_EXAMPLES)
         with self._lock:
             if count not in self._questions:
                 retriever = self._retriever(registry.find_methods(self.default_method), None)
@@ -252,14 +286,29 @@ class GraphService:
 
     def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
         """Retrieve; a refusal is raised."""
-        _check_text("question", question)
+        check_text("question", question)
         if inputs["k"] is not None:
-            _check_range("k", inputs["k"], MOST_EVIDENCE)
+            check_range("k", inputs["k"], MOST_EVIDENCE)
         seeds = inputs["seed_entities"]
         if seeds is not None:
-            _check_seeds(seeds)
+            check_seeds(seeds)
             inputs = {**inputs, "seed_entities": [resolve(self.index, seed) for seed in seeds]}
         return self.retriever(name).invoke(question, config, on_refusal="raise", **inputs)
+
+    def _explain_found(self, question: str, name: str, config: RunnableConfig) -> Explained:
+        try:
+            documents = self._documents(question, name, {"k": None, "seed_entities": None}, config)
+        except RefusalError as refusal:
+            return unexplained(question, refusal, name)
+        with set_config_context(config) as context:
+            return explained_document(question, context.run(explain, documents[0], self.retriever(name)), name)
+
+    def _explain_missing(self, question: str, name: str, entity: str, config: RunnableConfig) -> Explained:
+        check_text("question", question)
+        check_text("entity", entity)
+        key = resolve(self.index, entity)
+        with set_config_context(config) as context:
+            return explained_absence(context.run(why_not, self.retriever(name), question, key), name)
 
     def _answer(self, question: str, name: str, documents: list[Document], config: RunnableConfig) -> CitedAnswer:
         retriever = self.retriever(name)
@@ -267,24 +316,3 @@ class GraphService:
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
         return CheckedAnswerer(answerer, retriever.parse_answers).invoke(given, config)
-
-
-def _check_text(name: str, text: str) -> None:
-    if not text.strip():
-        raise InvalidArgumentError(f"the {name} is empty. Give a text.")
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidArgumentError(
-            f"the {name} has {len(text):,} characters; wanted are at most {MOST_CHARACTERS:,}. Say it in fewer words."
-        )
-
-
-def _check_range(name: str, number: int, most: int) -> None:
-    if not 1 <= number <= most:
-        raise InvalidArgumentError(f"{name} must be 1 to {most:,}, but got {number!r:.50}.")
-
-
-def _check_seeds(seeds: Sequence[str]) -> None:
-    if len(seeds) > MOST_SEEDS:
-        raise InvalidArgumentError(f"seed_entities holds {len(seeds):,} names; wanted are at most {MOST_SEEDS}.")
-    for seed in seeds:
-        _check_text("seed entity", seed)

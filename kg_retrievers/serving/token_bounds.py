@@ -20,7 +20,7 @@ DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
 MOST_ITEMS = MOST_TOKENS // 4
 
 # How many characters a text may have, the first that lets enough items in; so many items are enough.
-_LENGTHS = (2_000, 500, 160, 40)
+_LENGTHS = (2_000, 500, 160, 40, 15)
 _ENOUGH = 3
 
 

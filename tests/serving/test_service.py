@@ -8,7 +8,8 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.patterns.self_questions import generate_questions
 from kg_retrievers.sample import load_graph
-from kg_retrievers.serving.service import MOST_CHARACTERS, MOST_SEEDS, GraphService
+from kg_retrievers.serving.limits import MOST_CHARACTERS, MOST_SEEDS
+from kg_retrievers.serving.service import GraphService
 from kg_retrievers.testing import ScriptedChatModel
 
 
@@ -91,6 +92,31 @@ def test_where_facts_are_from_is_told():
     assert service.search_evidence("Who directed Her?").evidence[0].facts[0].sources == ["films.csv"]
     assert service.neighbors("Her", relation="directed_by").facts[0].sources == ["films.csv"]
     assert [(one.name, one.count) for one in service.schema().sources] == [("films.csv", 1)]
+
+
+def test_what_is_found_is_explained_from_the_question_to_the_answers(service):
+    explained = service.explain("Who directed Her?")
+    assert explained.lines[0] == "Question: Who directed Her?"
+    assert explained.lines[-2:] == ["Answers", "  Spike Jonze"]
+    assert (explained.entity, explained.found, explained.hindrances) == (None, None, [])
+    assert service.explain("What is the colour of the moon?").refusal.reason.startswith("No entity of the graph")
+
+
+def test_an_entity_that_is_missing_is_explained_by_what_keeps_it_out(service):
+    explained = service.explain("Who directed Her?", entity="Amy Adams")
+    assert (explained.entity.key, explained.found, explained.lifted) == ("Amy Adams", False, True)
+    assert [one.why for one in explained.hindrances] == ["outscored"]
+    assert explained.hindrances[0].stage == "match_subgraphs"
+    assert service.explain("Who directed Her?", entity="Spike Jonze").found is True
+    with pytest.raises(EntityLinkingError, match="Did you mean: 'Spike Jonze'"):
+        service.explain("Who directed Her?", entity="Spike Jonz")
+
+
+def test_an_explanation_counts_the_calls_of_the_model(index):
+    reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]]}'
+    llm = ScriptedChatModel(replies=[reply] * 9)
+    explained = GraphService(index, llm=llm).explain("What is the gist of the one named Her?", entity="Amy Adams")
+    assert explained.cost.llm_calls == len(llm.prompts) > 0
 
 
 def test_the_schema_counts_relations_and_types(service, index):

@@ -153,7 +153,7 @@ def walk(graph: KnowledgeGraph, row: Row, named: Sequence[Sequence[int]], may_re
 def common_ends(walked: Sequence[Walked], named: Sequence[Sequence[int]]) -> Array:
     """Return the entities to which walks from every name of the question lead."""
     common: Array | None = None
-    for group in named:
+    for group in named if walked else ():
         ends = np.unique(np.concatenate([one.ends[np.isin(one.starts, group)] for one in walked]))
         common = ends if common is None else np.intersect1d(common, ends, assume_unique=True)
     return np.empty(0, np.int64) if common is None else common

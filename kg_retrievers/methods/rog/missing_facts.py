@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.graph import Adjacency, KnowledgeGraph, Triple
-from kg_retrievers.graph.adjacency import entries_between, is_backward, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import entries_between, is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 
 #: For each hop the labels that will do.
@@ -53,6 +54,36 @@ def starts_by_hop(adjacency: Adjacency, end: int, labels: Labels, *, without: in
     for position, step in reversed(list(enumerate(labels))):
         found.append(_crossed(adjacency, found[-1], step, back=True, without=without if position else -1))
     return found[::-1]
+
+
+def shortest_walk(adjacency: Adjacency, around: Neighborhood, end: int) -> tuple[int, list[int]]:
+    """Return where a shortest walk to an entity starts, and its labels; there and back to an entity in the middle.
+
+    Args:
+        adjacency: The graph, both directions.
+        around: All that is around the entities where walks may start, this one included.
+        end: The id of the entity.
+    """
+    row = adjacency.row(end)
+    hops, neighbors = _hops(around, np.array([end])), adjacency.neighbors[row]
+    if not hops[0]:
+        first = adjacency.labels[row][:1].tolist()
+        if (neighbors[:1] == end).any():
+            return end, [label_of(relation_of(label), False) for label in first]
+        return end, [way for label in first for way in (label, reversed_label(label))]
+    here, labels = end, list[int]()
+    for hop in reversed(range(int(hops[0]))):
+        row = adjacency.row(here)
+        neighbors = adjacency.neighbors[row]
+        at = int(np.flatnonzero(_hops(around, neighbors) == hop)[0])
+        labels.append(int(reversed_label(int(adjacency.labels[row][at]))))
+        here = int(neighbors[at])
+    return here, labels[::-1]
+
+
+def _hops(around: Neighborhood, nodes: Array) -> Array:
+    found: Array = around.hops[np.searchsorted(around.nodes, nodes)]
+    return found
 
 
 def missing_facts(
@@ -121,4 +152,5 @@ def _crossed(adjacency: Adjacency, heres: Array, labels: Sequence[int], *, back:
         there = adjacency.neighbors[entries]
         theres.append(there[(there != heres[came]) | (not is_backward(label))])
     found = np.unique(np.concatenate(theres))
-    return found[found != without]
+    kept: Array = found[found != without]
+    return kept

@@ -185,6 +185,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
 
     def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
         """As in the base: what keeps an entity from being where a walk along a relation path ends."""
+        if "relation_paths" not in state or not state["seed_entities"]:
+            return None
         named = self._named(state["question"], state["seed_entities"])
         propose = None if self.stages[1].calls_model else partial(self._propose_again, state)
         asked = Asked(named, self.beam_width, self.max_hops, self.max_paths, propose, self._follow_relation_paths)

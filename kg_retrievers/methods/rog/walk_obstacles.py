@@ -1,19 +1,17 @@
 """What leaves out the walks that end at an entity, along relation paths that lead there.
 
-They would return or cross a fact twice, or the question names several entities and not all lead there ("excluded");
-they are more than `max_paths` or than are looked at ("pruned"); or their Document is not among the first k
-("outscored").
+They would return or cross a fact twice, or the question names several entities and not all lead there ("excluded"); or
+they are more than `max_paths` or than are looked at ("pruned").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.stages import MAX_K
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import excludes_named
@@ -78,13 +76,12 @@ def shown(row: Row) -> str:
     return ", ".join(name if way == "forward" else f"{name} ({way})" for name, way in steps)
 
 
-def walk_obstacle(found: Found, max_paths: int, follow: Callable[[Any], dict[str, Any]]) -> Obstacle | None:
+def walk_obstacle(found: Found, max_paths: int) -> Obstacle | None:
     """Return what leaves out the walks that end at an entity; None where nothing does.
 
     Args:
         found: The entity.
         max_paths: As the field.
-        follow: The stage that follows relation paths.
     """
     walked = _walks_in_use(found, max_paths)
     ending = [one for one in walked if (one.ends == found.end).any()]
@@ -93,20 +90,7 @@ def walk_obstacle(found: Found, max_paths: int, follow: Callable[[Any], dict[str
     common = common_ends(walked, found.named) if len(found.named) > 1 else np.empty(0, np.int32)
     if len(common) and found.end not in common:
         return _not_common(found, ending[0])
-    if obstacle := _beyond_max_paths(found, walked, common, max_paths):
-        return obstacle
-    documents = follow({**found.state, "k": MAX_K})["documents"]
-    key, k = found.graph.entities[found.end], found.state["k"]
-    metadata = next((one.metadata for one in documents if key in one.metadata["answers"]), None)
-    if metadata is None:
-        return None
-    rank, score, best = metadata["rank"], metadata["score"], documents[0].metadata["score"]
-    text = (
-        f"{found.label} is an answer of Document {rank}, of score {score:.3g}; the best has {best:.3g}, and k is {k}."
-    )
-    return Obstacle(
-        "outscored", found.stage, text, Lift(inputs={"k": rank}), {"rank": rank, "score": score, "best": best, "k": k}
-    )
+    return _beyond_max_paths(found, walked, common, max_paths)
 
 
 def _walks_in_use(found: Found, max_paths: int) -> list[Walked]:

@@ -2,7 +2,8 @@
 
 Either no relation path leads to it: nothing joins it with the question's entities ("not_linked"), the proposer would
 name one that does only if it might name longer ("too_far") or more ("pruned", by `beam_width`), or the graph lacks
-facts ("no_such_edge"). Or one does, and its walks are left out: see `walk_obstacles`.
+facts ("no_such_edge"). Or one does, and its walks are left out ("excluded", "pruned"; see `walk_obstacles`), or their
+Document is not among the first k ("outscored").
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.algorithms.relation_paths import joining_relation_paths
+from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
+from kg_retrievers.core.rank_obstacle import rank_obstacle
 from kg_retrievers.errors import RefusalError
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.revisits import excludes_named
 from kg_retrievers.methods.rog.following import Row, path_labels, revisits_of, starts_of
-from kg_retrievers.methods.rog.missing_facts import Missing, ends_by_hop, missing_facts, starts_by_hop
+from kg_retrievers.methods.rog.missing_facts import (
+    Missing,
+    ends_by_hop,
+    missing_facts,
+    shortest_walk,
+    starts_by_hop,
+)
 from kg_retrievers.methods.rog.walk_obstacles import Found, reading, shown, walk_obstacle
 
 #: The stage that proposes relation paths, and the one that follows them.
@@ -29,9 +36,6 @@ PROPOSE, FOLLOW = "propose_relation_paths", "follow_relation_paths"
 
 #: The most relation paths that are asked for, to see whether one beyond the beam leads to an entity.
 WIDEST_BEAM = 100
-
-#: The most adjacency entries to look at for one more hop of a relation path that joins two entities.
-MAX_ENTRIES = 1_000_000
 
 
 class Asked(NamedTuple):
@@ -69,14 +73,14 @@ def find_obstacle(
     end = graph.entities.find(entity)
     if leading := _leading(graph, rows, asked.named, end):
         found = Found(graph, state, asked.named, leading, end, FOLLOW)
-        return walk_obstacle(found, asked.max_paths, asked.follow)
+        return walk_obstacle(found, asked.max_paths) or rank_obstacle(retriever, entity, state, FOLLOW, asked.follow)
     around = neighborhood(graph.adjacency, retriever.entity_ids(state["seed_entities"]).astype(np.int32))
     at = np.flatnonzero(around.nodes == end)
     if not len(at):
         return _not_linked(graph, state, asked.named, end)
     hops = int(around.hops[at[0]])
     beyond = _beyond(graph, state, asked, end, hops)
-    return beyond or _no_such_edge(graph, state, asked, end)
+    return beyond or _no_such_edge(graph, state, asked, end, around)
 
 
 def _leading(graph: KnowledgeGraph, rows: Sequence[Row], named: Sequence[Sequence[int]], end: int) -> list[Row]:
@@ -102,7 +106,7 @@ def _not_linked(
             text += f" The walk that the question is read to ask for leads there from {graph.label(start)!r}."
             lift = Lift(inputs=reading(state, rows, [start]))
             return Obstacle("not_linked", FOLLOW, text, lift, {"seed": start})
-    obstacle = _no_such_edge_of_best(graph, state, named, end)
+    obstacle = _no_such_edge_of_best(graph, state, named, end) or _no_fact_at_all(graph, state, end)
     return obstacle and Obstacle("not_linked", FOLLOW, text, obstacle.lift, obstacle.details)
 
 
@@ -141,27 +145,33 @@ def _proposed(asked: Asked, beam_width: int, max_hops: int) -> list[dict[str, An
         return []
 
 
-def _no_such_edge(graph: KnowledgeGraph, state: Mapping[str, Any], asked: Asked, end: int) -> Obstacle | None:
+def _no_such_edge(
+    graph: KnowledgeGraph, state: Mapping[str, Any], asked: Asked, end: int, around: Neighborhood
+) -> Obstacle | None:
     """Return the obstacle where the graph lacks facts; another relation path lifts it where no fact can."""
     if (obstacle := _no_such_edge_of_best(graph, state, asked.named, end)) is not None:
         return obstacle
-    starts = [start for group in asked.named for start in group]
-    found = (
-        (start, path)
-        for start in starts
-        for path in joining_relation_paths(
-            graph.adjacency, start, end, max_hops=asked.max_hops, max_entries=MAX_ENTRIES
-        )
-    )
-    label = graph.label(graph.entities[end])
-    start, path = next(found, (-1, ()))
+    start, path = shortest_walk(graph.adjacency, around, end)
     if not path:
-        return None
+        return _no_fact_at_all(graph, state, end)
     steps = [[graph.relations[relation_of(one)], "backward" if is_backward(one) else "forward"] for one in path]
     row = {"relations": steps, "revisits": True}
+    label = graph.label(graph.entities[end])
     text = f"No relation path of the question leads to {label!r}; {shown(row)} does."
-    lift = Lift(inputs=reading(state, [row], [graph.entities[start]]))
+    fields = {"max_hops": len(path)} if len(path) > asked.max_hops else {}
+    lift = Lift(fields, reading(state, [row], [graph.entities[start]]))
     return Obstacle("no_such_edge", FOLLOW, text, lift, {"relation_path": steps})
+
+
+def _no_fact_at_all(graph: KnowledgeGraph, state: Mapping[str, Any], end: int) -> Obstacle | None:
+    """Return the obstacle where there is neither a relation path nor a chain of facts: any fact lifts it."""
+    if not len(graph.relations):
+        return None
+    relation, seed, entity = graph.relations[0], state["seed_entities"][0], graph.entities[end]
+    row = {"relations": [[relation, "forward"]], "revisits": True}
+    text = f"No relation path of the question leads to {graph.label(entity)!r}, and no fact joins it with anything."
+    lift = Lift(inputs=reading(state, [row]), facts=(Triple(seed, relation, entity),))
+    return Obstacle("no_such_edge", FOLLOW, text, lift)
 
 
 def _no_such_edge_of_best(

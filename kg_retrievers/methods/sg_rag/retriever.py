@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -18,6 +19,7 @@ from pydantic import Field, PlainValidator
 from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, Stage
@@ -45,6 +47,7 @@ from kg_retrievers.methods.sg_rag.queries import (
 from kg_retrievers.methods.sg_rag.read_rows import RunQuery, cache_rows, checked_reader
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
+from kg_retrievers.methods.sg_rag.why_not import find_obstacle
 from kg_retrievers.patterns.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
@@ -261,6 +264,16 @@ class CypherRetriever(BaseKGRetriever):
         if facts := full.get("facts"):
             checked_text(facts["query"], facts["parameters"], schema, shows_facts=True)
         return {**full, "query": text}
+
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out of the rows of the queries."""
+
+        def answer(state: Mapping[str, Any], fields: Mapping[str, Any]) -> Sequence[Document]:
+            copied = self.model_copy(update={"executor": self.database, **fields})
+            documents: list[Document] = copied._run_cypher(cast(CypherState, state))["documents"]
+            return documents
+
+        return find_obstacle(self, self.database, answer, entity, state)
 
     def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
         """Return the part of a connected graph that a stage looks at; what queries return is added as it comes."""

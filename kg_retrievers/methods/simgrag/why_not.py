@@ -28,7 +28,7 @@ from kg_retrievers.index import linker_of, question_entities
 from kg_retrievers.methods.simgrag.matching import Match
 from kg_retrievers.methods.simgrag.rules import Rule, least, rules_of
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
-from kg_retrievers.methods.simgrag.trials import Matcher, Trial, ample
+from kg_retrievers.methods.simgrag.trials import RANKS, Matcher, Trial, ample
 from kg_retrievers.methods.simgrag.widening import SAME_DISTANCE
 from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only, possible_entities
 from kg_retrievers.patterns.carried_out import carried_out
@@ -233,8 +233,8 @@ class _Case:
         best = self.trial.best()
         if best is not None and match.distance > best.distance + SAME_DISTANCE:
             text = (
-                f"{self.label} fits at a distance of {match.distance:.3f}; {kind!r} is asked of the nearest alone, which "
-                f"have {best.distance:.3f}."
+                f"{self.label} fits at a distance of {match.distance:.3f}; {kind!r} is asked of the nearest alone, at "
+                f"{best.distance:.3f}."
             )
             details = {"distance": match.distance, "best_distance": best.distance}
             return Obstacle("outscored", STAGE, text, lift, details)
@@ -299,7 +299,7 @@ class _Case:
         if own.max_distance is not None and distance > own.max_distance:
             text = f"{self.label} fits at a distance of {distance:.3f}; max_distance is {own.max_distance}."
             return Obstacle("excluded", STAGE, text, Lift(fields={"max_distance": distance}), {"distance": distance})
-        bound = free.with_fields(max_bindings=own.max_bindings)
+        bound = free.with_fields(max_bindings=own.max_bindings, max_distance=own.max_distance)
         if bound.rank(distance) is None:
             return self._too_many(free, distance)
         whole = bound.with_fields(granularity=own.granularity)
@@ -307,8 +307,9 @@ class _Case:
         if rank is None:
             text = f"{self.label} fits with facts that stand in Documents of others (granularity)."
             return Obstacle("pruned", STAGE, text, Lift(fields={"granularity": "subgraph"}))
-        if rank > self.state["k"]:
-            return self._outscored(match, rank)
+        if not _found(whole, self.state["k"]):
+            needed = rank if _found(whole, rank) else least(rank, RANKS, lambda k: _found(whole, k))
+            return self._outscored(match, needed)
         return self._out_of_budget(whole)
 
     def _too_many(self, free: Trial, distance: float) -> Obstacle:

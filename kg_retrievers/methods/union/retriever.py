@@ -7,7 +7,7 @@ section 4.5: GNN-RAG+RA is the union of the paths of two retrievers, GNN-RAG+Ens
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
@@ -22,6 +22,8 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.ensemble import BaseEnsembleRetriever
+from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -41,6 +43,7 @@ from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.union.fusion import fuse, member_results
+from kg_retrievers.methods.union.why_not import find_obstacle, told_by
 
 #: As many Documents as retrievers usually find together: the paper takes the whole union.
 K = 1_000
@@ -78,6 +81,8 @@ class UnionState(RetrievalState, total=False):
     ]
     #: Why a retriever found nothing, by its name: only those that failed and were skipped.
     failed: Annotated[dict[str, str], Field(description="{member: message}")]
+    #: Further arguments of `invoke` for some of the retrievers, by their names.
+    member_inputs: Annotated[dict[str, dict[str, Any]], Field(description="{member: {argument: value}}")]
 
 
 class UnionFields(RetrieverFields, total=False):
@@ -91,7 +96,7 @@ class UnionFields(RetrieverFields, total=False):
     on_error: Literal["raise", "skip"]
 
 
-class UnionRetriever(BaseKGRetriever):
+class UnionRetriever(BaseEnsembleRetriever):
     """Asks several retrievers at the same time and fuses what they find.
 
     Documents of the same triples, in any order, become one. Its score, over the members that found it:
@@ -117,6 +122,8 @@ class UnionRetriever(BaseKGRetriever):
     The confidence of a Document is the highest that a member states which found it: the others only add to it. Each
     member refuses what it is not sure of, by its own `min_confidence`, or by that of the union where one is given; the
     others go on.
+
+    `invoke(question, member_inputs={member: {...}})` gives a member arguments of its own, such as a pattern.
 
     Where a member carries out an operation, its Documents alone count: what the others find are facts without it.
 
@@ -276,12 +283,37 @@ class UnionRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Ask all members, then fuse what they found."""
-        runs = RunnableParallel({name: _MemberRun(member, self.member_k) for name, member in self.members.items()})
+        asked = self.member_arguments
+        runs = RunnableParallel({name: _MemberRun(name, member, asked) for name, member in self.members.items()})
         calls_model = any(stage.calls_model for retriever in self.retrievers for stage in retriever.stages)
         return (
             Stage("retrieve", runs | RunnableLambda(self._collect), ("found", "failed"), calls_model),
             Stage("fuse", RunnableLambda(self._fuse), ("answers", "documents")),
         )
+
+    def member_arguments(self, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """As in the base: the seed entities and the least confidence that were given, `member_k`, and what is its own."""
+        shared: dict[str, Any] = {} if self.member_k is None else {"k": self.member_k}
+        if seeds := state.get("seed_entities"):
+            shared["seed_entities"] = seeds
+        if "min_confidence" in state:
+            shared["min_confidence"] = state["min_confidence"]
+        own = state.get("member_inputs", {})
+        return {name: {**shared, **own.get(name, {})} for name in self.members}
+
+    def with_members(self, members: Mapping[str, BaseKGRetriever]) -> Self:
+        """As in the base."""
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        retrievers = tuple(members.get(name, member) for name, member in self.members.items())
+        return type(self)(**{**fields, "retrievers": retrievers})
+
+    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
+        """As in the base: what keeps an entity out that a member found."""
+        return find_obstacle(self, entity, state, self.stages[0].run.invoke, self._fuse)
+
+    def obstacle_of_member(self, name: str, obstacle: Obstacle, state: Mapping[str, Any]) -> Obstacle:
+        """As in the base."""
+        return told_by(name, obstacle, state, self.member_k)
 
     def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
         """Return what a stage looks at of a connected graph: the entities found; members have parts of their own."""
@@ -316,11 +348,13 @@ class UnionRetriever(BaseKGRetriever):
         """As in the base; what was found must be of the members and of the graph, and so must what failed."""
         checked = super().check_inputs(inputs)
         members = [*self.members]
-        for name in ("found", "failed"):
+        for name in ("found", "failed", "member_inputs"):
             if strange := [member for member in checked.get(name, ()) if member not in members]:
                 raise InvalidArgumentError(
                     f"UnionRetriever: {name} must be by the names of members, {members}, but got {strange[0]!r:.100}."
                 )
+        for name, inputs in checked.get("member_inputs", {}).items():
+            self.members[name].check_named_inputs(inputs)
         if "found" in checked:
             found = checked["found"]
             checked["found"] = {member: [self._checked_row(row) for row in found.get(member, ())] for member in members}
@@ -424,16 +458,17 @@ def _values_alone(found: Mapping[str, Sequence[FoundEvidence]]) -> dict[str, lis
 class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
     """Asks a member; an error is an outcome, so that the order of threads does not decide which one is raised."""
 
-    def __init__(self, member: BaseKGRetriever, k: int | None) -> None:
-        self.member, self.k = member, k
+    def __init__(
+        self,
+        name: str,
+        member: BaseKGRetriever,
+        asked: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, Any]]],
+    ) -> None:
+        self.name, self.member, self.asked = name, member, asked
 
     def body(self, input: UnionState) -> Body[list[Document] | Exception]:
-        """Ask with the seed entities and the least confidence that were given."""
-        inputs: dict[str, Any] = {"on_refusal": "raise"} | ({} if self.k is None else {"k": self.k})
-        if seeds := input.get("seed_entities"):
-            inputs["seed_entities"] = seeds
-        if "min_confidence" in input:
-            inputs["min_confidence"] = input["min_confidence"]
+        """Ask with what the members are given."""
+        inputs = {**self.asked(input)[self.name], "on_refusal": "raise"}
         try:
             documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
         except Exception as error:

@@ -29,8 +29,8 @@ except ImportError as cause:
 #: What a client shows to its model of the server as a whole.
 INSTRUCTIONS = (
     "Tools over one knowledge graph; they read and change nothing. Call `schema` first, then `ask` with a full "
-    "question that names entities as the graph does; `search_evidence` and `neighbors` show facts. A refusal says what "
-    f"to do next. {FACTS_ARE_DATA}"
+    "question that names entities as the graph does. `search_evidence` and `neighbors` show facts; `explain` says why "
+    f"something is an answer or is none. A refusal says what to do next. {FACTS_ARE_DATA}"
 )
 
 

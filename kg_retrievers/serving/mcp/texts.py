@@ -7,7 +7,16 @@ from functools import singledispatch
 
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.serving.results import Answer, Found, FoundEvidence, Named, Neighbors, Result, SchemaSummary
+from kg_retrievers.serving.results import (
+    Answer,
+    Explained,
+    Found,
+    FoundEvidence,
+    Named,
+    Neighbors,
+    Result,
+    SchemaSummary,
+)
 
 
 def text_of(result: Result) -> str:
@@ -43,6 +52,12 @@ def _evidence(result: FoundEvidence) -> Iterable[str]:
         proposed = f", proposes {_names(one.answers)}" if one.answers else ""
         yield f"Evidence {one.rank}, score {one.score:.3g}{proposed}:"
         yield from (fact.text for fact in one.facts)
+
+
+@_lines.register
+def _explained(result: Explained) -> Iterable[str]:
+    yield from _refusal(result)
+    yield from result.lines
 
 
 @_lines.register

@@ -24,8 +24,9 @@ from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS
 from kg_retrievers.serving.web.expansion import Expand, expand
 from kg_retrievers.serving.web.health import Health
+from kg_retrievers.serving.web.reasons import AskWhyNot, explain_why_not
 from kg_retrievers.serving.web.replies import RequestError, describe, error_response
-from kg_retrievers.serving.web.requests import Ask, AskWhyNot, number_of, read_body, text_of
+from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_of
 from kg_retrievers.serving.web.stages import run_stages
 from kg_retrievers.serving.web.suggestions import suggest
 from kg_retrievers.serving.web.workers import Event, Workers
@@ -153,10 +154,9 @@ class WebApp:
         return await self.workers.run(lambda: expand(self.service, asked))
 
     async def why_not(self, request: Request) -> Any:
-        """Return why an entity is not among the answers; without an entity, how the answer came about."""
+        """Return why an entity is not among the answers, and what would bring it in."""
         asked = await read_body(request, AskWhyNot)
-        explain = partial(self.service.explain, asked.question, entity=asked.entity, method=asked.method)
-        return (await self.workers.run(explain)).model_dump()
+        return await self.workers.run(lambda: explain_why_not(self.service, asked))
 
     async def ask(self, request: Request) -> Response:
         """Stream the stages of an answer, a JSON object a line."""

@@ -19,6 +19,7 @@ QUESTION, NAME, EDITED = 2_000, 1_000, 30_000
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME)]
+EditedTexts = Annotated[dict[str, Annotated[str, StringConstraints(max_length=EDITED)]], Field(max_length=1)]
 Body = TypeVar("Body", bound="Strict")
 
 
@@ -45,15 +46,7 @@ class Ask(Strict):
     k: Annotated[int, Field(ge=1, le=50)] | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     seed_entities: Annotated[list[Name], Field(max_length=20)] | None = None
-    edited: Annotated[dict[str, Annotated[str, StringConstraints(max_length=EDITED)]], Field(max_length=1)] = {}
-
-
-class AskWhyNot(Strict):
-    """The question why an entity is not among the answers, or, without one, why the answers are."""
-
-    question: Question
-    method: Name | None = None
-    entity: Name | None = None
+    edited: EditedTexts = Field(default_factory=dict)
 
 
 async def read_body(request: Request, kind: type[Body], most: int = BODY_BYTES) -> Body:

@@ -4,7 +4,7 @@ import { post, stream } from "./server.js";
 import { whyNot } from "./explore.js";
 
 // Returns the view of one question to one method: `element`, `run()` and `stop()`.
-export function answerView(question, method, { small = false, onCitation = null } = {}) {
+export function answerView(question, method, { small = false } = {}) {
   const parts = {
     result: make("section", { class: "card result", "aria-label": "Answer", hidden: true }),
     stages: make("ol", { class: "stages" }),
@@ -16,15 +16,16 @@ export function answerView(question, method, { small = false, onCitation = null 
   const steps = make("section", { class: "card", "aria-label": "Stages" }, make("h3", {}, "How it was found"), parts.stages);
   const side = make("div", { class: "side" }, title, parts.result, parts.problem, steps, parts.more);
   const element = make("article", { class: small ? "answer small" : "answer", "aria-label": `Answer of ${method}` }, side, parts.graph);
-  const state = { question, method, small, parts, element, view: null, data: null, controller: null };
+  const state = { question, method, small, parts, element, view: null, data: null, controller: null, edited: {}, run };
 
   async function run(edited = {}) {
     stop();
     state.controller = new AbortController();
+    state.edited = edited;
     const { signal } = state.controller;
     begin(state);
     try {
-      for await (const event of stream("api/ask", { question, method, edited }, signal)) show(state, event, run);
+      for await (const event of stream("api/ask", { question, method, edited }, signal)) show(state, event);
     } catch (error) {
       if (error.name === "AbortError") return;
       failed(state, error);
@@ -55,9 +56,9 @@ function begin(state) {
   parts.stages.replaceChildren(make("li", { class: "running" }, make("span", { class: "name" }, "Asking")));
 }
 
-function show(state, event, run) {
+function show(state, event) {
   if (event.event === "started") started(state, event);
-  else if (event.event === "stage") stageEnded(state, event, run);
+  else if (event.event === "stage") stageEnded(state, event);
   else if (event.event === "evidence") evidence(state, event);
   else if (event.event === "answer") answered(state, event);
   else if (event.event === "error") failed(state, Object.assign(new Error(event.error), { nextStep: event.next_step }));
@@ -75,7 +76,7 @@ function started(state, event) {
   state.parts.stages.replaceChildren(...rows);
 }
 
-function stageEnded(state, event, run) {
+function stageEnded(state, event) {
   const row = [...state.parts.stages.children].find((one) => one.dataset.stage === event.name);
   if (!row) return;
   const isOver = row.parentElement.querySelector(".refused") !== null; // the stages behind a refusal find nothing
@@ -88,7 +89,7 @@ function stageEnded(state, event, run) {
   row.replaceChildren(head);
   const next = row.nextElementSibling;
   if (next && !event.refused) next.className = "running";
-  if (event.editable) row.append(...editor(event, run));
+  if (event.editable) row.append(...editor(event, state.run));
   else for (const found of event.found) row.append(lines(found));
   say(`${words(event.name)}: done`);
 }
@@ -146,7 +147,7 @@ function answered(state, event) {
   result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
-  if (!state.small) state.parts.more.append(whyNot(state.question, state.method, event));
+  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused, run: state.run }));
   say(`Answer: ${event.answer}`);
 }
 

@@ -1,9 +1,9 @@
 // Looks into the graph: why an entity is not among the answers, names while typing, and the schema.
-import { byId, counted, freshId, make, problem, say } from "./elements.js";
+import { byId, counted, freshId, make, problem, say, words } from "./elements.js";
 import { get, post } from "./server.js";
 
-// Returns a form that asks why an entity is not among the answers.
-export function whyNot(question, method, answer) {
+// Returns a form that asks why an entity is not among the answers; `run` asks again with something else edited.
+export function whyNot({ question, method, edited, refused, run }) {
   const [id, list] = [freshId("entity"), freshId("names")];
   const names = make("datalist", { id: list });
   const input = make("input", { id, list, type: "text", maxlength: "1000", required: true, placeholder: "The name of an entity" });
@@ -13,20 +13,35 @@ export function whyNot(question, method, answer) {
     event.preventDefault();
     outcome.replaceChildren(make("p", { class: "soft" }, "Looking for the reason …"));
     try {
-      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, entity: input.value })));
+      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value }), run));
     } catch (error) {
       outcome.replaceChildren(problem(error));
     }
   };
-  const form = make("form", { class: "why", submit: ask }, make("label", { for: id }, answer.refused ? "You expected" : "Why not"), input, names);
+  const form = make("form", { class: "why", submit: ask }, make("label", { for: id }, refused ? "You expected" : "Why not"), input, names);
   form.append(make("button", { type: "submit" }, "Ask why not"));
   return make("section", { class: "card", "aria-label": "Why not" }, make("h3", {}, "Did you expect something else?"), form, outcome);
 }
 
-function explained(told) {
-  const text = told.text ?? told.explanation ?? "";
-  const shown = text.split("\n").filter((line) => line.trim()).map((line) => make("p", { dir: "auto" }, line));
-  return shown.length ? shown : [make("p", {}, "Nothing can be said about it.")];
+function explained(told, run) {
+  const name = () => make("bdi", { class: "name" }, told.label);
+  if (told.found) return [make("p", {}, name(), told.role === "answer" ? " is among the answers." : " stands in the facts that were found.")];
+  const parts = told.obstacles.map((obstacle) => reason(obstacle, run));
+  if (!parts.length) return [make("p", {}, name(), " is not found, and the method cannot say why.")];
+  const end = told.lifted ? [make("p", { class: "soft" }, "Checked: with this changed, ", name(), " is found.")] : [];
+  say(told.obstacles[0].text);
+  return [make("ol", { class: "reasons" }, parts), ...end];
+}
+
+// One thing that keeps an entity out, what would bring it in, and a way to run with that where a text says it.
+function reason(obstacle, run) {
+  const row = make("li", {}, make("p", { dir: "auto" }, obstacle.text), make("p", { class: "soft" }, `Stage: ${words(obstacle.stage)}`));
+  if (obstacle.lift.length) row.append(make("p", { class: "next" }, `It would come in with ${obstacle.lift.join("; ")}`));
+  for (const [key, text] of Object.entries(obstacle.edited)) {
+    row.append(make("p", { class: "next" }, "It would come in with:"), make("pre", { dir: "auto" }, text));
+    row.append(make("button", { type: "button", class: "quiet", click: () => run({ [key]: text }) }, "Run on with this"));
+  }
+  return row;
 }
 
 async function suggest(text, list) {

@@ -1,0 +1,25 @@
+"""The command `mcp`; what it serves is tested in tests/serving/mcp."""
+
+import pytest
+
+from kg_retrievers import cli
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "1"], "--port: for HTTP alone. Give --http, too, or leave it out."),
+        (["--http", "--host", "0.0.0.0"], "'0.0.0.0' can be reached by others, and no token is set."),
+        (["--http", "--token-file", "no-such-file"], "the file of the token, 'no-such-file', cannot be read"),
+        (["--method", "simrag"], "there is no method 'simrag'; did you mean 'simgrag'?"),
+    ],
+)
+def test_a_mistake_is_told_on_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.delenv("KG_RETRIEVERS_TOKEN", raising=False)
+    path = tmp_path / "films.csv"
+    path.write_text("head,relation,tail\nHer,directed_by,Spike Jonze\n")
+    assert cli.main(["mcp", str(path), *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert told.err.count("\n") == 1

@@ -1,0 +1,174 @@
+"""The SDK's own client talks to `kg-retrievers mcp`, a process of its own, on stdio and over HTTP."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from kg_retrievers import GraphIndex, default_embeddings
+from kg_retrievers.sample import load_graph
+from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, count_tokens
+
+TOKEN = "a-token-of-24-characters"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "KG_RETRIEVERS_TOKEN"}
+
+#: Twenty calls, each with the form of its result; None where the reply is an error.
+CALLS = [
+    ("schema", {}, SchemaSummary),
+    ("ask", {"question": "Who directed Her?"}, Answer),
+    ("ask", {"question": "Who directed Her?", "method": "g-retriever"}, Answer),
+    ("ask", {"question": "How many films did Spike Jonze direct?"}, Answer),
+    ("ask", {"question": "Who starred in films that Spike Jonze directed?"}, Answer),
+    ("ask", {"question": "Who is the mother of the moon?"}, Answer),
+    ("ask", {"question": "Who directed Her?", "min_confidence": 1.0}, Answer),
+    ("ask", {"question": "Who directed it?", "seed_entities": ["Her"]}, Answer),
+    ("search_evidence", {"question": "Who directed Her?"}, FoundEvidence),
+    ("search_evidence", {"question": "Who directed Her?", "method": "kaping", "k": 100}, FoundEvidence),
+    ("search_evidence", {"question": "Who directed Her?", "method": "neighborhood", "k": 1}, FoundEvidence),
+    ("neighbors", {"entity": "Spike Jonze"}, Neighbors),
+    ("neighbors", {"entity": "United States", "limit": 1000}, Neighbors),
+    ("neighbors", {"entity": "Her", "relation": "starring"}, Neighbors),
+    ("explain", {"question": "Who directed Her?"}, Explained),
+    ("explain", {"question": "Who directed Her?", "entity": "Amy Adams"}, Explained),
+    ("neighbors", {"entity": "Spike Jonz"}, None),
+    ("ask", {"question": "Who directed Her?", "method": "gnn-rag"}, None),
+    ("schema", {"max_tokens": 10}, None),
+    ("schema", {"max_tokens": 500}, SchemaSummary),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("served") / "films.index"
+    GraphIndex.build(load_graph(), default_embeddings(), path=path)
+    return str(path)
+
+
+def command(folder, *more):
+    return [sys.executable, "-m", "kg_retrievers.cli", "mcp", folder, *more]
+
+
+def on_stdio(folder):
+    program, *arguments = command(folder)
+    return Client(StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT))
+
+
+@contextmanager
+def serving(*arguments, **environment):
+    """Start a server on a free port; yield its address."""
+    process = subprocess.Popen(
+        command(*arguments, "--http", "--port", "0"), stderr=subprocess.PIPE, text=True, env=ENVIRONMENT | environment
+    )
+    try:
+        told = []
+        for line in process.stderr:
+            told.append(line)
+            if found := re.search(r"MCP at (http://\S+/mcp);", line):
+                yield found[1]
+                break
+        else:
+            pytest.fail(f"the server ended: {told}")
+    finally:
+        process.terminate()
+        process.stderr.close()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with serving(folder) as address:
+        yield address
+
+
+async def converse(client):
+    """Make all calls, and look at each reply."""
+    await client.list_tools()
+    for tool, arguments, kind in CALLS:
+        reply = await client.call_tool(tool, arguments)
+        assert reply.is_error == (kind is None), (tool, arguments, reply)
+        if kind is not None:
+            kind.model_validate(reply.structured_content)
+        bound = max(arguments.get("max_tokens", DEFAULT_TOKENS), 500)
+        assert count_tokens(reply.model_dump_json(by_alias=True, exclude_none=True)) <= bound, (tool, arguments)
+
+
+async def test_a_conversation_of_twenty_calls_on_stdio(folder):
+    async with on_stdio(folder) as client:
+        await converse(client)
+
+
+async def test_a_conversation_of_twenty_calls_over_http(address):
+    async with Client(address) as client:
+        await converse(client)
+
+
+async def test_a_client_of_an_earlier_version_of_the_protocol_is_answered(folder, address):
+    for client in (Client(address, mode="legacy"), on_stdio(folder)):
+        client.mode = "legacy"
+        async with client:
+            reply = await client.call_tool("ask", {"question": "Who directed Her?"})
+            assert reply.structured_content["answer"] == "Spike Jonze"
+
+
+async def test_stages_are_told_on_both_transports(folder, address):
+    for client in (on_stdio(folder), Client(address)):
+        told = []
+
+        async def progress(done, total, message, told=told):
+            told.append(message)
+
+        async with client:
+            await client.call_tool("ask", {"question": "Who directed Her?"}, progress_callback=progress)
+        assert told == ["generate_pattern", "match_subgraphs", "done"]
+
+
+async def test_several_clients_are_answered_at_once(address):
+    async def ask(question):
+        async with Client(address) as client:
+            return (await client.call_tool("ask", {"question": question})).structured_content["answer"]
+
+    answers = await asyncio.gather(*(ask(f"Who directed {film}?") for film in ("Her", "Alien", "Rashomon") * 3))
+    assert answers == ["Spike Jonze", "Ridley Scott", "Akira Kurosawa"] * 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "films.example"}, 421),
+        ({"origin": "https://films.example"}, 403),
+        ({"content-type": "text/plain"}, 400),
+    ],
+)
+def test_requests_of_foreign_pages_are_refused(address, headers, status):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    given = {"accept": "application/json, text/event-stream", **headers}
+    assert httpx2.post(address, json=body, headers=given).status_code == status
+
+
+def test_a_request_that_is_too_large_is_refused(address):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": "y" * 3_000_000}}
+    headers = {"accept": "application/json, text/event-stream"}
+    assert httpx2.post(address, json=body, headers=headers).status_code == 413
+
+
+async def test_a_token_is_asked_for_where_one_is_set(folder):
+    with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
+        assert httpx2.post(address, json={}).status_code == 401
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            assert not (await client.call_tool("schema")).is_error
+
+
+def test_nothing_but_the_protocol_reaches_stdout(folder):
+    ended = subprocess.run(command(folder), input="", capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+    assert (ended.returncode, ended.stdout) == (0, "")
