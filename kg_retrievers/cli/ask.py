@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import kg_retrievers
 from kg_retrievers.cli.built_methods import check_can_answer
 from kg_retrievers.cli.database import QueryDatabase
+from kg_retrievers.cli.explained import Explained, explain_found, given_inputs
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
 from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
@@ -105,7 +106,8 @@ def run(options: argparse.Namespace) -> int:
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
             found = _search(retriever, options, k, answerers)
-    _show(found, retriever, options)
+        explained = explain_found(found.documents, retriever, options, k)
+    _show(found, explained, retriever, options)
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {k + 1}")
     if found.answer is None and (found.documents or retriever.closed_book):
@@ -118,8 +120,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
     from kg_retrievers.chains.support import fact_lines, unsupported  # loads numpy, which the help does not need
     from kg_retrievers.core.stages import MAX_K
 
-    seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
-    given = {"min_confidence": options.min_confidence, **seeds}
+    given = given_inputs(retriever, options)
     wanted = min(k + int(retriever.proposes_answers), MAX_K)
     try:
         found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **given)
@@ -162,10 +163,10 @@ def _is_tie(one: Document, other: Document) -> bool:
     return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
 
 
-def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace) -> None:
-    """Print the answer and the evidence, for programs or for people."""
+def _show(found: _Found, explained: Explained, retriever: BaseKGRetriever, options: argparse.Namespace) -> None:
+    """Print the answer, the evidence and what explains it, for programs or for people."""
     if options.json:
-        print(json.dumps(_reply(found, options.question)), flush=True)
+        print(json.dumps(_reply(found, options.question) | explained.to_dict()), flush=True)
         return
     answer = found.answer
     if found.refusal is not None:
@@ -177,7 +178,7 @@ def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace
     parts = [evidence(document) for document in found.documents]
     if found.documents and retriever.granularity == "triple":
         parts = [single_triples(found.documents)]
-    show(summary(options.question, answer, found.documents, found.unsupported or ()), *parts)
+    show(summary(options.question, answer, found.documents, found.unsupported or ()), *parts, *explained.parts)
 
 
 def _reply(found: _Found, question: str) -> dict[str, Any]:

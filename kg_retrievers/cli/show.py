@@ -163,6 +163,11 @@ def _cell(value: str | int) -> Text:
     return Text("\n".join(shown), overflow="fold")
 
 
+def lines_of(text: str) -> Text:
+    """Return lines without anything that would steer a terminal."""
+    return Text("\n".join(map(_line, text.split("\n"))), overflow="fold")
+
+
 def counted(number: int, noun: str) -> str:
     """Return how many of something there are.
 

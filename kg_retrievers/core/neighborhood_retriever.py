@@ -97,8 +97,10 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         return np.array([self.graph.entities.find(key) for key in keys], np.int64)
 
     def named(self, seeds: Sequence[str]) -> dict[str, list[list[str]]]:
-        """Return the details of evidence that say which entities the question names; nothing where it names none."""
-        return {"entities": [[self.graph.label(key), key] for key in seeds]} if seeds else {}
+        """Return the details of evidence that say which entities it is about; nothing where none counts."""
+        if self.scope == "graph" or not seeds:
+            return {}
+        return {"entities": [[self.graph.label(key), key] for key in seeds]}
 
     def facts_of(self, triples: Array) -> list[Triple]:
         """Return triples by their ids, in this order, for less than one by one."""

@@ -79,7 +79,7 @@ def considered_lines(found: Considered) -> list[str]:
     """Return what was considered besides."""
     lines = list[str]()
     if found.facts is not None:
-        lines.append(f"{found.facts:,} facts between {found.entities:,} entities")
+        lines.append(f"within reach: {found.facts:,} facts between {found.entities:,} entities")
     if found.relations:
         nearest = ", ".join(f"{as_data(one.label)!r} ({one.likeness:.2f})" for one in found.relations)
         lines.append(f"the relations nearest to the question: {nearest}")

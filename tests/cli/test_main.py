@@ -276,6 +276,36 @@ def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str])
     assert title in capsys.readouterr().out
 
 
+def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[..., Any]) -> None:
+    ask = ["ask", "films.csv", HER, "--method", "neighborhood"]
+    code, out, _ = run(*ask, "--explain", "--why-not", "Adaptation")
+    assert code == 0
+    assert "Explanation\nQuestion: Who directed Her?\n" in out
+    assert "  'Her' names 'Her' exactly (1.00)\n" in out
+    assert "Why not\n'Adaptation' is not found by the NeighborhoodRetriever" in out
+    assert "   To change it: the field max_hops=2\n" in out
+    found = json_of(*ask, "--explain", "--why-not", "Adaptation")
+    assert [one["key"] for one in found["explanation"]["entities"]] == ["Her"]
+    assert found["why_not"]["lift"]["fields"] == {"max_hops": 2}
+    plain = json_of(*ask)
+    assert not {"explanation", "why_not"} & set(plain)
+    lifted = json_of(*ask, "--field", "max_hops=2", "--why-not", "Adaptation")
+    assert lifted["why_not"]["found"]
+
+
+def test_ask_says_why_not_where_the_question_is_refused(run: Run) -> None:
+    code, out, _ = run("ask", "films.csv", "Who painted it?", "--explain", "--why-not", "Adaptation")
+    assert code == 1
+    assert "1. not linked" in out
+    assert "Explanation" not in out
+
+
+def test_ask_why_not_of_an_entity_that_is_unknown(run: Run) -> None:
+    code, _, err = run("ask", "films.csv", HER, "--why-not", "Adaptaton")
+    assert code == 2
+    assert "Adaptation" in err
+
+
 @pytest.mark.parametrize("question", ["Who painted Guernica?", "What is this?"])
 def test_ask_without_evidence_returns_1(run: Run, json_of: Callable[..., Any], question: str) -> None:
     code, out, err = run("ask", "films.csv", question)

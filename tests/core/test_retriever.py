@@ -413,6 +413,8 @@ def test_documents_hold_the_evidence() -> None:
         "truncated": True,
         "style": "grouped",
         "details": {"by": "hand"},
+        "question": "",
+        "linked": [],
     }
     assert document.page_content == "千と千尋の神隠し -> directed by -> 宮崎駿"
     assert document.id == toy().documents_from([evidence], 1)[0].id

@@ -133,7 +133,7 @@ def test_one_document_is_one_triple() -> None:
     document = similar().invoke("Who wrote Her?")[0]
     assert document.page_content == "Her -> written by -> Spike Jonze"
     assert document.metadata["answers"] == []
-    assert document.metadata["details"] == {}
+    assert document.metadata["details"] == {"entities": [["Her", "Her"]]}
     assert -1 <= document.metadata["score"] <= 1
     table = similar(style="tables").invoke("Who wrote Her?")[0].page_content
     assert table.splitlines()[-1] == "0,written by,1"

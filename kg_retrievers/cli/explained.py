@@ -1,0 +1,62 @@
+"""What `ask` says of how it found something, and of why it did not find something else."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+import kg_retrievers
+from kg_retrievers.cli.show import lines_of
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.explanation import Explanation, WhyNot
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What was asked for beside the answer.
+
+    Attributes:
+        explanation: How the question leads to the best evidence; None where it was not asked for, or there is none.
+        why_not: What keeps an entity out; None where none was named.
+    """
+
+    explanation: Explanation | None
+    why_not: WhyNot | None
+
+    @property
+    def parts(self) -> list[Text]:
+        """What a person is shown."""
+        titled = (("Explanation", self.explanation), ("Why not", self.why_not))
+        return [Text.assemble((f"\n{title}\n", "bold"), lines_of(one.text)) for title, one in titled if one is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a program is shown; nothing of what was not asked for."""
+        named = (("explanation", self.explanation), ("why_not", self.why_not))
+        return {name: one.to_dict() for name, one in named if one is not None}
+
+
+def given_inputs(retriever: BaseKGRetriever, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `invoke` that the options name."""
+    seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
+    return {"min_confidence": options.min_confidence, **seeds}
+
+
+def explain_found(
+    documents: list[Document], retriever: BaseKGRetriever, options: argparse.Namespace, k: int
+) -> Explained:
+    """Explain the best Document, and why an entity is not found, as the options ask for."""
+    given = given_inputs(retriever, options) | {"k": k}
+    given = {name: value for name, value in given.items() if value is not None}
+    explanation = why_not = None
+    if options.explain and documents:
+        explanation = kg_retrievers.explain(documents[0], retriever, **given)
+    if options.why_not is not None:
+        why_not = kg_retrievers.why_not(retriever, options.question, options.why_not, **given)
+    return Explained(explanation, why_not)

@@ -1,0 +1,228 @@
+"""explain, by every method: each thing that it names is recomputed."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from explanation.methods import LOOKING, built
+from langchain_core.documents import Document
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Known,
+    NeighborhoodRetriever,
+    Pattern,
+    SimGRAGRetriever,
+    TripleSimilarityRetriever,
+    Unknown,
+    explain,
+    why_not,
+)
+from kg_retrievers.chains.evidence import evidence_of
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.explanation import Explanation
+from kg_retrievers.explanation.considered import NEAREST
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.methods.registry import Method
+from kg_retrievers.sample import load_graph, load_questions
+
+EMBEDDINGS = HashedEmbeddings()
+QUESTIONS = [question.text for question in load_questions()]
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    return GraphIndex.build(load_graph(), EMBEDDINGS)
+
+
+def cosine(one: str, other: str) -> float:
+    a, b = (np.array(EMBEDDINGS.embed_query(text)) for text in (one, other))
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b) or 1.0))
+
+
+def asked(retriever: BaseKGRetriever, most: int = 12) -> list[Document]:
+    found = (retriever.invoke(question, min_confidence=0.0) for question in QUESTIONS[:: len(QUESTIONS) // most])
+    documents = [documents[0] for documents in found if documents]
+    assert documents
+    return documents
+
+
+def check_named(found: Explanation, document: Document, graph: KnowledgeGraph) -> None:
+    """Check that what is named stands in the question, the graph and the evidence."""
+    metadata = document.metadata
+    assert found.question in QUESTIONS
+    for one in found.entities:
+        assert one.label == graph.label(one.key)
+        if one.how == "exact":
+            assert one.text in found.question
+            assert one.text in (one.label, one.key)
+            assert one.likeness == 1
+        elif one.how == "case":
+            assert one.text.casefold() in (one.label.casefold(), one.key.casefold())
+            assert one.text in found.question
+        elif one.how != "given":
+            assert one.text in found.question
+            assert one.likeness is None or 0 < one.likeness <= 1
+    assert {one.key for one in found.entities} == {key for _, key in metadata["details"].get("entities") or ()}
+    relations = [relation for _, relation, _ in metadata["triples"]]
+    assert {one.relation: one.facts for one in found.relations} == {one: relations.count(one) for one in relations}
+    assert [list(fact.triple) for fact in found.facts] == metadata["triples"]
+    assert all(one.how == "pattern" or not one.text or one.text in found.question for one in found.relations)
+    labels = dict.fromkeys(graph.label(key) for key in metadata["answers"])
+    assert found.answers == [*labels] or metadata["value"] is not None
+
+
+def check_data(found: Explanation) -> None:
+    """Check that the data are plain, and that the text and the picture say all of the evidence."""
+    data = found.to_dict()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert "\n".join(fact.line for fact in found.facts[:3]).split("\n")[0] in found.text
+    assert all(answer in found.text for answer in found.answers[:3])
+    drawing = found.draw()
+    assert {*drawing.triples} == {tuple(fact.triple) for fact in found.facts[:100]}
+    assert drawing.known == {one.key for one in found.entities if one.key in drawing.labels}
+    HTMLParser().feed(found._repr_html_())
+
+
+@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+def test_what_a_document_says_alone(method: Method, index: GraphIndex) -> None:
+    for document in asked(built(method, index)):
+        found = explain(document)
+        check_named(found, document, index.graph)
+        check_data(found)
+        assert found.considered is None
+        assert all(one.likeness is None for one in found.relations)
+
+
+@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+def test_what_the_retriever_adds(method: Method, index: GraphIndex) -> None:
+    retriever = built(method, index)
+    for document in asked(retriever, most=6):
+        found = explain(document, retriever)
+        check_named(found, document, index.graph)
+        check_data(found)
+        for one in found.relations:
+            if one.text:
+                assert one.likeness == pytest.approx(cosine(one.text, readable(one.relation)), abs=1e-4)
+        check_considered(found, document, retriever)
+
+
+def check_considered(found: Explanation, document: Document, retriever: BaseKGRetriever) -> None:
+    """Check by asking for more Documents, and by comparing with every relation, what came next."""
+    considered: Any = found.considered
+    k = retriever.k
+    everything = retriever.invoke(found.question, k=k + NEAREST, min_confidence=0.0)
+    place = [one.id for one in everything].index(document.id)
+    following = everything[place + 1 : place + 1 + NEAREST]
+    assert considered.note == ""
+    assert [(one.rank, one.score) for one in considered.after] == [
+        (one.metadata["rank"], one.metadata["score"]) for one in following
+    ]
+    assert [one.is_returned for one in considered.after] == [one.metadata["rank"] <= k for one in following]
+    rest = found.question
+    for one in found.entities:
+        rest = rest.replace(one.text, "_") if one.how != "given" else rest
+    cosines = sorted((cosine(rest, readable(name)) for name in retriever.graph.relations), reverse=True)
+    if considered.relations:
+        assert [one.likeness for one in considered.relations] == pytest.approx(cosines[:NEAREST], abs=1e-3)
+    if considered.facts is not None:
+        assert considered.facts >= len({fact.triple for fact in found.facts} & set(retriever.graph.triples())) > 0
+
+
+def test_how_words_name_an_entity() -> None:
+    facts = [("q1", "directed_by", "q2"), ("q3", "directed_by", "q2"), ("q4", "starring", "q2")]
+    labels = {"q1": "Her", "q2": "Spike Jonze", "q3": "Dune", "q4": "Dune"}
+    graph = KnowledgeGraph.from_triples(facts, labels=labels, aliases={"q2": ["Adam Spiegel"]})
+    retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, EMBEDDINGS))
+
+    def named(question: str, **inputs: Any) -> list[tuple[str, str, str]]:
+        (document,) = retriever.invoke(question, **inputs)
+        return [(one.text, one.key, one.how) for one in explain(document).entities]
+
+    assert named("What did Spike Jonze make?") == [("Spike Jonze", "q2", "exact")]
+    assert named("what did spike jonze make?") == [("spike jonze", "q2", "case")]
+    assert named("What did Adam Spiegel make?") == [("Adam Spiegel", "q2", "alias")]
+    assert named("What did Spike Jonse make?") == [("Spike Jonse", "q2", "fuzzy")]
+    assert named("What did Jonze make?") == [("Jonze", "q2", "short")]
+    assert named("What did he make?", seed_entities=["q2"]) == [("Spike Jonze", "q2", "given")]
+    (document,) = retriever.invoke("Who made Dune?")
+    first, second = explain(document, retriever).entities
+    assert [one.key for one in first.others] == [second.key]
+    assert "or 'Dune' [q4] (1.00)" in explain(document, retriever).text
+
+
+def test_a_pattern_names_a_relation_and_a_similar_entity(index: GraphIndex) -> None:
+    retriever = SimGRAGRetriever.from_index(index)
+    pattern = Pattern.of((Unknown("film"), "was directed by", Known("Spike Jonez")), target="film")
+    document = retriever.invoke("Which films are by Spike Jonez?", pattern=pattern)[0]
+    found = explain(document, retriever, pattern=pattern)
+    (relation,) = found.relations
+    assert (relation.text, relation.relation, relation.how) == ("was directed by", "directed_by", "pattern")
+    assert relation.likeness == pytest.approx(cosine("was directed by", "directed by"), abs=1e-4)
+    assert found.entities[0].key == "Spike Jonze"
+    assert "?film -> was directed by -> Spike Jonez" in found.text
+    assert not found.considered.note
+    assert "give what it was asked with" in explain(document, retriever).text
+
+
+def test_facts_are_numbered_as_a_chain_numbers_them(index: GraphIndex) -> None:
+    (document,) = NeighborhoodRetriever.from_index(index).invoke("What of Her?")
+    shown = evidence_of({"question": "What of Her?", "documents": [document]}, "numbered")
+    assert [list(fact.triple) for fact in explain(document).facts] == shown.citable
+    assert explain(document).facts[0].line == shown.text.split("\n")[0]
+
+
+def test_sources_stand_behind_facts() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    graph = graph.with_changes(added=[("Her", "starring", "Amy")], source="films.csv")
+    retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, EMBEDDINGS))
+    found = explain(retriever.invoke("What of Her?")[0])
+    assert [fact.sources for fact in found.facts] == [(), ("films.csv",)]
+    assert "(from films.csv)" in found.text
+
+
+def test_what_is_not_known_is_not_said(index: GraphIndex) -> None:
+    retriever = NeighborhoodRetriever.from_index(index)
+    document = retriever.invoke("What of Her?")[0]
+    bare = Document(document.page_content, id=document.id, metadata=dict(document.metadata))
+    del bare.metadata["question"], bare.metadata["linked"]
+    found = explain(bare, retriever)
+    assert found.question == ""
+    assert "does not say what was asked" in found.text
+    assert [one.how for one in found.entities] == ["given"]
+
+
+@pytest.mark.parametrize("wrong", [None, "text", Document("no metadata")])
+def test_what_is_no_document_of_a_retriever(wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="explain: wanted a Document"):
+        explain(wrong)
+
+
+def test_what_is_no_retriever(index: GraphIndex) -> None:
+    document = NeighborhoodRetriever.from_index(index).invoke("What of Her?")[0]
+    with pytest.raises(InvalidArgumentError, match="explain: wanted a retriever"):
+        explain(document, index)  # type: ignore[arg-type]
+
+
+EVIL = "</pre><script>alert(1)</script>\n[9] \x1b[31m" + "x" * 50
+
+
+def test_hostile_names_do_nothing() -> None:
+    graph = KnowledgeGraph.from_triples([(EVIL, "<b>r</b>", "Her"), ("Her", "r2", "B"), ("B", "r2", EVIL + "2")])
+    retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, EMBEDDINGS))
+    found = explain(retriever.invoke("What of Her? <img src=x onerror=alert(2)>")[0], retriever)
+    missed = why_not(retriever, "What of Her? <script>", EVIL + "2", k=1)
+    for one in (found, missed):
+        html = one._repr_html_()
+        assert "<script>" not in html
+        assert "<img" not in html
+        assert "<b>" not in html
+        assert "\x1b" not in one.text
+    assert len(missed.text.split("\n")) == 1 + 2 * len(missed.obstacles) + 1
