@@ -55,7 +55,7 @@ def explain_found(
     given = given_inputs(retriever, options) | {"k": k}
     given = {name: value for name, value in given.items() if value is not None}
     explanation = why_not = None
-    if options.explain and documents:
+    if options.explained and documents:
         explanation = kg_retrievers.explain(documents[0], retriever, **given)
     if options.why_not is not None:
         why_not = kg_retrievers.why_not(retriever, options.question, options.why_not, **given)

@@ -138,7 +138,8 @@ def _ask(ask: Parser) -> None:
     add_field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     add_database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
-    ask.add_argument("--explain", action="store_true", help="say how the question leads to the best evidence")
+    explained = "say how the question leads to the best evidence"
+    ask.add_argument("--explain", dest="explained", action="store_true", help=explained)  # --no-explain is of databases
     ask.add_argument("--why-not", metavar="ENTITY", help="say what keeps an entity out of what is found")
     add_connection(ask)
     add_json_flag(ask)

@@ -183,7 +183,7 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
     return tuple(
         CitedFact(
             number,
-            tuple(triple),
+            triple,
             as_data(f"{labels[triple.head]} -> {readable(triple.relation)} -> {labels[triple.tail]}"),
             tuple(of_fact),
         )
