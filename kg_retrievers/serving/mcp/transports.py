@@ -6,13 +6,17 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
-from starlette.applications import Starlette
-
+from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.serving.access import Access, AccessMiddleware
 from kg_retrievers.serving.mcp.server import GraphServer
 from kg_retrievers.serving.web.connections import CONNECTIONS
+
+try:
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.applications import Starlette
+except ImportError as cause:
+    raise MissingExtraError("serving a graph over MCP", "mcp") from cause
 
 #: Where clients find it.
 PATH = "/mcp"
