@@ -55,7 +55,7 @@ def _shared_relations(graph: KnowledgeGraph, read: Pattern) -> list[dict[Term, i
     shared = [term for term in dict.fromkeys(terms) if isinstance(term, Unknown) and terms.count(term) > 1]
     if not shared:
         return [{}]
-    others = dict.fromkeys(shared[1:], 0)
+    others: dict[Term, int] = dict.fromkeys(shared[1:], 0)
     return [{shared[0]: relation, **others} for relation in range(len(graph.relations))]
 
 

@@ -66,6 +66,27 @@ def rules_of(trial: Trial) -> list[Rule]:
     return rules
 
 
+def without(rules: Sequence[Rule], trial: Trial) -> Trial:
+    """Return a trial without some rules."""
+    for rule in rules:
+        trial = rule.without(trial)
+    return trial
+
+
+def read_as_others(trial: Trial, match: Match) -> list[list[str]]:
+    """Return the texts of a pattern that are not the names that they match, each with this name."""
+    graph, pattern = trial.retriever.graph, trial.pattern
+    keys = [graph.entities[int(ids[0])] for ids in match.entities]
+    names = [(node, graph.label(key)) for node, key in zip(pattern.nodes, keys, strict=True)]
+    for triple, relation in zip(pattern.triples, match.relations, strict=True):
+        names += [(triple.relation, graph.relations[relation])] if relation >= 0 else []
+    return [
+        [term.text, name]
+        for term, name in dict.fromkeys(names)
+        if isinstance(term, Known) and term.entity is None and term.text != name
+    ]
+
+
 def _with(trial: Trial, **changes: Any) -> Trial:
     return replace(trial, pattern=replace(trial.pattern, **changes))
 

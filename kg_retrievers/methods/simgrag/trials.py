@@ -10,6 +10,7 @@ import numpy as np
 from langchain_core.documents import Document
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
@@ -168,6 +169,13 @@ class Trial:
             if len(documents) < k or k == most:
                 return None
             k *= 8
+
+    def finds(self, k: int) -> bool:
+        """Return whether the entity is in the first k Documents; not where a budget ends the search before."""
+        try:
+            return self.rank(None, most=k) is not None
+        except SearchBudgetError:
+            return False
 
     def with_fields(self, **fields: Any) -> Trial:
         """Return it with other fields of the retriever."""

@@ -26,7 +26,7 @@ from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import linker_of, question_entities
 from kg_retrievers.methods.simgrag.lacking import STAGE, lacking_facts
 from kg_retrievers.methods.simgrag.matching import Match
-from kg_retrievers.methods.simgrag.rules import Rule, least, rules_of
+from kg_retrievers.methods.simgrag.rules import Rule, least, read_as_others, rules_of, without
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.trials import RANKS, Matcher, Trial, ample
 from kg_retrievers.methods.simgrag.widening import SAME_DISTANCE
@@ -104,7 +104,7 @@ class _Case:
         if not unknown:
             return None
         plain = [replace(self.read, operation=None, target=name) for name in unknown]
-        found = [_without(rules_of(trial), trial).match() for trial in map(self._trial, plain)]
+        found = [without(rules_of(trial), trial).match() for trial in map(self._trial, plain)]
         distances = [float("inf") if match is None else match.distance for match in found]
         asked = plain[int(np.argmin(distances))]
         said = {"exists": "whether something holds", "compare": "for a comparison", "list": "for no unknown"}[asks]
@@ -119,13 +119,13 @@ class _Case:
         All rules are left out first, and then put back one after the other.
         """
         rules = rules_of(self.trial)
-        match = _without(rules, self.trial).match()
+        match = without(rules, self.trial).match()
         if match is None:
             return self._other_reading() or lacking_facts(self.retriever.index, self.read, self.entity)
         for position, rule in enumerate(rules):
-            closer = _without(rules[position + 1 :], self.trial).match()
+            closer = without(rules[position + 1 :], self.trial).match()
             if closer is None:
-                return self._excluded(rule, _without(rules[position + 1 :], self.trial), match)
+                return self._excluded(rule, without(rules[position + 1 :], self.trial), match)
             match = closer
         return match
 
@@ -142,7 +142,7 @@ class _Case:
         for node, key in self._other_entities():
             pattern = self.read.with_known({node: replace(node, entity=key)})
             trial = self._trial(replace(pattern, operation=None))
-            if _without(rules_of(trial), trial).match() is None:
+            if without(rules_of(trial), trial).match() is None:
                 continue
             seeds = [key if seed == node.entity else seed for seed in self.state.get("seed_entities") or [key]]
             text = f"{node.text!r} is read as {node.entity!r}; {self.label} is found from {key!r}, of the same name."
@@ -251,8 +251,8 @@ class _Case:
         if rank is None:
             text = f"{self.label} fits with facts that stand in Documents of others (granularity)."
             return Obstacle("pruned", STAGE, text, Lift(fields={"granularity": "subgraph"}))
-        if not _found(whole, self.state["k"]):
-            needed = rank if _found(whole, rank) else least(rank, RANKS, lambda k: _found(whole, k))
+        if not whole.finds(self.state["k"]):
+            needed = rank if whole.finds(rank) else least(rank, RANKS, lambda k: whole.finds(k))
             return self._outscored(match, needed)
         return self._out_of_budget(whole)
 
@@ -269,7 +269,7 @@ class _Case:
 
     def _outscored(self, match: Match, rank: int) -> Obstacle:
         """Return the obstacle of an entity whose subgraph is farther away than others."""
-        best, read_as = self.trial.best() or match, self._read_as(match)
+        best, read_as = self.trial.best() or match, read_as_others(self.trial, match)
         text = f"{self.label} is in subgraph number {rank}, the nearest first, and k is {self.state['k']}"
         if match.distance > best.distance + SAME_DISTANCE:
             why = " and ".join(f"{text!r} is read as {name!r}" for text, name in read_as)
@@ -280,24 +280,12 @@ class _Case:
         details = {"rank": rank, "distance": match.distance, "best_distance": best.distance, "read_as": read_as}
         return Obstacle("outscored", STAGE, f"{text}.", Lift(inputs={"k": rank}), details)
 
-    def _read_as(self, match: Match) -> list[list[str]]:
-        """Return the texts of the pattern that are not the names that they match, with these."""
-        keys = [self.graph.entities[int(ids[0])] for ids in match.entities]
-        names = [(node, self.graph.label(key)) for node, key in zip(self.read.nodes, keys, strict=True)]
-        for triple, relation in zip(self.read.triples, match.relations, strict=True):
-            names += [(triple.relation, self.graph.relations[relation])] if relation >= 0 else []
-        return [
-            [term.text, name]
-            for term, name in dict.fromkeys(names)
-            if isinstance(term, Known) and term.entity is None and term.text != name
-        ]
-
     def _out_of_budget(self, whole: Trial) -> Obstacle | None:
         """Return the budget that ends the search before it finds an entity that is among the first k."""
         scans, seconds, k = self.retriever.max_scans, self.retriever.max_seconds, self.state["k"]
 
         def holds(most: int) -> bool:
-            return _found(whole.with_fields(max_scans=most), k)
+            return whole.with_fields(max_scans=most).finds(k)
 
         if not holds(scans):
             enough = scans
@@ -309,18 +297,3 @@ class _Case:
             return None
         text = f"The search ended after {seconds} s (max_seconds), before it found {self.label}."
         return Obstacle("pruned", STAGE, text, Lift(fields={"max_seconds": None}), {"max_seconds": seconds})
-
-
-def _found(trial: Trial, k: int) -> bool:
-    """Return whether the entity is in the first k Documents."""
-    try:
-        return trial.rank(None, most=k) is not None
-    except SearchBudgetError:
-        return False
-
-
-def _without(rules: list[Rule], trial: Trial) -> Trial:
-    """Return a trial without some rules."""
-    for rule in rules:
-        trial = rule.without(trial)
-    return trial
