@@ -7,7 +7,8 @@ page in a fresh browser, until its first picture is painted. Of each number of f
 
 - overlaps: pairs of names that lie over one another, as measured in the page;
 - names crossed: names that a line of another fact passes behind (they stand on a ground of their own), and crossings;
-- size, seconds to write (layout and all), seconds to open and CPU time of the page's thread, messages of the console, requests beside the page itself.
+- size, seconds to write (layout and all) and to open, CPU time of the page's thread, messages of the console, requests
+  beside the page itself.
 """
 
 from __future__ import annotations
