@@ -7,7 +7,8 @@ page in a fresh browser, until its first picture is painted. Of each number of f
 
 - overlaps: pairs of names that lie over one another, as measured in the page;
 - names crossed: names that a line of another fact passes behind (they stand on a ground of their own), and crossings;
-- size, seconds to write (layout and all), seconds to open, messages of the console, requests beside the page itself.
+- size, seconds to write (layout and all) and to open, CPU time of the page's thread, messages of the console, requests
+  beside the page itself.
 """
 
 from __future__ import annotations
@@ -85,10 +86,13 @@ def measured(evidence: Evidence, browser: Browser, file: Path, picture: Path | N
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     begin = time.perf_counter()
     page.goto(file.as_uri())
     page.evaluate(PAINTED)
     opened = time.perf_counter() - begin
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     data = drawing.page_data()
     names, crossed = crossings(data)
     figures = {
@@ -99,6 +103,7 @@ def measured(evidence: Evidence, browser: Browser, file: Path, picture: Path | N
         "kB": file.stat().st_size / 1000,
         "write s": written,
         "open s": opened,
+        "open CPU s": metrics["TaskDuration"],
         "console": len(said),
         "requests": len(asked) - 1,
     }

@@ -147,6 +147,8 @@ function showGraph(container, data, options = {}) {
   const beforePrint = () => drawForPrint(view.print, state.cy);
   addEventListener("beforeprint", beforePrint, { signal: listeners.signal });
   const sizes = new ResizeObserver(() => {
+    const { clientWidth, clientHeight } = view.canvas;
+    if (clientWidth === state.cy.width() && clientHeight === state.cy.height()) return;
     state.cy.resize();
     if (!state.moved) begin();
   });
