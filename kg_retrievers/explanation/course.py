@@ -40,7 +40,13 @@ class Course:
 
 
 def overcome(
-    retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[str, Any], *, as_answer: bool
+    retriever: BaseKGRetriever,
+    question: str,
+    key: str,
+    inputs: Mapping[str, Any],
+    *,
+    as_answer: bool,
+    most: int = MOST_OBSTACLES,
 ) -> Course:
     """Run a retriever and lift what keeps an entity out, until the entity is found.
 
@@ -50,6 +56,7 @@ def overcome(
         key: The key of the entity.
         inputs: Further arguments of `invoke`.
         as_answer: Whether the entity counts only as an answer.
+        most: The most obstacles that are lifted.
 
     Raises:
         InvalidArgumentError: As `invoke`.
@@ -60,7 +67,7 @@ def overcome(
     first = place = run.place_of(key, as_answer=as_answer)
     kept = kept or _written_by_model(now, run)
     lifted: bool | None = None
-    while place is None and len(obstacles) < MOST_OBSTACLES:
+    while place is None and len(obstacles) < most:
         obstacle = _obstacle(now, question, key, run, as_answer)
         if obstacle is None or obstacle in obstacles:  # nobody can tell, or it is lifted, and is there still
             break
@@ -136,11 +143,14 @@ def _by_method(retriever: BaseKGRetriever, key: str, run: Run) -> Obstacle | Non
 def _by_member(ensemble: BaseEnsembleRetriever, question: str, key: str, run: Run, as_answer: bool) -> Obstacle | None:
     """Return the first thing that keeps an entity out of what that member finds which needs least."""
     courses: dict[str, Course] = {}
+    most = MOST_OBSTACLES
     for name, inputs in ensemble.member_arguments(run.state).items():
         member = ensemble.members[name]
-        if member.proposes_answers or not as_answer:
+        if most and (member.proposes_answers or not as_answer):
             with suppress(KGRetrieversError):  # it fails, and is skipped
-                courses[name] = overcome(member, question, key, inputs, as_answer=as_answer)
+                courses[name] = overcome(member, question, key, inputs, as_answer=as_answer, most=most)
+                if courses[name].obstacles and courses[name].lifted is not False:
+                    most = len(courses[name].obstacles) - 1  # only a member that needs less is of interest
     told = {name: course for name, course in courses.items() if course.obstacles}
     if not told:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, NeighborhoodRetriever, UnionRetriever, why_not
-from kg_retrievers.core.obstacles import Lift, Obstacle
+from kg_retrievers.core.obstacles import Lift, Obstacle, role_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.explanation.run import run_stages
@@ -95,14 +95,15 @@ def check_reason(union: UnionRetriever, question: str, inputs: dict[str, Any], k
         of_gnn_rag.CHECKS[theirs.why](union.members[name], there, key, theirs)
 
 
-def check(union: UnionRetriever, question: str, key: str, inputs: dict[str, Any]) -> list[str]:
-    """Return the reasons why an entity is not found, each checked."""
+def check(union: UnionRetriever, question: str, key: str, inputs: dict[str, Any], enough: Collection[str]) -> list[str]:
+    """Return the reasons why an entity is not found, each checked, but for those seen often enough."""
     result = check_case(union, question, key, inputs)
     now, given = union, inputs
     for one in result.obstacles:
-        check_reason(now, question, given, key, one)
+        if _why(one) not in enough:
+            check_reason(now, question, given, key, one)
         now, given = lift(now, given, one.lift)  # type: ignore[assignment]
-    return [_why(one) for one in result.obstacles]
+    return [_why(one) for one in result.obstacles if _why(one) not in enough]
 
 
 def _why(one: Obstacle) -> str:
@@ -113,11 +114,15 @@ def checked(seed: int, enough: Collection[str] = ()) -> Counter[str]:
     """Check some of the entities that the union of a case does not find, but for reasons seen often enough."""
     rng = np.random.default_rng(seed)
     union, question, inputs = random_case(rng)
-    missing = [key for key in union.graph.entities if not is_found(union, question, key, inputs)]
+    found = [one.metadata for one in union.invoke(question, **inputs)]
+    roles = {
+        key: [role_of(key, one, as_answer=union.proposes_answers) for one in found] for key in union.graph.entities
+    }
+    missing = [key for key, of_key in roles.items() if not any(of_key)]
     whys: Counter[str] = Counter()
-    for key in sorted(rng.permutation(missing).tolist(), key=lambda key: key not in question)[:4]:
+    for key in sorted(rng.permutation(missing).tolist(), key=lambda key: key not in question)[:3]:
         if any(_why(one) not in enough for one in why_not(union, question, key, **inputs).obstacles):
-            whys.update(check(union, question, key, inputs))
+            whys.update(check(union, question, key, inputs, enough))
     return whys
 
 
