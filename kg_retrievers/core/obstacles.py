@@ -43,11 +43,12 @@ class Lift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
+        members = {name: member.to_dict() for name, member in self.members.items()}
         return {
             "fields": dict(self.fields),
             "inputs": dict(self.inputs),
             "facts": [list(triple) for triple in self.facts],
-            "members": {name: member.to_dict() for name, member in self.members.items()},
+            **({"members": members} if members else {}),
         }
 
 

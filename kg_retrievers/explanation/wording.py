@@ -34,11 +34,14 @@ def lift_lines(lift: Lift) -> list[str]:
     Example:
         >>> lift_lines(Lift(fields={"max_hops": 2}, inputs={"k": 7}))
         ['the field max_hops=2', 'invoke(..., k=7)']
+        >>> lift_lines(Lift(members={"GNNRAGRetriever": Lift(fields={"max_candidates": 5})}))
+        ['of the GNNRAGRetriever: the field max_candidates=5']
     """
     fields = [f"the field {name}={_value(value)}" for name, value in lift.fields.items()]
     inputs = [f"invoke(..., {name}={_value(value)})" for name, value in lift.inputs.items()]
     facts = [f"add the fact {one_line(' -> '.join(fact))}" for fact in lift.facts]
-    return fields + inputs + facts
+    members = [f"of the {name}: {line}" for name, member in lift.members.items() for line in lift_lines(member)]
+    return fields + inputs + facts + members
 
 
 def _value(value: object) -> str:

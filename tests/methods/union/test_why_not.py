@@ -128,7 +128,7 @@ def checked(seed: int, enough: Collection[str] = ()) -> Counter[str]:
 
 def test_each_reason_is_true_and_its_lift_brings_the_entity_in() -> None:
     whys: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(220):
         enough = [why for why in WHYS if whys[why] >= CASES]
         whys += checked(seed, enough) if len(enough) < len(WHYS) else Counter()
     assert all(whys[why] >= CASES for why in WHYS), whys
