@@ -1,6 +1,7 @@
 """The SDK's own client talks to `kg-retrievers mcp`, a process of its own, on stdio and over HTTP."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -56,9 +57,9 @@ def command(folder, *more):
     return [sys.executable, "-m", "kg_retrievers.cli", "mcp", folder, *more]
 
 
-def on_stdio(folder):
-    program, *arguments = command(folder)
-    return Client(StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT))
+def on_stdio(folder, *more, **environment):
+    program, *arguments = command(folder, *more)
+    return Client(StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT | environment))
 
 
 @contextmanager
@@ -167,6 +168,31 @@ async def test_a_token_is_asked_for_where_one_is_set(folder):
             Client(streamable_http_client(address, http_client=http)) as client,
         ):
             assert not (await client.call_tool("schema")).is_error
+
+
+async def test_health_is_told_without_a_token_and_the_sums_with_it(folder):
+    with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
+        where, headers = address.removesuffix("/mcp") + "/healthz", {"authorization": f"Bearer {TOKEN}"}
+        assert httpx2.get(where).json() == {"status": "ok"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            await client.call_tool("ask", {"question": "Who directed Her?"})
+        told = httpx2.get(where, headers=headers).json()
+    assert told["counts"]["by_name"]["SimGRAGRetriever"]["calls"] == 1
+
+
+@pytest.mark.parametrize("texts", [False, True])
+async def test_on_stdio_it_logs_lines_of_json_on_stderr(folder, capfd, texts):
+    more = ["--log-texts"] if texts else []
+    async with on_stdio(folder, *more, OTEL_TRACES_EXPORTER="console") as client:
+        await client.call_tool("ask", {"question": "Who directed Her?"})
+    told = capfd.readouterr().err
+    lines = [json.loads(line) for line in told.splitlines() if line.startswith('{"event"')]
+    assert [line["name"] for line in lines[:3]] == ["generate_pattern", "match_subgraphs", "SimGRAGRetriever"]
+    assert '"name": "retrieval SimGRAGRetriever"' in told
+    assert ("Who directed Her?" in told) == texts
 
 
 def test_nothing_but_the_protocol_reaches_stdout(folder):

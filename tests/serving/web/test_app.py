@@ -16,7 +16,7 @@ from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.access import Access
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import OPEN_PATHS, PAGE, make_app
-from kg_retrievers.serving.web.workers import Workers
+from kg_retrievers.serving.workers import Workers
 
 QUESTION = "Which films did Christopher Nolan direct?"
 FILMS = ["Inception", "Interstellar", "Memento", "Oppenheimer"]

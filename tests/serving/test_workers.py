@@ -11,7 +11,7 @@ import pytest
 
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
-from kg_retrievers.serving.web.workers import BusyError, Event, Workers
+from kg_retrievers.serving.workers import BusyError, Event, Workers
 
 
 def until(condition: Callable[[], bool]) -> None:
