@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from kg_retrievers import GraphIndex, default_embeddings
@@ -57,9 +57,13 @@ def command(folder, *more):
     return [sys.executable, "-m", "kg_retrievers.cli", "mcp", folder, *more]
 
 
-def on_stdio(folder, *more, **environment):
+def started_by_client(folder, *more, **environment):
     program, *arguments = command(folder, *more)
-    return Client(StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT | environment))
+    return StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT | environment)
+
+
+def on_stdio(folder):
+    return Client(started_by_client(folder))
 
 
 @contextmanager
@@ -180,16 +184,20 @@ async def test_health_is_told_without_a_token_and_the_sums_with_it(folder):
         ):
             await client.call_tool("ask", {"question": "Who directed Her?"})
         told = httpx2.get(where, headers=headers).json()
-    assert told["counts"]["by_name"]["SimGRAGRetriever"]["calls"] == 1
+    assert told["counts"]["questions"]["calls"] == told["counts"]["by_name"]["ask"]["calls"] == 1
 
 
 @pytest.mark.parametrize("texts", [False, True])
-async def test_on_stdio_it_logs_lines_of_json_on_stderr(folder, capfd, texts):
+async def test_on_stdio_lines_of_json_and_spans_go_to_stderr(folder, tmp_path, texts):
     more = ["--log-texts"] if texts else []
-    async with on_stdio(folder, *more, OTEL_TRACES_EXPORTER="console") as client:
-        await client.call_tool("ask", {"question": "Who directed Her?"})
-    told = capfd.readouterr().err
+    server = started_by_client(folder, *more, OTEL_TRACES_EXPORTER="console")
+    with open(tmp_path / "log", "w+", encoding="utf-8") as log:
+        async with Client(stdio_client(server, errlog=log)) as client:
+            await client.call_tool("ask", {"question": "Who directed Her?"})
+        log.seek(0)
+        told = log.read()
     lines = [json.loads(line) for line in told.splitlines() if line.startswith('{"event"')]
+    assert [line["name"] for line in lines if line["event"] == "question"] == ["ask"]
     assert [line["name"] for line in lines[:3]] == ["generate_pattern", "match_subgraphs", "SimGRAGRetriever"]
     assert '"name": "retrieval SimGRAGRetriever"' in told
     assert ("Who directed Her?" in told) == texts
