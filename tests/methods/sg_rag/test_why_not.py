@@ -117,7 +117,8 @@ def claim_no_such_edge(asked: Asked, now: CypherRetriever, given: Any, obstacle:
 def claim_excluded(asked: Asked, now: CypherRetriever, given: Any, obstacle: Obstacle) -> None:
     pattern, distinct = asked.pattern, asked.distinct
     kind = pattern.operation.kind if pattern.operation else "list"
-    if kind not in ("count", "exists", "compare") and len(obstacle.details.get("condition", "")):
+    typed = any(node.type for node in pattern.nodes)  # an entity without type fits in memory alone
+    if kind not in ("count", "exists", "compare") and "condition" in obstacle.details and not typed:
         assert asked.entity not in asked.answers(pattern, distinct)
     if "condition" in obstacle.details:
         free = replace(pattern, operation=None, conditions=(), absent=(), different=(), directed=False)
