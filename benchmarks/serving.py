@@ -88,6 +88,7 @@ class Phase:
     requests: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     memory: list[tuple[float, float]] = field(default_factory=list)  # seconds from the start, MB
+    cpu: float = 0.0  # milliseconds that the server used
 
     def row(self, name: str, bare: float) -> str:
         """Return a row of the table."""
@@ -95,6 +96,15 @@ class Phase:
         middle, late = median(times), times[int(0.95 * len(times))]
         wrong = sum(self.errors.values())
         return f"| {name} | {len(times)} | {middle:.1f} | {late:.1f} | {middle / bare:.1f} | {wrong} |"
+
+    def load(self, seconds: float, bare: float) -> str:
+        """Return how many questions were answered under load, and the CPU time of the server."""
+        requests, rate = self.requests.total(), len(self.milliseconds) / seconds
+        return (
+            f"under load {rate:.1f} questions a second; the bare retriever alone {1000 / bare:.1f}\n"
+            f"CPU of the server: {self.cpu / requests:.1f} ms a request, {self.cpu / seconds / 1000:.0%} of one core\n"
+            f"in all under load: {requests} requests, {dict(self.requests)}"
+        )
 
 
 class Client:
@@ -159,7 +169,7 @@ async def watch_memory(pid: int, phase: Phase) -> None:
 
 async def load(client: Client, questions: Sequence[str], clients: int, seconds: float, pid: int) -> Phase:
     """Ask from many clients at once for some seconds."""
-    phase, ends = Phase(), time.monotonic() + seconds
+    phase, ends = Phase(cpu=-cpu_milliseconds(pid)), time.monotonic() + seconds
 
     async def one(number: int) -> None:
         drawn, sent = random.Random(SEED + number), number
@@ -173,6 +183,7 @@ async def load(client: Client, questions: Sequence[str], clients: int, seconds: 
     watching = asyncio.create_task(watch_memory(pid, phase))
     await asyncio.gather(*(one(number) for number in range(clients)))
     watching.cancel()
+    phase.cpu += cpu_milliseconds(pid)
     return phase
 
 
@@ -206,9 +217,7 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
         began = resident(pid)
         phases = {"one client": await alone(client, questions)}
         name = f"{options.clients} clients for {options.seconds:g} s"
-        used = -cpu_milliseconds(pid)
         phases[name] = under_load = await load(client, questions, options.clients, options.seconds, pid)
-        used += cpu_milliseconds(pid)
         phases["one client, afterwards"] = await alone(client, questions)
         after = resident(pid)
         async with silent_connections(port, options.silent) as readers:
@@ -218,11 +227,7 @@ async def measure(port: int, pid: int, expected: Mapping[str, list[str]], option
     print("| phase | questions | median ms | p95 ms | median / bare | errors |\n|---|---|---|---|---|---|")
     for name, phase in phases.items():
         print(phase.row(name, bare))
-    rate = len(under_load.milliseconds) / options.seconds
-    print(f"\nunder load {rate:.1f} questions a second; the bare retriever alone {1000 / bare:.1f}")
-    each = used / under_load.requests.total()
-    print(f"CPU of the server: {each:.1f} ms a request, {used / options.seconds / 1000:.0%} of one core")
-    print(f"in all under load: {under_load.requests.total()} requests, {dict(under_load.requests)}")
+    print(f"\n{under_load.load(options.seconds, bare)}")
     print(f"errors by kind: { {name: dict(phase.errors) for name, phase in phases.items() if phase.errors} }")
     over_time = [f"{memory:.0f}" for seconds, memory in under_load.memory if round(seconds) % 10 == 0]
     print(f"memory in MB: before {began:.0f}; each 10 s under load {', '.join(over_time)}; after {after:.0f}; ", end="")

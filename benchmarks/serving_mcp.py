@@ -29,6 +29,7 @@ from benchmarks.serving import (
     Phase,
     bare_milliseconds,
     built_index,
+    cpu_milliseconds,
     expected_answers,
     resident,
     started,
@@ -90,7 +91,7 @@ async def alone(address: str, expected: Mapping[str, list[str]]) -> Phase:
 
 async def load(address: str, expected: Mapping[str, list[str]], options: argparse.Namespace, pid: int) -> Phase:
     """Ask in many sessions at once for some seconds."""
-    phase, ends, questions = Phase(), time.monotonic() + options.seconds, list(expected)
+    phase, ends, questions = Phase(cpu=-cpu_milliseconds(pid)), time.monotonic() + options.seconds, list(expected)
 
     async def one(number: int) -> None:
         drawn, sent = random.Random(SEED + number), number
@@ -106,6 +107,7 @@ async def load(address: str, expected: Mapping[str, list[str]], options: argpars
     watching = asyncio.create_task(watch_memory(pid, phase))
     await asyncio.gather(*(one(number) for number in range(options.clients)))
     watching.cancel()
+    phase.cpu += cpu_milliseconds(pid)
     return phase
 
 
@@ -122,7 +124,7 @@ async def measure(address: str, expected: Mapping[str, list[str]], options: argp
     print("| phase | questions | median ms | p95 ms | median / bare | errors |\n|---|---|---|---|---|---|")
     for name, phase in phases.items():
         print(phase.row(name, bare))
-    print(f"\nunder load: {dict(under_load.requests)}")
+    print(f"\n{under_load.load(options.seconds, bare)}")
     print(f"errors by kind: { {name: dict(phase.errors) for name, phase in phases.items() if phase.errors} }")
     over_time = [f"{memory:.0f}" for seconds, memory in under_load.memory if round(seconds) % 10 == 0]
     print(f"memory in MB: before {began:.0f}; each 10 s {', '.join(over_time)}; after {resident(pid):.0f}")

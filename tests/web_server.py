@@ -1,4 +1,4 @@
-"""The web page's server on loopback, in a thread of the test."""
+"""A server of HTTP on loopback, in a thread of the test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Self
 import uvicorn
 
 from kg_retrievers.serving.access import App
-from kg_retrievers.serving.web.connections import CONNECTIONS
-from kg_retrievers.serving.web.server import address_of, listen
+from kg_retrievers.serving.connections import CONNECTIONS
+from kg_retrievers.serving.listening import address_of, listen
 
 
 class WebServer:
@@ -29,7 +29,7 @@ class WebServer:
         self._listening = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
         self.port: int = self._listening.getsockname()[1]
-        self.server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning", **CONNECTIONS))
+        self.server = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="warning", **CONNECTIONS))
         self._thread = threading.Thread(target=self.server.run, args=([self._listening],), daemon=True)
 
     def __enter__(self) -> Self:

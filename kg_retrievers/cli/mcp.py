@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from typing import TYPE_CHECKING
 
 from kg_retrievers.cli.parser import Parser
 from kg_retrievers.cli.services import add_address, add_service, open_service
 from kg_retrievers.cli.show import note
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.access import Access, read_token
+from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
+
+if TYPE_CHECKING:
+    from kg_retrievers.serving.mcp.server import GraphServer
+    from kg_retrievers.telemetry import ServiceWatch
 
 #: Where it listens by default.
 HOST, PORT = "127.0.0.1", 8765
@@ -27,25 +33,46 @@ def add_mcp(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve a graph over MCP until the client leaves, or the process is interrupted."""
     access = _access(options)
+    if access is None:
+        _serve_stdio(options)
+    else:
+        _serve_http(options, access)
+    return 0
+
+
+def _serve_stdio(options: argparse.Namespace) -> None:
     with ExitStack() as at_end:
         with redirect_stdout(sys.stderr):  # stdout is for the protocol alone; what serves it does so by itself
-            from kg_retrievers.serving.mcp.server import GraphServer  # an extra, which the help does not need
-            from kg_retrievers.serving.mcp.transports import run_http, run_stdio
-            from kg_retrievers.serving.web.server import address_of, listen
+            from kg_retrievers.serving.mcp.transports import run_stdio  # an extra, which the help does not need
 
-            server = GraphServer(at_end.enter_context(open_service(options)))
-        if access is None:
-            run_stdio(server)
-        else:
-            listening = listen(options.host or HOST, PORT if options.port is None else options.port)
-            run_http(server, access, listening, lambda: note(f"MCP at {address_of(listening)}mcp; Ctrl-C ends it"))
-    return 0
+            server, _ = at_end.enter_context(_open_server(options))
+        run_stdio(server)
+
+
+def _serve_http(options: argparse.Namespace, access: Access) -> None:
+    from kg_retrievers.serving.listening import address_of, listen, run_server
+    from kg_retrievers.serving.mcp.transports import PATH, http_app
+
+    port = PORT if options.port is None else options.port
+    with listen(options.host or HOST, port) as listening, _open_server(options) as (server, watch):
+        address = address_of(listening).rstrip("/") + PATH
+        run_server(http_app(server, access, watch), listening, lambda: note(f"MCP at {address}; Ctrl-C ends it"))
+
+
+@contextmanager
+def _open_server(options: argparse.Namespace) -> Iterator[tuple[GraphServer, ServiceWatch]]:
+    """Open a server, and what watches it."""
+    from kg_retrievers.serving.mcp.server import GraphServer
+    from kg_retrievers.telemetry import watch_service
+
+    with open_service(options) as service, watch_service(options.log_texts) as watch:
+        yield GraphServer(service), watch
 
 
 def _access(options: argparse.Namespace) -> Access | None:
     """Return who may ask over HTTP; None on stdio."""
     if options.http:
-        return Access.of_binding(options.host or HOST, read_token(options.token_file))
+        return Access.of_binding(options.host or HOST, read_token(options.token_file), [HEALTH_PATH])
     given = {"--host": options.host, "--port": options.port, "--token-file": options.token_file}
     strange = [flag for flag, value in given.items() if value is not None]
     if strange:

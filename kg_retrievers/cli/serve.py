@@ -21,14 +21,12 @@ def add_serve(parser: Parser) -> None:
     page = parser.add_argument_group("the page")
     add_address(page, PORT)
     page.add_argument("--open", action="store_true", help="open it in the browser")
-    page.add_argument("--log-texts", action="store_true", help="write questions and answers into the log, too")
 
 
 def run(options: argparse.Namespace) -> int:
     """Answer on an address until the process is interrupted."""
+    from kg_retrievers.serving.listening import address_of, listen, run_server
     from kg_retrievers.serving.web.app import OPEN_PATHS, make_app  # an extra, which the help does not need
-    from kg_retrievers.serving.web.server import address_of, listen
-    from kg_retrievers.serving.web.server import run as run_server
     from kg_retrievers.telemetry import watch_service
 
     host = options.host or HOST
@@ -43,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
 
         with watch_service(options.log_texts) as watch:
             name = Path(options.graph).name or options.graph
-            run_server(make_app(service, name=name, access=access, counts=watch.counts), listening, ready)
+            run_server(make_app(service, name=name, access=access, watch=watch), listening, ready)
     return 0

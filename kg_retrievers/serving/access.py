@@ -30,6 +30,9 @@ LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 #: The environment variable that holds the token.
 TOKEN_VARIABLE = "KG_RETRIEVERS_TOKEN"
 
+#: Where a server says whether it works; it needs no token.
+HEALTH_PATH = "/healthz"
+
 #: The fewest characters of a token, so that none can be guessed.
 SHORTEST_TOKEN = 16
 

@@ -1,32 +1,25 @@
-"""GraphService: what a graph answers, as MCP and the web page offer it; one method builds each retriever once."""
+"""GraphService: what a graph answers, as MCP and the web page offer it."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import set_config_context
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
-from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.errors import RefusalError
 from kg_retrievers.explanation import explain, why_not
 from kg_retrievers.index import GraphIndex, check_index
-from kg_retrievers.methods import registry
-from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.answers import (
     answer_of,
-    at_cost,
     evidence_of,
     explained_absence,
     explained_document,
@@ -36,9 +29,11 @@ from kg_retrievers.serving.answers import (
 )
 from kg_retrievers.serving.examples import example_questions
 from kg_retrievers.serving.limits import MOST_EVIDENCE, MOST_EXAMPLES, MOST_FACTS, check_range, check_seeds, check_text
-from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
+from kg_retrievers.serving.loading import SavedModel
 from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.retrievers import Retrievers
+from kg_retrievers.serving.runs import run_question
 from kg_retrievers.serving.schemas import schema_of
 from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, check_max_tokens, fit
 
@@ -89,19 +84,23 @@ class GraphService:
         """Check what is given; nothing is built before it is asked for."""
         check_index(type(self).__name__, index)
         self.index, self.llm = index, llm
-        self._examples, self._models, self._executor, self._preset = examples, models or {}, executor, preset
-        named = [registry.find_method(name) for name in methods or ()]
-        self._methods = tuple(dict.fromkeys(named)) or tuple(one for one in registry.METHODS if self._can_build(one))
-        chosen = choose_methods(default_method, {} if default_method else self._models)
-        self.default_method = registry.joined_names(self._offered(chosen))
-        self._retrievers: dict[tuple[str, bool], BaseKGRetriever] = {}
+        self._retrievers = Retrievers(
+            index,
+            llm=llm,
+            examples=examples,
+            models=models,
+            default_method=default_method,
+            methods=methods,
+            executor=executor,
+            preset=preset,
+        )
         self._questions: dict[int, list[str]] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods that can be asked, the default first."""
-        return tuple(dict.fromkeys([self.default_method, *(method.name for method in self._methods)]))
+        return self._retrievers.names
 
     def retriever(self, method: str | None = None) -> BaseKGRetriever:
         """Return the retriever of a method, or the union of several joined by "+"; it is built once.
@@ -109,8 +108,7 @@ class GraphService:
         Raises:
             InvalidArgumentError: If there is no such method, or it cannot be built from what the service was given.
         """
-        chosen = self._offered(registry.find_methods(method or self.default_method))
-        return self._retriever(chosen, self.llm)
+        return self._retrievers.get(method)
 
     def ask(
         self,
@@ -138,16 +136,17 @@ class GraphService:
             InvalidArgumentError: If an argument is out of range, or there is no such method.
             KGRetrieversError: If a database or a model fails. A refusal is no error, but a result.
         """
-        check_max_tokens(max_tokens)
-        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
-        config = RunnableConfig(callbacks=[*callbacks, counter])
+        name = self._retrievers.name_of(method)
         inputs = {"k": k, "seed_entities": seed_entities, "min_confidence": min_confidence}
-        try:
+
+        def work(config: RunnableConfig) -> Answer:
             documents = self._documents(question, name, inputs, config)
-            found = answer_of(question, self._answer(question, name, documents, config), documents, name)
-        except RefusalError as refusal:
-            found = refused_answer(question, refusal, name)
-        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+            return answer_of(question, self._answer(question, name, documents, config), documents, name)
+
+        def refused(refusal: RefusalError) -> Answer:
+            return refused_answer(question, refusal, name)
+
+        return run_question("ask", question, work, refused, max_tokens, callbacks)
 
     def search_evidence(
         self,
@@ -160,15 +159,16 @@ class GraphService:
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> FoundEvidence:
         """Find the facts of the graph that a question is about; arguments and errors are those of `ask`."""
-        check_max_tokens(max_tokens)
-        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
-        config = RunnableConfig(callbacks=[*callbacks, counter])
-        try:
-            documents = self._documents(question, name, {"k": k, "seed_entities": seed_entities}, config)
-            found = evidence_of(question, documents, name)
-        except RefusalError as refusal:
-            found = refused_evidence(question, refusal, name)
-        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+        name = self._retrievers.name_of(method)
+
+        def work(config: RunnableConfig) -> FoundEvidence:
+            inputs = {"k": k, "seed_entities": seed_entities}
+            return evidence_of(question, self._documents(question, name, inputs, config), name)
+
+        def refused(refusal: RefusalError) -> FoundEvidence:
+            return refused_evidence(question, refusal, name)
+
+        return run_question("search_evidence", question, work, refused, max_tokens, callbacks)
 
     def explain(
         self,
@@ -192,14 +192,26 @@ class GraphService:
             EntityLinkingError: If no entity has this name, with the nearest names, or several have.
             InvalidArgumentError: As `ask`.
         """
-        check_max_tokens(max_tokens)
-        began, counter, name = time.monotonic(), CostCounter(), self._name(method)
-        config = RunnableConfig(callbacks=[*callbacks, counter])
-        if entity is None:
-            found = self._explain_found(question, name, config)
-        else:
-            found = self._explain_missing(question, name, entity, config)
-        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+        name = self._retrievers.name_of(method)
+        retriever = self.retriever(name)
+        if entity is not None:
+            check_text("question", question)
+            check_text("entity", entity)
+            key = resolve(self.index, entity)
+
+            def missing(config: RunnableConfig) -> Explained:
+                return explained_absence(why_not(retriever, question, key), name)
+
+            return run_question("explain", question, missing, None, max_tokens, callbacks)
+
+        def work(config: RunnableConfig) -> Explained:
+            documents = self._documents(question, name, {"k": None, "seed_entities": None}, config)
+            return explained_document(question, explain(documents[0], retriever), name)
+
+        def refused(refusal: RefusalError) -> Explained:
+            return unexplained(question, refusal, name)
+
+        return run_question("explain", question, work, refused, max_tokens, callbacks)
 
     def schema(self, *, max_tokens: int = DEFAULT_TOKENS) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""
@@ -238,51 +250,9 @@ class GraphService:
         check_range("count", count, MOST_EXAMPLES)
         with self._lock:
             if count not in self._questions:
-                retriever = self._retriever(registry.find_methods(self.default_method), None)
+                retriever = self._retrievers.get(with_llm=False)
                 self._questions[count] = example_questions(retriever, count)
             return list(self._questions[count])
-
-    def _name(self, method: str | None) -> str:
-        """Return the name of what `retriever` returns."""
-        return registry.joined_names(self._offered(registry.find_methods(method or self.default_method)))
-
-    def _retriever(self, methods: Sequence[Method], llm: BaseChatModel | None) -> BaseKGRetriever:
-        built = (registry.joined_names(methods), llm is not None)
-        with self._lock:
-            if built not in self._retrievers:
-                self._retrievers[built] = build_retriever(
-                    methods,
-                    self.index,
-                    llm=llm,
-                    examples={method.name: self._examples_for(method) for method in methods},
-                    models=self._models,
-                    executor=self._executor,
-                    preset=self._preset,
-                )
-            return self._retrievers[built]
-
-    def _examples_for(self, method: Method) -> Sequence[Question] | None:
-        """Return the labelled questions, if a method can use some of them."""
-        usable = any(getattr(one, label) for one in self._examples or () for label in method.labels)
-        return self._examples if usable else None
-
-    def _offered(self, methods: Sequence[Method]) -> tuple[Method, ...]:
-        """Check that methods may be asked.
-
-        Raises:
-            InvalidArgumentError: If not.
-        """
-        missing = [method.name for method in methods if method not in self._methods]
-        if missing:
-            known = ", ".join(method.name for method in self._methods)
-            raise InvalidArgumentError(f"the method {missing[0]} is not offered here; offered are {known}.")
-        return tuple(methods)
-
-    def _can_build(self, method: Method) -> bool:
-        """Tell whether a method has what it needs: a trained model, a language model or examples, and its package."""
-        given = {"model": method.name in self._models, "llm": self.llm is not None, "examples": bool(self._examples)}
-        has_package = method.extra is None or find_spec(method.extra) is not None
-        return has_package and (not method.needs or any(given[source] for source in method.needs))
 
     def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
         """Retrieve; a refusal is raised."""
@@ -294,21 +264,6 @@ class GraphService:
             check_seeds(seeds)
             inputs = {**inputs, "seed_entities": [resolve(self.index, seed) for seed in seeds]}
         return self.retriever(name).invoke(question, config, on_refusal="raise", **inputs)
-
-    def _explain_found(self, question: str, name: str, config: RunnableConfig) -> Explained:
-        try:
-            documents = self._documents(question, name, {"k": None, "seed_entities": None}, config)
-        except RefusalError as refusal:
-            return unexplained(question, refusal, name)
-        with set_config_context(config) as context:
-            return explained_document(question, context.run(explain, documents[0], self.retriever(name)), name)
-
-    def _explain_missing(self, question: str, name: str, entity: str, config: RunnableConfig) -> Explained:
-        check_text("question", question)
-        check_text("entity", entity)
-        key = resolve(self.index, entity)
-        with set_config_context(config) as context:
-            return explained_absence(context.run(why_not, self.retriever(name), question, key), name)
 
     def _answer(self, question: str, name: str, documents: list[Document], config: RunnableConfig) -> CitedAnswer:
         retriever = self.retriever(name)

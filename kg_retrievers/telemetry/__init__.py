@@ -5,7 +5,7 @@
 
 from kg_retrievers.telemetry.counts import Counts
 from kg_retrievers.telemetry.events import log_events
-from kg_retrievers.telemetry.service import health, watch_service
+from kg_retrievers.telemetry.service import ServiceWatch, health, watch_service
 from kg_retrievers.telemetry.watching import watching
 
-__all__ = ["Counts", "health", "log_events", "watch_service", "watching"]
+__all__ = ["Counts", "ServiceWatch", "health", "log_events", "watch_service", "watching"]

@@ -56,8 +56,8 @@ class ServiceWatch:
 
     def health(self, service: Service) -> dict[str, Any]:
         """Return what `health` does, with the sums and for how many seconds the server has been up."""
-        seconds = round(monotonic() - self.began, 1)
-        return {**health(service), "seconds": seconds, "counts": self.counts.snapshot()}
+        uptime = round(monotonic() - self.began, 1)
+        return {**health(service), "uptime_seconds": uptime, "counts": self.counts.snapshot()}
 
 
 @contextmanager
@@ -115,4 +115,10 @@ def health(service: Service) -> dict[str, Any]:
     """
     index = service.index
     size = {} if index.is_connected else {"entities": len(index.graph.entities), "triples": len(index.graph)}
-    return {"status": "ok", "version": version("kg-retrievers"), **size, "methods": list(service.methods)}
+    return {
+        "status": "ok",
+        "version": version("kg-retrievers"),
+        "index": index.fingerprint,
+        **size,
+        "methods": list(service.methods),
+    }

@@ -67,6 +67,7 @@ def test_health(index: GraphIndex, retriever: SimGRAGRetriever) -> None:
     assert told == {
         "status": "ok",
         "version": version("kg-retrievers"),
+        "index": index.fingerprint,
         "entities": 19,
         "triples": 16,
         "methods": ["simgrag", "pcst"],
@@ -75,5 +76,5 @@ def test_health(index: GraphIndex, retriever: SimGRAGRetriever) -> None:
         retriever.invoke(QUESTION)
         more = watch.health(service)
     assert more["counts"]["questions"]["calls"] == 1
-    assert more["seconds"] >= 0
+    assert more["uptime_seconds"] >= 0
     assert json.loads(json.dumps(more)) == more

@@ -17,7 +17,7 @@ from kg_retrievers.serving.mcp.tools import GraphTools, error_text
 from kg_retrievers.serving.results import Result
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.token_bounds import shorten, to_json
-from kg_retrievers.serving.web.workers import Workers
+from kg_retrievers.serving.workers import Workers
 
 try:
     from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
@@ -51,7 +51,7 @@ class GraphServer(MCPServer[Any]):
             version=version("kg-retrievers"),
             log_level="WARNING",
         )
-        self._service, self._workers = service, workers or Workers()
+        self.service, self._workers = service, workers or Workers()
         GraphTools(service, self._workers).add_to(self)
         self._add_resources()
 
@@ -93,7 +93,7 @@ class GraphServer(MCPServer[Any]):
             mime_type="application/json",
         )
         async def schema() -> str:
-            return await self._read(self._service.schema)
+            return await self._read(self.service.schema)
 
         @self.resource(
             "kg://entity/{key}",
@@ -103,7 +103,7 @@ class GraphServer(MCPServer[Any]):
             security=any_key,
         )
         async def entity(key: str) -> str:
-            return await self._read(partial(self._service.neighbors, key))
+            return await self._read(partial(self.service.neighbors, key))
 
     async def _read(self, work: Callable[[], Result]) -> str:
         try:

@@ -17,7 +17,7 @@ from kg_retrievers.serving.mcp.texts import text_of
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, Result, SchemaSummary
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fit
-from kg_retrievers.serving.web.workers import Workers
+from kg_retrievers.serving.workers import Workers
 
 try:
     from mcp.server.mcpserver import Context, MCPServer

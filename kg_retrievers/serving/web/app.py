@@ -19,18 +19,18 @@ from starlette.routing import Route
 
 from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.methods import registry
-from kg_retrievers.serving.access import Access, AccessMiddleware
+from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
+from kg_retrievers.serving.health import health_endpoint
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS
 from kg_retrievers.serving.web.expansion import Expand, expand
-from kg_retrievers.serving.web.health import Health
 from kg_retrievers.serving.web.reasons import AskWhyNot, explain_why_not
 from kg_retrievers.serving.web.replies import RequestError, describe, error_response
 from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_of
 from kg_retrievers.serving.web.stages import run_stages
 from kg_retrievers.serving.web.suggestions import suggest
-from kg_retrievers.serving.web.workers import Event, Workers
-from kg_retrievers.telemetry import Counts
+from kg_retrievers.serving.workers import Event, Workers
+from kg_retrievers.telemetry import ServiceWatch
 
 #: The files of the page, by path: the package that holds each, and its type.
 PAGE = {
@@ -46,7 +46,7 @@ PAGE = {
 }
 
 #: The paths that need no token: they show nothing of the graph.
-OPEN_PATHS = frozenset((*PAGE, "/healthz"))
+OPEN_PATHS = frozenset((*PAGE, HEALTH_PATH))
 
 #: What a browser may do with what the server sends: nothing of another server, nothing that stands in a text.
 SAFE = {
@@ -77,16 +77,11 @@ class WebApp:
         service: Asks the graph.
         name: What the graph is called.
         workers: Run what blocks.
-        access: Who may ask.
-        counts: Counts what is done, if anything does.
     """
 
-    def __init__(
-        self, service: GraphService, name: str, workers: Workers, access: Access, counts: Counts | None
-    ) -> None:
+    def __init__(self, service: GraphService, name: str, workers: Workers) -> None:
         """Build nothing yet: a retriever is built when it is first asked."""
-        self.service, self.name, self.workers, self.access = service, name, workers, access
-        self.health = Health(service, counts)
+        self.service, self.name, self.workers = service, name, workers
         self._workflows: dict[str, Workflow] = {}
         self._lock = Lock()
 
@@ -96,7 +91,6 @@ class WebApp:
         pages = [Route(path, partial(_page, *place)) for path, place in PAGE.items()]
         return [
             *pages,
-            Route("/healthz", self.healthz),
             Route("/api/about", _json(self.about)),
             Route("/api/schema", _json(self.schema)),
             Route("/api/examples", _json(self.examples)),
@@ -106,11 +100,6 @@ class WebApp:
             Route("/api/expand", _json(self.expand), methods=["POST"]),
             Route("/api/why-not", _json(self.why_not), methods=["POST"]),
         ]
-
-    async def healthz(self, request: Request) -> Response:
-        """Say that the server works, and for who may ask more, since when, of which graph, and what it has done."""
-        told = self.health.told() if self.access.shows_token(request.headers.raw) else {"status": "ok"}
-        return JSONResponse(told, headers=SAFE | {"Cache-Control": "no-store"})
 
     async def about(self, request: Request) -> Any:
         """Say what can be asked: the methods, and what of each can be edited."""
@@ -181,7 +170,7 @@ def make_app(
     name: str = "graph",
     access: Access | None = None,
     workers: Workers | None = None,
-    counts: Counts | None = None,
+    watch: ServiceWatch | None = None,
 ) -> Starlette:
     """Return the application; any ASGI server runs it.
 
@@ -190,11 +179,12 @@ def make_app(
         name: What the graph is called.
         access: Who may ask; by default who asks this machine under a name of its own.
         workers: Run what blocks.
-        counts: Counts what is done; `/healthz` tells the sums.
+        watch: Watches the server; `/healthz` tells its sums.
     """
     who = access or Access(open_paths=OPEN_PATHS)
-    web = WebApp(service, name, workers or Workers(), who, counts)
-    app = Starlette(routes=web.routes, middleware=[Middleware(AccessMiddleware, access=who)])
+    health = Route(HEALTH_PATH, health_endpoint(service, who, watch))
+    web = WebApp(service, name, workers or Workers())
+    app = Starlette(routes=[*web.routes, health], middleware=[Middleware(AccessMiddleware, access=who)])
     app.add_exception_handler(HTTPException, _no_route)
     return app
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from kg_retrievers import errors
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.serving.web.workers import BusyError
+from kg_retrievers.serving.workers import BusyError
 
 _LOGGER = logging.getLogger(__name__)
 

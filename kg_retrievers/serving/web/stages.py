@@ -16,7 +16,7 @@ from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
 from kg_retrievers.serving.web.requests import Ask
-from kg_retrievers.serving.web.workers import Event
+from kg_retrievers.serving.workers import Event
 
 #: The nodes behind the stages of a retriever.
 _ANSWERING = ("verbalize", "answer", "check_citations")

@@ -14,7 +14,7 @@ from kg_retrievers.serving.mcp.server import GraphServer
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.token_bounds import count_tokens
-from kg_retrievers.serving.web.workers import Workers
+from kg_retrievers.serving.workers import Workers
 
 #: Names that try to be more than names; the longest is of a megabyte.
 HOSTILE = [

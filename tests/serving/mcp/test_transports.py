@@ -1,6 +1,7 @@
 """The SDK's own client talks to `kg-retrievers mcp`, a process of its own, on stdio and over HTTP."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from kg_retrievers import GraphIndex, default_embeddings
@@ -56,9 +57,13 @@ def command(folder, *more):
     return [sys.executable, "-m", "kg_retrievers.cli", "mcp", folder, *more]
 
 
+def started_by_client(folder, *more, **environment):
+    program, *arguments = command(folder, *more)
+    return StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT | environment)
+
+
 def on_stdio(folder):
-    program, *arguments = command(folder)
-    return Client(StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT))
+    return Client(started_by_client(folder))
 
 
 @contextmanager
@@ -167,6 +172,35 @@ async def test_a_token_is_asked_for_where_one_is_set(folder):
             Client(streamable_http_client(address, http_client=http)) as client,
         ):
             assert not (await client.call_tool("schema")).is_error
+
+
+async def test_health_is_told_without_a_token_and_the_sums_with_it(folder):
+    with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
+        where, headers = address.removesuffix("/mcp") + "/healthz", {"authorization": f"Bearer {TOKEN}"}
+        assert httpx2.get(where).json() == {"status": "ok"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            await client.call_tool("ask", {"question": "Who directed Her?"})
+        told = httpx2.get(where, headers=headers).json()
+    assert told["counts"]["questions"]["calls"] == told["counts"]["by_name"]["ask"]["calls"] == 1
+
+
+@pytest.mark.parametrize("texts", [False, True])
+async def test_on_stdio_lines_of_json_and_spans_go_to_stderr(folder, tmp_path, texts):
+    more = ["--log-texts"] if texts else []
+    server = started_by_client(folder, *more, OTEL_TRACES_EXPORTER="console")
+    with open(tmp_path / "log", "w+", encoding="utf-8") as log:
+        async with Client(stdio_client(server, errlog=log)) as client:
+            await client.call_tool("ask", {"question": "Who directed Her?"})
+        log.seek(0)
+        told = log.read()
+    lines = [json.loads(line) for line in told.splitlines() if line.startswith('{"event"')]
+    assert [line["name"] for line in lines if line["event"] == "question"] == ["ask"]
+    assert [line["name"] for line in lines[:3]] == ["generate_pattern", "match_subgraphs", "SimGRAGRetriever"]
+    assert '"name": "retrieval SimGRAGRetriever"' in told
+    assert ("Who directed Her?" in told) == texts
 
 
 def test_nothing_but_the_protocol_reaches_stdout(folder):

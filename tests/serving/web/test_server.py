@@ -1,4 +1,4 @@
-"""The whole server over real sockets: streams, clients that leave, addresses."""
+"""The whole server over real sockets: streams, clients that leave."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from web_server import WebServer
 
 from kg_retrievers import GraphIndex, default_embeddings
 from kg_retrievers.deadline import check_deadline
-from kg_retrievers.errors import BudgetError, InvalidArgumentError
+from kg_retrievers.errors import BudgetError
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import make_app
-from kg_retrievers.serving.web.server import address_of, listen
-from kg_retrievers.serving.web.workers import Workers
+from kg_retrievers.serving.workers import Workers
 
 BODY = {"question": "Who directed Her?", "method": "rog"}
 
@@ -120,13 +119,3 @@ def test_a_language_model_answers_with_citations(index: GraphIndex) -> None:
     told = json.loads(response.text.splitlines()[-1])
     assert (told["answers"], told["rejected_citations"], told["cost"]["llm_calls"]) == (["Spike Jonze"], 1, 2)
     assert [citation["text"] for citation in told["citations"]] == ["Her -> directed by -> Spike Jonze"]
-
-
-def test_an_address_is_free_or_told() -> None:
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        assert address_of(taken) == f"http://127.0.0.1:{port}/"
-        with pytest.raises(InvalidArgumentError, match=f"at port {port}"):
-            listen("127.0.0.1", port)
-    with pytest.raises(InvalidArgumentError, match="cannot listen"):
-        listen("no.such.name.invalid", 0)

@@ -18,10 +18,10 @@ async function begin() {
   byId("compare-run").addEventListener("click", () => ask(checked()));
   byId("method").addEventListener("change", describeMethod);
   byId("open-schema").addEventListener("click", openSchema);
-  addEventListener("hashchange", fromAddress);
   try {
     state.about = await get("api/about");
     showAbout(state.about);
+    addEventListener("hashchange", fromAddress);
     fromAddress();
     await showExamples();
     showSize(await get("api/schema"));

@@ -26,12 +26,16 @@ export async function* stream(path, body, signal) {
   const response = await send(path, posted(body, signal));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    const lines = (rest + (value || "")).split("\n");
-    rest = lines.pop();
-    for (const line of lines) if (line) yield JSON.parse(line);
-    if (done) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      const lines = (rest + (value || "")).split("\n");
+      rest = lines.pop();
+      for (const line of lines) if (line) yield JSON.parse(line);
+      if (done) return;
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // whoever leaves before the end stops the server, too
   }
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
-from kg_retrievers.serving.web.workers import BusyError, Event, Workers
+from kg_retrievers.serving.workers import BusyError, Event, Workers
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -88,6 +88,29 @@ async def test_telling_ends_the_work_of_a_reader_who_has_left() -> None:
     await anext(events)
     await events.aclose()
     assert await asyncio.to_thread(ended.wait, 20)
+
+
+async def test_work_that_never_looks_at_its_deadline_ends_where_it_tells_and_keeps_its_thread_until_then() -> None:
+    workers, go, ended = Workers(threads=1), threading.Event(), threading.Event()
+
+    def work(tell: Callable[[Event], None]) -> None:
+        tell({})
+        go.wait(20)
+        try:
+            tell({})
+        except BudgetError:
+            ended.set()
+            raise
+
+    events = workers.stream(work)
+    await anext(events)
+    await events.aclose()
+    following = asyncio.create_task(workers.run(lambda: "next"))
+    await asyncio.sleep(0.4)  # longer than a cancelled call has to end
+    assert not following.done()
+    go.set()
+    assert await asyncio.wait_for(following, 20) == "next"
+    assert ended.is_set()
 
 
 async def test_a_call_whose_time_is_over_is_stopped() -> None:

@@ -6,9 +6,14 @@ import asyncio
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
+from kg_retrievers.errors import MissingExtraError
+
+try:
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.server import ServerState
+except ImportError as cause:
+    raise MissingExtraError("listening for HTTP", "serve") from cause
 
 #: How many seconds a client has to send the head of a request.
 HEAD_SECONDS = 10.0

@@ -1,15 +1,18 @@
-"""Runs the application on an address."""
+"""Listens on an address, and runs an application there."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
 
-import uvicorn
-
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.serving.access import App
-from kg_retrievers.serving.web.connections import CONNECTIONS
+from kg_retrievers.serving.connections import CONNECTIONS
+
+try:
+    import uvicorn
+except ImportError as cause:
+    raise MissingExtraError("listening for HTTP", "serve") from cause
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -39,15 +42,15 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run(app: App, listening: socket.socket, ready: Callable[[], object] = lambda: None) -> None:
+def run_server(app: App, listening: socket.socket, ready: Callable[[], object] = lambda: None) -> None:
     """Answer requests until the process is interrupted.
 
     Args:
-        app: Any ASGI application.
+        app: An ASGI application that takes part in the lifespan protocol, as all of Starlette do.
         listening: Where it listens.
         ready: Called once it answers.
     """
-    config = uvicorn.Config(app, log_level="warning", lifespan="off", **CONNECTIONS)
+    config = uvicorn.Config(app, log_level="warning", lifespan="on", **CONNECTIONS)
     server = _Server(config, ready)
     with listening:
         server.run([listening])
