@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.scope_obstacle import scope_obstacle
+from kg_retrievers.core.scope_obstacle import hops_to, scope_obstacle
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.verbalize import readable
@@ -166,7 +165,7 @@ def _without_prize(case: _Case) -> Obstacle | None:
 def _unwalked(case: _Case) -> Obstacle | None:
     """Return the obstacle of an entity that the walk from the entities with prizes does not reach."""
     retriever, starts = case.retriever, case.starts
-    hops = _hops(retriever, starts, case.entity)
+    hops = hops_to(retriever, starts, case.entity) if starts else None
     named = ", ".join(repr(retriever.graph.label(start)) for start in starts)
     if hops is None:
         text = f"No chain of facts joins {case.label!r} with the entities that resemble the question: {named}."
@@ -179,14 +178,6 @@ def _unwalked(case: _Case) -> Obstacle | None:
         f"{case.rules.longest_walk} (max_hops)."
     )
     return Obstacle("too_far", STAGE, text, Lift(fields={"max_hops": hops}), {"hops": hops})
-
-
-def _hops(retriever: BaseNeighborhoodRetriever, starts: list[str], entity: str) -> int | None:
-    if not starts:
-        return None
-    around = neighborhood(retriever.graph.adjacency, retriever.entity_ids(starts).astype(np.int32))
-    at = np.flatnonzero(around.nodes == retriever.entity_ids([entity])[0])
-    return int(around.hops[at[0]]) if len(at) else None
 
 
 def _unprized(case: _Case) -> Obstacle | None:

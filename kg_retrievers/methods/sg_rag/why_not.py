@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from langchain_core.documents import Document
 
-from kg_retrievers.core.obstacles import Lift, Obstacle, Why
+from kg_retrievers.core.obstacles import Lift, Obstacle, Why, shown_fact
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.schema import DatabaseSchema
@@ -215,7 +215,7 @@ class _Case:
         lacking = missing_facts(self.graph, edges, allowed, asked.target)
         if not lacking.facts:
             return None
-        shown = "; ".join(" -> ".join(self._named(text) for text in fact) for fact in lacking.facts)
+        shown = "; ".join(shown_fact(self.graph, fact) for fact in lacking.facts)
         text = f"{self.label} is in no row, since the graph lacks what the query asks for: {shown}."
         details = {
             "lacking": [list(fact) for fact in lacking.facts],
@@ -242,9 +242,6 @@ class _Case:
         of_types = [find(self.schema.relation_of(type)) for type in arrow.types]
         relations = [relation for relation in of_types if relation >= 0] if arrow.types else list(range(count))
         return AskedEdge(arrow.head, relations, arrow.tail, arrow.directed)
-
-    def _named(self, text: str) -> str:
-        return repr(self.graph.label(text)) if text in self.graph.entities else text
 
 
 def _given(query: Query) -> dict[str, Any]:
