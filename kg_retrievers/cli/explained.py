@@ -33,8 +33,10 @@ class Explained:
     @property
     def parts(self) -> list[Text]:
         """What a person is shown."""
-        titled = (("Explanation", self.explanation), ("Why not", self.why_not))
-        return [Text.assemble((f"\n{title}\n", "bold"), lines_of(one.text)) for title, one in titled if one is not None]
+        explanation = None if self.explanation is None else self.explanation.text
+        why_not = None if self.why_not is None else self.why_not.shell_text
+        titled = (("Explanation", explanation), ("Why not", why_not))
+        return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in titled if text is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a program is shown; nothing of what was not asked for."""

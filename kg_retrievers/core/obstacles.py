@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kg_retrievers.graph import Triple
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.facts import LONE_ENTITIES
+from kg_retrievers.graph.verbalize import readable
 
 #: Why an entity is not found:
 #:
@@ -50,6 +51,18 @@ class Lift:
             "facts": [list(triple) for triple in self.facts],
             **({"members": members} if members else {}),
         }
+
+
+def shown_fact(graph: KnowledgeGraph, fact: Triple) -> str:
+    """Return a fact in words; it may name entities that the graph has not got.
+
+    Example:
+        >>> fact = Triple("Her", "directed_by", "Spike Jonze")
+        >>> shown_fact(KnowledgeGraph.from_triples([fact]), fact)
+        "'Her' -> directed by -> 'Spike Jonze'"
+    """
+    head, tail = (repr(graph.label(key) if key in graph.entities else key) for key in (fact.head, fact.tail))
+    return f"{head} -> {readable(fact.relation)} -> {tail}"
 
 
 def role_of(entity: str, metadata: Mapping[str, Any], *, as_answer: bool) -> Literal["answer", "evidence"] | None:

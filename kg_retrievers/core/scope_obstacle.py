@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
+from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.graph import Triple
@@ -35,8 +35,7 @@ def scope_obstacle(
     within = retriever.neighborhood(seeds)
     if (retriever.graph.edges[within.triples][:, [0, 2]] == node).any():
         return None
-    ids = retriever.entity_ids(seeds).astype(np.int32)
-    hops = _hops(neighborhood(retriever.graph.adjacency, ids), int(node))
+    hops = hops_to(retriever, seeds, entity)
     if hops is None:
         return _unconnected(retriever, entity, seeds, stage)
     if retriever.max_hops is not None and hops > retriever.max_hops:
@@ -83,6 +82,8 @@ def _named(retriever: BaseNeighborhoodRetriever, seeds: Sequence[str]) -> str:
     return ", ".join(repr(retriever.graph.label(seed)) for seed in seeds)
 
 
-def _hops(around: Neighborhood, node: int) -> int | None:
-    at = np.flatnonzero(around.nodes == node)
+def hops_to(retriever: BaseNeighborhoodRetriever, seeds: Sequence[str], entity: str) -> int | None:
+    """Return how many facts an entity is away from the nearest of some; None where no chain of facts leads there."""
+    around = neighborhood(retriever.graph.adjacency, retriever.entity_ids(seeds).astype(np.int32))
+    at = np.flatnonzero(around.nodes == retriever.entity_ids([entity])[0])
     return int(around.hops[at[0]]) if len(at) else None

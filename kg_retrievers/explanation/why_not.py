@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from kg_retrievers.explanation.joining import joining_facts
 from kg_retrievers.explanation.lifting import combined, lift
 from kg_retrievers.explanation.run import Place, Run
 from kg_retrievers.explanation.shown import shown_as_html
-from kg_retrievers.explanation.wording import lift_lines
+from kg_retrievers.explanation.wording import lift_lines, shell_lines
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.index import link_question, linker_of
@@ -80,6 +80,14 @@ class WhyNot:
     @property
     def text(self) -> str:
         """Plain lines: what keeps the entity out, one thing after the other, and what would bring it in."""
+        return self._told(lift_lines)
+
+    @property
+    def shell_text(self) -> str:
+        """The same lines with the options of `kg-retrievers ask` that would bring it in."""
+        return self._told(shell_lines)
+
+    def _told(self, changes: Callable[[Lift], list[str]]) -> str:
         label = one_line(self.label)
         if self.place is not None:
             where = "an answer" if self.place.role == "answer" else "in the facts"
@@ -88,7 +96,7 @@ class WhyNot:
         for number, obstacle in enumerate(self.obstacles, 1):
             why = obstacle.why.replace("_", " ")
             lines.append(f"{number}. {why} (at {obstacle.stage}): {one_line(obstacle.text)}")
-            lines += [f"   To change it: {change}" for change in lift_lines(obstacle.lift)]
+            lines += [f"   To change it: {change}" for change in changes(obstacle.lift)]
         return "\n".join([*lines, self._outcome])
 
     @property

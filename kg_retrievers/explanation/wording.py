@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 
 from kg_retrievers.core.obstacles import Lift
@@ -42,6 +43,31 @@ def lift_lines(lift: Lift) -> list[str]:
     facts = [f"add the fact {one_line(' -> '.join(fact))}" for fact in lift.facts]
     members = [f"of the {name}: {line}" for name, member in lift.members.items() for line in lift_lines(member)]
     return fields + inputs + facts + members
+
+
+#: The options of `kg-retrievers ask` for arguments of `invoke`.
+OPTIONS = {"k": "--k", "min_confidence": "--min-confidence", "seed_entities": "--seed"}
+
+
+def shell_lines(lift: Lift) -> list[str]:
+    """Return what a lift changes as `kg-retrievers ask` is told it, a line each; in Python what no option sets.
+
+    Example:
+        >>> shell_lines(Lift(fields={"max_nodes": None}, inputs={"k": 7, "seed_entities": ["d2", "Amy Adams"]}))
+        ['--field max_nodes=null', '--k 7', "--seed d2 --seed 'Amy Adams'"]
+    """
+    fields = [f"--field {shlex.quote(f'{name}={_option(value)}')}" for name, value in lift.fields.items()]
+    inputs = list[str]()
+    for name in (name for name in OPTIONS if name in lift.inputs):
+        value = lift.inputs[name]
+        values = value if isinstance(value, list) else [value]
+        inputs.append(" ".join(f"{OPTIONS[name]} {shlex.quote(one_line(str(one)))}" for one in values))
+    others = {name: value for name, value in lift.inputs.items() if name not in OPTIONS}
+    return fields + inputs + lift_lines(Lift(inputs=others, facts=lift.facts))
+
+
+def _option(value: object) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value, default=str))
 
 
 def _value(value: object) -> str:

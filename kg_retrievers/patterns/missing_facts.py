@@ -92,7 +92,7 @@ def _lacking(
     stand_ins: dict[Hashable, str] = {}
     for node in ends:
         if node not in keys:
-            stand_ins[node] = _new_key(graph, len(stand_ins) + 1)
+            stand_ins[node] = stand_in_key(graph, len(stand_ins) + 1)
     keys |= stand_ins
     facts = [
         Triple(keys[edge.head], graph.relations[edge.relations[0]], keys[edge.tail])
@@ -101,7 +101,7 @@ def _lacking(
     return MissingFacts(tuple(lost), tuple(dict.fromkeys(facts)), stand_ins)
 
 
-def _new_key(graph: KnowledgeGraph, number: int) -> str:
+def stand_in_key(graph: KnowledgeGraph, number: int) -> str:
     """Return a key that the graph has not got."""
     names = (
         f"something {number}{mark}" for mark in ("", *(f" ({more})" for more in range(2, len(graph.entities) + 3)))

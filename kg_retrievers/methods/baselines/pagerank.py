@@ -19,7 +19,7 @@ from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.ranked_obstacle import Ranking
+from kg_retrievers.core.rank_obstacles import Ranking
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question

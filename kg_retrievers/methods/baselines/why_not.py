@@ -14,7 +14,7 @@ import numpy as np
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.ranked_obstacle import Ranking, ranked_obstacle
+from kg_retrievers.core.rank_obstacles import Ranking, fact_rank_obstacle, outscored
 from kg_retrievers.core.scope_obstacle import scope_obstacle
 from kg_retrievers.graph import Triple
 
@@ -37,7 +37,7 @@ def by_rank(
     """
     seeds = state["seed_entities"]
     obstacle = scope_obstacle(retriever, entity, seeds, stage, state["question"])
-    return obstacle or ranked_obstacle(retriever, entity, rank_all(), state["k"], stage)
+    return obstacle or fact_rank_obstacle(retriever, entity, rank_all(), state["k"], stage)
 
 
 def by_distance(retriever: BaseNeighborhoodRetriever, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
@@ -111,10 +111,6 @@ def by_passage(
         return scope_obstacle(retriever, entity, state.get("seed_entities") or [], stage, state["question"])
     if rank <= k:
         return None
-    score, last = ranked[rank - 1][1], ranked[k - 1][1]
-    text = (
-        f"The first passage with {retriever.graph.label(entity)!r} is number {rank} of {len(ranked)} by its cosine "
-        f"with the question, with {score:.3g}; k is {k}, and number {k} has {last:.3g}."
-    )
-    details = {"rank": rank, "score": score, "considered": len(ranked), "k": k, "last_score": last}
-    return Obstacle("outscored", stage, text, Lift(inputs={"k": rank}), details)
+    scores = [score for _, score in ranked]
+    what = f"The first passage with {retriever.graph.label(entity)!r}"
+    return outscored(what, rank, scores, k, stage, "its cosine with the question")

@@ -1,7 +1,8 @@
 """What keeps an entity out of the subgraphs that collect the most prizes.
 
 The reasons: "not_linked" and "too_far" (out of the neighborhood, or of the walk that gives the prizes), "no_such_edge"
-(no fact has it), "pruned" (by `max_nodes` or `max_triples`), "outscored" (in a later subgraph, by `k`) and "excluded":
+(no fact has it), "pruned" (by `max_nodes` or `max_triples`), "outscored" (in a later subgraph, by `k`, or in
+none of those that are looked at) and "excluded":
 it stands alone (`lone_entities`), its relations get no prize (`k_relations`, or `ranked_relations` that a caller gave),
 or one that is no more than an edge costs (`edge_cost`). The last two come with the paper's rules for prizes alone: with
 `prizes="paths"` the best edge left always pays. The method states no confidence.
@@ -9,16 +10,15 @@ or one that is no more than an edge costs (`edge_cost`). The last two come with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.scope_obstacle import scope_obstacle
+from kg_retrievers.core.scope_obstacle import hops_to, scope_obstacle
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.verbalize import readable
@@ -29,6 +29,9 @@ STAGE = "solve_pcst"
 
 #: More triples than a graph has.
 UNCUT = 1 << 62
+
+#: How many subgraphs are looked at beyond the first k; of 130,000 triples, each takes 0.2 s to solve.
+LOOKED_AT = 30
 
 
 class Rules(NamedTuple):
@@ -69,7 +72,16 @@ class _Case(NamedTuple):
         named = [key for key, _ in self.state["ranked_entities"]][: self.rules.k_nodes]
         return list(self.state.get("seed_entities") or named)
 
-    def rank(self, subgraphs: Iterable[Evidence]) -> int | None:
+    @property
+    def looked_at(self) -> int:
+        """How many subgraphs are looked at."""
+        return int(self.state["k"]) + LOOKED_AT
+
+    def first(self, fields: Mapping[str, Any]) -> list[Evidence]:
+        """Return the subgraphs that are looked at, with some fields changed."""
+        return list(islice(self.rules.solve(fields), self.looked_at))
+
+    def rank(self, subgraphs: Sequence[Evidence]) -> int | None:
         """Return the rank of the first Document with the entity among all that some subgraphs give."""
         if self.retriever.granularity == "subgraph":
             ranks = (rank for rank, item in enumerate(subgraphs, 1) if self.entity in _entities(item))
@@ -94,32 +106,27 @@ def find_obstacle(
         state: What its stages wrote.
         rules: The fields that decide.
 
-    Cost: the prizes are solved for up to four times, each until none is left.
+    Cost: as many solutions as `k` and `LOOKED_AT` say, up to three times.
     """
     case = _Case(retriever, entity, state, rules)
     scope = scope_obstacle(retriever, entity, case.starts, STAGE, state["question"])
     if scope is not None and (entity not in case.starts or scope.why == "pruned"):
         return scope
-    return _cut(case) or _later(case) or _alone(case) or scope or _without_prize(case)
+    found = case.first({})
+    return _cut(case, found) or _later(case, found) or _alone(case) or scope or _without_prize(case)
 
 
 def _entities(item: Evidence) -> set[str]:
     return {end for fact in item.triples for end in (fact.head, fact.tail)} | set(lone_entities_of(item))
 
 
-def _cut(case: _Case) -> Obstacle | None:
+def _cut(case: _Case, found: Sequence[Evidence]) -> Obstacle | None:
     """Return the obstacle of an entity that `max_triples` cuts off a subgraph."""
-    if case.retriever.granularity == "triple":
+    if not any(item.truncated for item in found):
         return None
-    k = case.state["k"]
-    whole = list(islice(case.rules.solve({"max_triples": UNCUT}), k))
+    whole = case.first({"max_triples": UNCUT})
     rank = case.rank(whole)
-    if rank is None:
-        if case.rank(case.rules.solve({})) is not None:
-            return None
-        whole = list(case.rules.solve({"max_triples": UNCUT}))
-        rank = case.rank(whole)
-    if rank is None:
+    if rank is None or (rank > case.state["k"] and case.rank(found) is not None):
         return None
     size = max(len(item.triples) for item in whole[:rank])
     text = (
@@ -129,27 +136,35 @@ def _cut(case: _Case) -> Obstacle | None:
     return Obstacle("pruned", STAGE, text, Lift(fields={"max_triples": size}), {"subgraph": rank, "facts": size})
 
 
-def _later(case: _Case) -> Obstacle | None:
-    """Return the obstacle of an entity that comes with a later subgraph."""
-    found = list(case.rules.solve({}))
-    rank = case.rank(found)
+def _later(case: _Case, found: Sequence[Evidence]) -> Obstacle | None:
+    """Return the obstacle of an entity that comes with a later subgraph, or with none of those that are looked at."""
+    rank, k = case.rank(found), case.state["k"]
     if rank is None:
-        return None
-    k = case.state["k"]
+        return _not_among(case, found) if len(found) == case.looked_at else None
     number, item = next((number, item) for number, item in enumerate(found, 1) if case.entity in _entities(item))
-    text = (
-        f"{case.label!r} comes with subgraph number {number} of {len(found)}, which is worth {item.score:.3g}; the "
-        f"first is worth {found[0].score:.3g}. "
-    )
     what = "subgraph" if case.retriever.granularity == "subgraph" else "fact"
-    text += f"k is {k}, and it is in {what} number {rank}."
+    text = (
+        f"{case.label!r} comes with subgraph number {number}, which is worth {item.score:.3g}; the first is worth "
+        f"{found[0].score:.3g}. k is {k}, and it is in {what} number {rank}."
+    )
     details = {"rank": rank, "subgraph": number, "considered": len(found), "score": item.score, "k": k}
     return Obstacle("outscored", STAGE, text, Lift(inputs={"k": rank}), {**details, "best_score": found[0].score})
 
 
+def _not_among(case: _Case, found: Sequence[Evidence]) -> Obstacle:
+    """Return the obstacle of an entity that is worth so little that no subgraph that is looked at has it."""
+    first, last = found[0].score, found[-1].score
+    text = (
+        f"{case.label!r} is in none of the first {len(found)} subgraphs, which are worth {first:.3g} to {last:.3g}. "
+        "As an entity of the question it would have a prize of its own."
+    )
+    details = {"considered": len(found), "best_score": first, "last_score": last}
+    return Obstacle("outscored", STAGE, text, Lift(inputs={"seed_entities": [*case.starts, case.entity]}), details)
+
+
 def _alone(case: _Case) -> Obstacle | None:
     """Return the obstacle of an entity with a prize that no edge at it is worth its cost to."""
-    if case.rules.lone_entities or case.rank(case.rules.solve({"lone_entities": True})) is None:
+    if case.rules.lone_entities or case.rank(case.first({"lone_entities": True})) is None:
         return None
     text = (
         f"{case.label!r} has a prize of its own, but no fact with it is worth what an edge costs; an entity alone is "
@@ -166,7 +181,7 @@ def _without_prize(case: _Case) -> Obstacle | None:
 def _unwalked(case: _Case) -> Obstacle | None:
     """Return the obstacle of an entity that the walk from the entities with prizes does not reach."""
     retriever, starts = case.retriever, case.starts
-    hops = _hops(retriever, starts, case.entity)
+    hops = hops_to(retriever, starts, case.entity) if starts else None
     named = ", ".join(repr(retriever.graph.label(start)) for start in starts)
     if hops is None:
         text = f"No chain of facts joins {case.label!r} with the entities that resemble the question: {named}."
@@ -179,14 +194,6 @@ def _unwalked(case: _Case) -> Obstacle | None:
         f"{case.rules.longest_walk} (max_hops)."
     )
     return Obstacle("too_far", STAGE, text, Lift(fields={"max_hops": hops}), {"hops": hops})
-
-
-def _hops(retriever: BaseNeighborhoodRetriever, starts: list[str], entity: str) -> int | None:
-    if not starts:
-        return None
-    around = neighborhood(retriever.graph.adjacency, retriever.entity_ids(starts).astype(np.int32))
-    at = np.flatnonzero(around.nodes == retriever.entity_ids([entity])[0])
-    return int(around.hops[at[0]]) if len(at) else None
 
 
 def _unprized(case: _Case) -> Obstacle | None:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
+from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.rank_obstacle import rank_obstacle
-from kg_retrievers.core.scope_obstacle import scope_obstacle
+from kg_retrievers.core.rank_obstacles import document_rank_obstacle
+from kg_retrievers.core.scope_obstacle import hops_to, scope_obstacle
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
 
@@ -75,7 +75,7 @@ def find_obstacle(
         return None
     if entity in dict(state["candidates"]["entities"]):
         without_path = _without_path(retriever, entity, state)
-        return without_path or rank_obstacle(retriever, entity, state, EXTRACT, stages.extract)
+        return without_path or document_rank_obstacle(retriever, entity, state, EXTRACT, stages.extract)
     label = repr(retriever.graph.label(entity))
     if stages.score(state)["candidates"] != state["candidates"]:
         text = f"{label} is not among the candidates that were given."
@@ -167,14 +167,11 @@ def _without_path(retriever: BaseNeighborhoodRetriever, entity: str, state: Mapp
 
 def _hops(retriever: BaseNeighborhoodRetriever, seeds: Sequence[str], entity: str) -> int | None:
     """Return how many facts the shortest path to an entity has; from an entity of the question, back to itself."""
-    (node,) = retriever.entity_ids([entity])
-    around = neighborhood(retriever.graph.adjacency, retriever.entity_ids(seeds).astype(np.int32))
-    at = np.flatnonzero(around.nodes == node)
-    hops = int(around.hops[at[0]]) if len(at) else None
+    hops = hops_to(retriever, seeds, entity)
     if hops != 0:
         return hops
-    adjacency = retriever.graph.adjacency
-    neighbors = adjacency.neighbors[adjacency.row(int(node))]
+    adjacency, node = retriever.graph.adjacency, retriever.graph.entities.find(entity)
+    neighbors = adjacency.neighbors[adjacency.row(node)]
     back = None if not len(neighbors) else 1 if (neighbors == node).any() else 2
     others = [seed for seed in seeds if seed != entity]
     lengths = [back, _hops(retriever, others, entity) if others else None]

@@ -12,7 +12,7 @@ from typing import Any
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.ranked_obstacle import Ranking, ranked_obstacle
+from kg_retrievers.core.rank_obstacles import Ranking, fact_rank_obstacle
 from kg_retrievers.core.scope_obstacle import scope_obstacle
 
 #: The stage that ranks the facts.
@@ -33,4 +33,4 @@ def find_obstacle(retriever: BaseNeighborhoodRetriever, entity: str, state: Mapp
     triples, _ = retriever.triples_in_scope(seeds)
     scores = retriever.index.triple_similarities(question, None if retriever.scope == "graph" else triples)
     ranking = Ranking.of(triples, scores, "its cosine with the question")
-    return ranked_obstacle(retriever, entity, ranking, state["k"], STAGE)
+    return fact_rank_obstacle(retriever, entity, ranking, state["k"], STAGE)

@@ -13,7 +13,7 @@ import numpy as np
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.ranked_obstacle import Ranking, rank_details, ranked_obstacle
+from kg_retrievers.core.rank_obstacles import Ranking, fact_rank_obstacle, rank_details
 from kg_retrievers.core.scope_obstacle import cut_off, scope_obstacle
 
 #: The stage that collects the facts.
@@ -41,10 +41,10 @@ def find_obstacle(
     if rank is None:  # its facts in reach lead over entities that are cut off
         return cut_off(retriever, entity, seeds, STAGE, int(retriever.max_hops or 0))
     if max_triples is None:
-        return ranked_obstacle(retriever, entity, ranking, state["k"], STAGE)
+        return fact_rank_obstacle(retriever, entity, ranking, state["k"], STAGE)
     text = (
         f"A Document holds {max_triples} facts (max_triples), the nearest first; the first with "
-        f"{retriever.graph.label(entity)!r} is number {rank} of {len(ranking.triples)}."
+        f"{retriever.graph.label(entity)!r} is number {rank:,} of {len(ranking.triples):,}."
     )
-    details = rank_details(retriever, ranking, rank)
+    details = {**rank_details(retriever, ranking, rank), "rank": rank, "considered": len(ranking.triples)}
     return Obstacle("pruned", STAGE, text, Lift(fields={"max_triples": rank}), details)

@@ -11,12 +11,10 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.graph import Adjacency, KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import entries_between, is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.patterns.missing_facts import stand_in_key
 
 #: For each hop the labels that will do.
 Labels = Sequence[Sequence[int]]
-
-#: What an entity is called that a walk passes, and of which nothing else is known.
-UNKNOWN = "unknown"
 
 
 class Missing(NamedTuple):
@@ -126,7 +124,7 @@ def _apart(heres: Array, theres: Array, lacking: int) -> tuple[int, int] | None:
 
 
 def _facts(graph: KnowledgeGraph, here: int, there: int, labels: Labels) -> tuple[Triple, ...]:
-    between = [_new_name(graph, position) for position in range(1, len(labels))]
+    between = [stand_in_key(graph, position) for position in range(1, len(labels))]
     passed = [graph.entities[here], *between, graph.entities[there]]
     facts = []
     for position, step in enumerate(labels):
@@ -135,13 +133,6 @@ def _facts(graph: KnowledgeGraph, here: int, there: int, labels: Labels) -> tupl
             head, tail = tail, head
         facts.append(Triple(head, graph.relations[relation_of(step[0])], tail))
     return tuple(facts)
-
-
-def _new_name(graph: KnowledgeGraph, position: int) -> str:
-    name = f"{UNKNOWN} {position}"
-    while name in graph.entities:
-        name += "'"
-    return name
 
 
 def _crossed(adjacency: Adjacency, heres: Array, labels: Sequence[int], *, back: bool, without: int) -> Array:

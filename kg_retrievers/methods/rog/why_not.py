@@ -15,8 +15,8 @@ import numpy as np
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.rank_obstacle import rank_obstacle
+from kg_retrievers.core.obstacles import Lift, Obstacle, shown_fact
+from kg_retrievers.core.rank_obstacles import document_rank_obstacle
 from kg_retrievers.errors import RefusalError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import is_backward, relation_of
@@ -73,7 +73,9 @@ def find_obstacle(
     end = graph.entities.find(entity)
     if leading := _leading(graph, rows, asked.named, end):
         found = Found(graph, state, asked.named, leading, end, FOLLOW)
-        return walk_obstacle(found, asked.max_paths) or rank_obstacle(retriever, entity, state, FOLLOW, asked.follow)
+        return walk_obstacle(found, asked.max_paths) or document_rank_obstacle(
+            retriever, entity, state, FOLLOW, asked.follow
+        )
     around = neighborhood(graph.adjacency, retriever.entity_ids(state["seed_entities"]).astype(np.int32))
     at = np.flatnonzero(around.nodes == end)
     if not len(at):
@@ -196,10 +198,7 @@ def _no_such_edge_of_best(
 
 
 def _lacking(graph: KnowledgeGraph, row: Row, missing: Missing) -> str:
-    def named(key: str) -> str:
-        return repr(graph.label(key)) if key in graph.entities else "something"
-
-    facts = "; ".join(f"{named(head)} -> {relation} -> {named(tail)}" for head, relation, tail in missing.facts)
+    facts = "; ".join(shown_fact(graph, fact) for fact in missing.facts)
     start = repr(graph.label(graph.entities[missing.start]))
     return (
         f"The question is read to ask for walks from {start} along {shown(row)}. The one that comes nearest follows "

@@ -47,7 +47,7 @@ from kg_retrievers.methods.sg_rag.queries import (
 from kg_retrievers.methods.sg_rag.read_rows import RunQuery, cache_rows, checked_reader
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
-from kg_retrievers.methods.sg_rag.why_not import find_obstacle
+from kg_retrievers.methods.sg_rag.why_not import Limits, find_obstacle
 from kg_retrievers.patterns.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
@@ -273,7 +273,8 @@ class CypherRetriever(BaseKGRetriever):
             documents: list[Document] = copied._run_cypher(cast(CypherState, state))["documents"]
             return documents
 
-        return find_obstacle(self, self.database, answer, entity, state)
+        limits = Limits(self.timeout, self.max_rows, self.max_bindings)
+        return find_obstacle(self.graph, self.database, limits, answer, entity, state)
 
     def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
         """Return the part of a connected graph that a stage looks at; what queries return is added as it comes."""

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.documents import Document
 
-from kg_retrievers.core.obstacles import Lift, Obstacle, Why
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.obstacles import Lift, Obstacle, Why, shown_fact
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.sparql.schema import SparqlSchema
@@ -45,14 +44,23 @@ Query = Mapping[str, Any]
 Answer = Callable[[Mapping[str, Any], Mapping[str, Any]], Sequence[Document]]
 
 
+class Limits(NamedTuple):
+    """The fields of the retriever of these names."""
+
+    timeout: float
+    max_rows: int
+    max_bindings: int
+
+
 def find_obstacle(
-    retriever: BaseKGRetriever, database: Executor, answer: Answer, entity: str, state: Mapping[str, Any]
+    graph: KnowledgeGraph, database: Executor, limits: Limits, answer: Answer, entity: str, state: Mapping[str, Any]
 ) -> Obstacle | None:
     """Return the first thing that keeps an entity out of the answers; None where nobody can tell.
 
     Args:
-        retriever: The retriever.
-        database: The database that it asks.
+        graph: The graph.
+        database: The database that is asked.
+        limits: How much may be taken from it.
         answer: Runs the last stage.
         entity: The key of the entity.
         state: What the stages wrote.
@@ -60,19 +68,23 @@ def find_obstacle(
     Cost: each query of the state once, without its limit of rows, and one for each of its conditions.
     """
     queries: Sequence[Query] = state.get("cypher") or ()
-    return _Case(retriever, database, answer, entity, state).obstacle(queries) if queries else None
+    return _Case(graph, database, limits, answer, entity, state).obstacle(queries) if queries else None
 
 
 class _Case:
     """An entity that is no answer."""
 
     def __init__(
-        self, retriever: BaseKGRetriever, database: Executor, answer: Answer, entity: str, state: Mapping[str, Any]
+        self,
+        graph: KnowledgeGraph,
+        database: Executor,
+        limits: Limits,
+        answer: Answer,
+        entity: str,
+        state: Mapping[str, Any],
     ) -> None:
-        self.database, self.answer, self.entity, self.state = database, answer, entity, state
-        self.graph: KnowledgeGraph = retriever.graph
-        self.timeout = float(getattr(retriever, "timeout"))  # noqa: B009
-        self.max_rows, self.max_bindings = (int(getattr(retriever, name)) for name in ("max_rows", "max_bindings"))
+        self.graph, self.database, self.answer, self.entity, self.state = graph, database, answer, entity, state
+        self.timeout, self.max_rows, self.max_bindings = limits
         self.label = repr(self.graph.label(entity))
         self.schema: DatabaseSchema = database.schema()
 
@@ -215,7 +227,7 @@ class _Case:
         lacking = missing_facts(self.graph, edges, allowed, asked.target)
         if not lacking.facts:
             return None
-        shown = "; ".join(" -> ".join(self._named(text) for text in fact) for fact in lacking.facts)
+        shown = "; ".join(shown_fact(self.graph, fact) for fact in lacking.facts)
         text = f"{self.label} is in no row, since the graph lacks what the query asks for: {shown}."
         details = {
             "lacking": [list(fact) for fact in lacking.facts],
@@ -242,9 +254,6 @@ class _Case:
         of_types = [find(self.schema.relation_of(type)) for type in arrow.types]
         relations = [relation for relation in of_types if relation >= 0] if arrow.types else list(range(count))
         return AskedEdge(arrow.head, relations, arrow.tail, arrow.directed)
-
-    def _named(self, text: str) -> str:
-        return repr(self.graph.label(text)) if text in self.graph.entities else text
 
 
 def _given(query: Query) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kg_retrievers.core.obstacles import Lift, Obstacle
+from kg_retrievers.core.obstacles import Lift, Obstacle, shown_fact
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
@@ -30,7 +30,7 @@ def lacking_facts(index: GraphIndex, read: Pattern, entity: str) -> Obstacle:
     ways = [_missing(index, read, entity, chosen) for chosen in _shared_relations(graph, read)]
     lacking = min(ways, key=lambda way: len(way.facts))
     asked = Pattern(tuple(read.triples[at] for at in lacking.edges))
-    shown = "; ".join(" -> ".join(_named(graph, text) for text in fact) for fact in lacking.facts)
+    shown = "; ".join(shown_fact(graph, fact) for fact in lacking.facts)
     label = graph.label(entity)
     text = f"{label!r} is no answer, since the graph lacks what the question is read to ask for: {shown}."
     details = {
@@ -40,10 +40,6 @@ def lacking_facts(index: GraphIndex, read: Pattern, entity: str) -> Obstacle:
     }
     lift = Lift(inputs={"pattern": read.to_dict()}, facts=lacking.facts)
     return Obstacle("no_such_edge", STAGE, text, lift, details)
-
-
-def _named(graph: KnowledgeGraph, text: str) -> str:
-    return repr(graph.label(text)) if text in graph.entities else text
 
 
 def _shared_relations(graph: KnowledgeGraph, read: Pattern) -> list[dict[Term, int]]:

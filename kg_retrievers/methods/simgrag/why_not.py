@@ -225,11 +225,20 @@ class _Case:
     # --- the ranking --------------------------------------------------------------------------------------------------
 
     def _ranked(self, match: Match) -> Obstacle | None:
-        """Return the first limit that cuts off an entity that fits, or its rank.
+        """Return the first limit that cuts off an entity that fits, or its rank."""
+        rank = self.trial.rank(match.distance)
+        if rank is None:
+            return self._limited(match.distance)
+        if self.trial.finds(self.state["k"]):
+            return self._out_of_budget()
+        return self._outscored(match, rank if self.trial.finds(rank) else least(rank, RANKS, self.trial.finds))
+
+    def _limited(self, distance: float) -> Obstacle | None:
+        """Return the first limit that leaves out an entity whatever k is.
 
         All limits are lifted first, and then put back one after the other.
         """
-        own, distance = self.retriever, match.distance
+        own = self.retriever
         free = self.trial.with_fields(max_distance=None, max_bindings=len(self.graph.entities), granularity="subgraph")
         if free.pattern.typed:
             typed, free = free, replace(free, pattern=replace(free.pattern, typed=False))
@@ -246,15 +255,8 @@ class _Case:
         bound = free.with_fields(max_bindings=own.max_bindings, max_distance=own.max_distance)
         if bound.rank(distance) is None:
             return self._too_many(free, distance)
-        whole = bound.with_fields(granularity=own.granularity)
-        rank = whole.rank(distance)
-        if rank is None:
-            text = f"{self.label} fits with facts that stand in Documents of others (granularity)."
-            return Obstacle("pruned", STAGE, text, Lift(fields={"granularity": "subgraph"}))
-        if not whole.finds(self.state["k"]):
-            needed = rank if whole.finds(rank) else least(rank, RANKS, lambda k: whole.finds(k))
-            return self._outscored(match, needed)
-        return self._out_of_budget(whole)
+        text = f"{self.label} fits with facts that stand in Documents of others (granularity)."
+        return Obstacle("pruned", STAGE, text, Lift(fields={"granularity": "subgraph"}))
 
     def _too_many(self, free: Trial, distance: float) -> Obstacle:
         """Return the obstacle of an unknown with more entities than one piece of evidence holds."""
@@ -280,9 +282,10 @@ class _Case:
         details = {"rank": rank, "distance": match.distance, "best_distance": best.distance, "read_as": read_as}
         return Obstacle("outscored", STAGE, f"{text}.", Lift(inputs={"k": rank}), details)
 
-    def _out_of_budget(self, whole: Trial) -> Obstacle | None:
+    def _out_of_budget(self) -> Obstacle | None:
         """Return the budget that ends the search before it finds an entity that is among the first k."""
         scans, seconds, k = self.retriever.max_scans, self.retriever.max_seconds, self.state["k"]
+        whole = self.trial
 
         def holds(most: int) -> bool:
             return whole.with_fields(max_scans=most).finds(k)

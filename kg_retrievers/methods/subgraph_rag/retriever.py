@@ -23,7 +23,7 @@ from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.ranked_obstacle import Ranking
+from kg_retrievers.core.rank_obstacles import Ranking
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError

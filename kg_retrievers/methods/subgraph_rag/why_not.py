@@ -13,7 +13,7 @@ from typing import Any
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.ranked_obstacle import Ranking, ranked_obstacle
+from kg_retrievers.core.rank_obstacles import Ranking, fact_rank_obstacle, outscored
 from kg_retrievers.core.scope_obstacle import scope_obstacle
 from kg_retrievers.graph import Evidence
 
@@ -57,7 +57,7 @@ def find_obstacle(
     if obstacle is not None:
         return obstacle
     if max_triples is None:
-        return ranked_obstacle(retriever, entity, ranking, state["k"], SCORE)
+        return fact_rank_obstacle(retriever, entity, ranking, state["k"], SCORE)
     rank = ranking.rank_of(retriever, entity)
     return None if rank is None else _unpacked(retriever, entity, rank, len(ranking.triples), max_triples, SCORE)
 
@@ -69,13 +69,8 @@ def _later(retriever: BaseNeighborhoodRetriever, entity: str, evidence: Sequence
     if rank is None or rank <= k:
         return None
     what = "fact" if retriever.granularity == "triple" else "subgraph"
-    item, last = evidence[rank - 1], evidence[k - 1]
-    text = (
-        f"{retriever.graph.label(entity)!r} comes first in {what} number {rank} of {len(evidence)}, with the score "
-        f"{item.score:.3g}; k is {k}, and number {k} has {last.score:.3g}."
-    )
-    details = {"rank": rank, "score": item.score, "considered": len(evidence), "k": k, "last_score": last.score}
-    return Obstacle("outscored", SELECT, text, Lift(inputs={"k": rank}), details)
+    scores = [item.score for item in evidence]
+    return outscored(f"The first {what} with {retriever.graph.label(entity)!r}", rank, scores, k, SELECT, "its score")
 
 
 def _unpacked(

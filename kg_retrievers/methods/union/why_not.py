@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kg_retrievers.core.obstacles import Lift, Obstacle, role_of
-from kg_retrievers.core.rank_obstacle import rank_obstacle
+from kg_retrievers.core.rank_obstacles import document_rank_obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import RefusalError
 
@@ -47,7 +47,7 @@ def find_obstacle(
     carried_out = [name for name, rows in found.items() if len(without_values[name]) < len(rows)]
     counting = [row for rows in found.values() for row in rows if not carried_out or row.get("value") is not None]
     if any(_holds(union, entity, row) for row in counting):
-        return rank_obstacle(union, entity, state, FUSE, fuse)
+        return document_rank_obstacle(union, entity, state, FUSE, fuse)
     label = repr(union.graph.label(entity))
     text = (
         f"{' and '.join(holders)} found {label}, but {' and '.join(carried_out)} carried out an operation, whose "

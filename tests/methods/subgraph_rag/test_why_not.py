@@ -46,6 +46,17 @@ def half_scored(retriever: BaseKGRetriever, question: str) -> dict[str, Any]:
     return {"scored_triples": {"triples": rows[::4], "truncated": False}}
 
 
+def check_rank_by_model(step: Step) -> None:
+    """Check a rank by the scores that the model gives to all facts at once."""
+    retriever, rank = step.retriever, step.obstacle.details["rank"]
+    scope, _ = retriever.triples_in_scope(step.seeds)
+    text = step.state["masked_question" if MODEL.config.mask_entities else "question"]
+    scores = retriever._ready_model().score(text, scope, retriever.entity_ids(step.seeds)).tolist()
+    facts = retriever.facts_of(scope)
+    best = max(score for fact, score in zip(facts, scores, strict=True) if step.entity in (fact.head, fact.tail))
+    assert sum(score > best + 1e-6 for score in scores) < rank <= sum(score > best - 1e-6 for score in scores)
+
+
 def check(step: Step, seen: Counter[str]) -> None:
     obstacle, retriever = step.obstacle, step.retriever
     seen[obstacle.why] += 1
@@ -54,6 +65,8 @@ def check(step: Step, seen: Counter[str]) -> None:
     if obstacle.why == "excluded":
         assert all(step.entity not in row[:3:2] for row in step.inputs["scored_triples"]["triples"])
     elif obstacle.why == "outscored":
+        if retriever.granularity == "triple" and "scored_triples" not in step.inputs:
+            check_rank_by_model(step)
         assert step.document_rank() == obstacle.details["rank"] > step.k
         assert obstacle.lift.inputs == {"k": step.document_rank()}
     elif "scored_triples" not in step.inputs:
