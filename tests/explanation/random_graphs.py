@@ -10,6 +10,7 @@ import numpy as np
 from explanation.obstacle_cases import check_case, is_found, steps
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.explanation.run import run_stages
@@ -129,9 +130,30 @@ def check_scope(retriever: BaseKGRetriever, obstacle: Obstacle, entity: str, see
         within = [hops_between(retriever.index, seeds, other) for other in joined]
         reached = [one for one in within if one is not None and one <= (retriever.max_hops or one)]
         assert len(reached) > retriever.max_nodes
+        check_cut(retriever, entity, seeds)
     else:
         return obstacle.why == "not_linked"
     return True
+
+
+def check_cut(retriever: BaseKGRetriever, entity: str, seeds: list[str]) -> None:
+    """Check that an entity is not reached over the entities that have the highest PageRank, by networkx.
+
+    Of several with the rank of the last one, each may be left out.
+    """
+    walk: nx.DiGraph[str] = nx.DiGraph()
+    for head, _, tail in retriever.index.graph.triples():
+        for one, other in ((head, tail), (tail, head)):
+            weight = walk.get_edge_data(one, other, {"weight": 0})["weight"]
+            walk.add_edge(one, other, weight=weight + 1)
+    ranks = nx.pagerank(walk, alpha=1 - RESTART, personalization=dict.fromkeys(seeds, 1), tol=1e-12, max_iter=1_000)
+    reached = nx.multi_source_dijkstra_path_length(undirected(retriever.index), seeds, retriever.max_hops)
+    others = sorted((ranks[one] for one in reached if one not in seeds), reverse=True)
+    room = retriever.max_nodes - len(seeds)
+    ahead = [one for one in reached if one not in seeds and ranks[one] > others[room] + 1e-6]
+    kept = undirected(retriever.index).subgraph([*seeds, *ahead])
+    within = nx.multi_source_dijkstra_path_length(kept, seeds, retriever.max_hops)
+    assert entity not in within or not kept.degree(entity)
 
 
 def random_steps(
