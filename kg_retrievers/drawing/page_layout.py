@@ -29,7 +29,7 @@ _BETWEEN = 40.0
 _ROUNDS, _TURNS = 80, 24
 
 #: How many layouts are tried at most, and how many facts these may hold altogether.
-_TRIES, _FACTS_TRIED = 8, 400
+_TRIES, _FACTS_TRIED = 3, 150
 
 #: How often each relation is placed: again when all others have their places.
 _PASSES = 2
