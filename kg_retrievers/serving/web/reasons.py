@@ -11,6 +11,7 @@ from pydantic import Field
 from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.explanation import why_not
+from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
@@ -61,7 +62,12 @@ def _obstacle(retriever: BaseKGRetriever, obstacle: Obstacle) -> dict[str, Any]:
     about: dict[str, Any] = {"why": obstacle.why, "stage": obstacle.stage, "text": one_line(obstacle.text)[:CHARACTERS]}
     written = {key: value for key, value in obstacle.lift.inputs.items() if key in FORMS}
     about["lift"] = list(_changes(obstacle.lift))
-    about["edited"] = {key: write_text(key, value, retriever.graph) for key, value in written.items()}
+    about["edited"] = {}
+    if obstacle.lift == Lift(inputs=written):  # else editing alone does not bring it in
+        about["edited"] = {key: write_text(key, value, retriever.graph) for key, value in written.items()}
+    elif "pattern" in written:
+        lines = "; ".join(pattern_lines(written["pattern"]))
+        about["lift"].append(one_line(f"the question read as {lines}")[:CHARACTERS])
     return about
 
 
