@@ -20,6 +20,9 @@ from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_dat
 #: An example of a union.
 UNION_EXAMPLE = SEPARATOR.join(("simgrag", "g-retriever"))
 
+#: The highest port there is.
+LAST_PORT = 65_535
+
 
 def positive_integer(text: str) -> int:
     """Take an integer of 1 or more."""
@@ -51,6 +54,13 @@ def natural_number(text: str) -> int:
     """Take an integer of 0 or more."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"wanted an integer of 0 or more, but got {text!r}")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Take the number of a port, 0 for a free one."""
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"wanted a port from 0 to {LAST_PORT:,}, but got {text!r}")
     return int(text)
 
 

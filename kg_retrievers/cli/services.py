@@ -60,7 +60,7 @@ def add_address(parser: Options, port: int) -> None:
     )
     parser.add_argument(
         "--port",
-        type=argument_types.natural_number,
+        type=argument_types.port,
         metavar="N",
         help=f"the port (default: {port}); 0 for a free one",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Callable
 
@@ -13,6 +14,10 @@ try:
     import uvicorn
 except ImportError as cause:
     raise MissingExtraError("listening for HTTP", "serve") from cause
+
+# What to do next, in Python and on the shell, where the port cannot be had, and where the address cannot.
+_OTHER_PORT = ("Choose another port; 0 is a free one.", "Choose another: --port 0 for a free one.")
+_OTHER_HOST = ("Give an address of this machine, as 127.0.0.1.", "Give one of this machine: --host 127.0.0.1.")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -29,11 +34,10 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=CONNECTIONS["backlog"])
     except OSError as error:
-        raise InvalidArgumentError(
-            f"cannot listen on {host} at port {port}: {error.strerror or error}.",
-            hint_python="Choose another port; 0 is a free one.",
-            hint_shell="Choose another: --port 0 for a free one.",
-        ) from error
+        is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        python, shell = _OTHER_PORT if is_of_port else _OTHER_HOST
+        message = f"cannot listen on {host} at port {port}: {error.strerror or error}."
+        raise InvalidArgumentError(message, hint_python=python, hint_shell=shell) from error
 
 
 def address_of(listening: socket.socket) -> str:
