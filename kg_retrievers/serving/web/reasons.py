@@ -13,6 +13,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.explanation import why_not
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
 from kg_retrievers.serving.web.requests import EditedTexts, Name, Question, Strict
@@ -46,7 +47,7 @@ def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
     """
     retriever = service.retriever(asked.method)
     edited = {key: read_text(key, text, retriever.graph) for key, text in asked.edited.items()}
-    told = why_not(retriever, asked.question, asked.entity, **edited)
+    told = why_not(retriever, asked.question, resolve(service.index, asked.entity), **edited)
     return {
         "entity": told.entity,
         "label": one_line(told.label)[:CHARACTERS],

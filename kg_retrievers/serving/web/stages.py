@@ -14,6 +14,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
 from kg_retrievers.serving.web.requests import Ask
 from kg_retrievers.serving.workers import Event
@@ -49,6 +50,8 @@ def run_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> N
     retriever = workflow.retriever
     given = {key: read_text(key, text, retriever.graph) for key, text in ask.edited.items()}
     given |= ask.model_dump(include={"k", "min_confidence", "seed_entities"}, exclude_none=True)
+    if ask.seed_entities:
+        given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
     stages = [stage.name for stage in retriever.running_stages]
     updates = workflow.stream({"question": ask.question, **given}, stream_mode="updates")
     tell({"event": "started", "retriever": type(retriever).__name__, "stages": [*stages, *_ANSWERING]})

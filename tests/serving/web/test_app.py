@@ -209,6 +209,22 @@ def test_a_pattern_is_offered_where_it_alone_brings_an_entity_in(
     assert obstacle["edited"] == edited
 
 
+def test_a_key_is_read_back_as_it_is_shown() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("<b>Her</b>", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
+    )
+    service = GraphService(GraphIndex.build(graph, default_embeddings()))
+    with TestClient(make_app(service), base_url="http://127.0.0.1:8000") as client:
+        around = client.get("/api/neighbors", params={"entity": "Spike Jonze"}).json()
+        [fact] = around["facts"]
+        shown = fact["triple"][0]
+        assert shown != "<b>Her</b>"
+        asked = {"question": "Who directed Her?", "entity": shown}
+        assert client.post("/api/why-not", json=asked).json()["entity"] == "<b>Her</b>"
+        asked = {"question": "What is it?", "seed_entities": [shown], "method": "neighborhood"}
+        assert client.post("/api/ask", json=asked).status_code == 200
+
+
 # --- what it cannot answer --------------------------------------------------------------------------------------------
 
 
