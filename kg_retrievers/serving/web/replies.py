@@ -38,6 +38,9 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 #: Said of an error that is a mistake in this package.
 _UNKNOWN = "The server failed at this request."
 
+#: What to do next where an error says nothing of it.
+NEXT_STEP = "Look at the schema for what the graph holds, and at /api/about for the methods."
+
 
 class RequestError(KGRetrieversError):
     """A request cannot be read. `status` is that of HTTP."""
@@ -58,7 +61,7 @@ def describe(error: Exception) -> dict[str, Any]:
         _LOGGER.error("request %s failed", number, exc_info=error)
         told = f"Ask again; the server's log has the cause under {number}."
         return {"error": _UNKNOWN, "next_step": told, "status": 500}
-    message, hint = as_data(error.message), as_data(error.hint_shell)
+    message, hint = as_data(error.message), as_data(error.hint_shell or NEXT_STEP)
     return {"error": message[:LONGEST_REASON], "next_step": hint[:LONGEST_REASON], "status": _status_of(error)}
 
 

@@ -225,6 +225,12 @@ def test_a_key_is_read_back_as_it_is_shown() -> None:
         assert client.post("/api/ask", json=asked).status_code == 200
 
 
+@pytest.mark.parametrize("asked", [{"entity": "zzzqx"}, {"entity": "Her", "method": "nonsense"}])
+def test_what_is_unknown_is_answered_with_a_next_step(client: TestClient, asked: dict[str, str]) -> None:
+    response = client.post("/api/why-not", json={"question": "Who directed Her?", **asked})
+    assert "/api/about" in response.json()["next_step"]
+
+
 # --- what it cannot answer --------------------------------------------------------------------------------------------
 
 
