@@ -149,12 +149,14 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
 
     Raises:
         EntityLinkingError: If the graph has no such entity.
-        InvalidArgumentError: As `invoke`.
+        InvalidArgumentError: If the entity is no text, or as `invoke`.
     """
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
     if retriever.closed_book:
         raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
+    if not isinstance(entity, str):
+        raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
     (key,) = linker_of(retriever.index).resolve([entity])
     course = overcome(retriever, question, key, inputs, as_answer=retriever.proposes_answers)
     now, obstacles, known = course.retriever, course.obstacles, _known(course.retriever, course.run)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, PCSTRetriever, default_embeddings, why_not
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.explanation.why_not import lift
 
 FACTS = [
@@ -51,6 +51,12 @@ def test_a_question_without_entity_is_lifted_by_naming_one(index):
 def test_an_unknown_entity_is_an_error_with_suggestions(index):
     with pytest.raises(EntityLinkingError, match="Spike Jonze"):
         why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", "Spike Jonse")
+
+
+@pytest.mark.parametrize("wrong", [None, ["Spike Jonze"], 7])
+def test_what_is_no_name_of_one_entity_is_refused(index, wrong):
+    with pytest.raises(InvalidArgumentError, match="why_not: wanted the key or name of one entity, but got"):
+        why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", wrong)
 
 
 def test_it_says_so_in_words_data_and_a_picture(index):
