@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
             found = _search(retriever, options, k, answerers)
-        explained = explain_found(found.documents, retriever, options, k)
+        explained = explain_found(found.documents, found.refusal, retriever, options, k)
     _show(found, explained, retriever, options)
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {k + 1}")

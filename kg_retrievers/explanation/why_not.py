@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
@@ -19,10 +19,15 @@ from kg_retrievers.explanation.shown import shown_as_html
 from kg_retrievers.explanation.wording import lift_lines, shell_lines
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import link_question, linker_of
 from kg_retrievers.index.reach import Reach
 
 __all__ = ["WhyNot", "combined", "lift", "why_not"]
+
+
+#: What to do where the graph has other facts than the question is read to ask for.
+MISREAD = "If the question means that, it is read wrongly: rephrase it, give examples, or a pattern."
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class WhyNot:
         joining: A shortest chain of facts that joins them with the entity, with facts that the graph lacks where those
             lift an obstacle; nothing where none does.
         labels: What the entities of these are called, by key.
+        present: A shortest chain that joins them by facts of the graph alone, where `joining` has others.
     """
 
     question: str
@@ -54,6 +60,7 @@ class WhyNot:
     known: tuple[str, ...] = ()
     joining: tuple[Triple, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    present: tuple[Triple, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -75,6 +82,7 @@ class WhyNot:
             "lift": self.lift.to_dict(),
             "known": list(self.known),
             "joining": [list(fact) for fact in self.joining],
+            "present": [list(fact) for fact in self.present],
         }
 
     @property
@@ -97,7 +105,18 @@ class WhyNot:
             why = obstacle.why.replace("_", " ")
             lines.append(f"{number}. {why} (at {obstacle.stage}): {one_line(obstacle.text)}")
             lines += [f"   To change it: {change}" for change in changes(obstacle.lift)]
-        return "\n".join([*lines, self._outcome])
+        return "\n".join([*lines, self._outcome, *self._doubt])
+
+    @property
+    def _doubt(self) -> list[str]:
+        """A line on what joins the entities in the graph, where the question is read to ask for other facts."""
+        if not self.present:
+            return []
+        chain = ", ".join(
+            " -> ".join((self.labels[fact.head], readable(fact.relation), self.labels[fact.tail]))
+            for fact in self.present
+        )
+        return [f"What joins them in the graph: {one_line(chain)}. {MISREAD}"]
 
     @property
     def _outcome(self) -> str:
@@ -149,18 +168,23 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
 
     Raises:
         EntityLinkingError: If the graph has no such entity.
-        InvalidArgumentError: As `invoke`.
+        InvalidArgumentError: If the entity is no text, or as `invoke`.
     """
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
     if retriever.closed_book:
         raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
+    if not isinstance(entity, str):
+        raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
     (key,) = linker_of(retriever.index).resolve([entity])
     course = overcome(retriever, question, key, inputs, as_answer=retriever.proposes_answers)
     now, obstacles, known = course.retriever, course.obstacles, _known(course.retriever, course.run)
-    facts, labels = now.index.within(
-        Reach((key, *known), REACHED_HOPS, between=True), lambda: _joining(now.index.graph, known, key, obstacles)
-    )
+    lacking = tuple(fact for obstacle in obstacles for fact in obstacle.lift.facts)
+
+    def joined() -> _Joined:
+        return _joining(now.index.graph, retriever.index.graph, known, key, lacking)
+
+    facts, present, labels = now.index.within(Reach((key, *known), REACHED_HOPS, between=True), joined)
     return WhyNot(
         question,
         key,
@@ -172,6 +196,7 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
         known,
         facts,
         labels,
+        present,
     )
 
 
@@ -186,11 +211,20 @@ def _known(retriever: BaseKGRetriever, run: Run) -> tuple[str, ...]:
     return ()
 
 
+class _Joined(NamedTuple):
+    """Chains of facts, with those that lift an obstacle and of the graph alone, and what their entities are called."""
+
+    facts: tuple[Triple, ...]
+    present: tuple[Triple, ...]
+    labels: dict[str, str]
+
+
 def _joining(
-    graph: KnowledgeGraph, known: Sequence[str], key: str, obstacles: Sequence[Obstacle]
-) -> tuple[tuple[Triple, ...], dict[str, str]]:
-    """Return what joins an entity with the known ones, and what these and those on the way are called."""
-    facts = joining_facts(graph, known, key)
-    lacking = [fact for obstacle in obstacles for fact in obstacle.lift.facts]
-    keys = dict.fromkeys((key, *known, *(end for fact in (*facts, *lacking) for end in (fact.head, fact.tail))))
-    return facts, {one: graph.label(one) if one in graph.entities else one for one in keys}
+    lifted: KnowledgeGraph, graph: KnowledgeGraph, known: Sequence[str], key: str, lacking: Sequence[Triple]
+) -> _Joined:
+    """Return what joins an entity with the known ones; of the graph alone only where facts are lacking."""
+    facts = joining_facts(lifted, known, key)
+    present = joining_facts(graph, known, key) if lacking else ()
+    ends = (end for fact in (*facts, *present, *lacking) for end in (fact.head, fact.tail))
+    keys = dict.fromkeys((key, *known, *ends))
+    return _Joined(facts, present, {one: lifted.label(one) if one in lifted.entities else one for one in keys})

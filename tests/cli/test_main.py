@@ -21,6 +21,7 @@ from openai_server import OpenAIServer, Reply
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, SimGRAGRetriever, cli
 from kg_retrievers.cli import info, show
+from kg_retrievers.cli.explained import NOTHING_FOUND, REFUSED
 from kg_retrievers.errors import install_command
 from kg_retrievers.methods import registry
 from kg_retrievers.sample import load_graph
@@ -297,7 +298,17 @@ def test_ask_says_why_not_where_the_question_is_refused(run: Run) -> None:
     code, out, _ = run("ask", "films.csv", "Who painted it?", "--explain", "--why-not", "Adaptation")
     assert code == 1
     assert "1. not linked" in out
-    assert "Explanation" not in out
+    assert f"Explanation\n{NOTHING_FOUND}\n" in out
+
+
+def test_ask_explains_what_is_refused(run: Run, json_of: Callable[..., Any]) -> None:
+    ask = ["ask", "films.csv", "What salary has Spike Jonze?", "--explain"]
+    code, out, _ = run(*ask)
+    assert code == 1
+    assert f"Explanation\n{REFUSED}\nQuestion: What salary has Spike Jonze?\n" in out
+    found = json_of(*ask, code=1)
+    assert found["documents"] == []
+    assert [one["label"] for one in found["explanation"]["entities"]] == ["Spike Jonze"]
 
 
 def test_ask_why_not_of_an_entity_that_is_unknown(run: Run) -> None:

@@ -4,9 +4,18 @@ import json
 
 import pytest
 
-from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, PCSTRetriever, default_embeddings, why_not
-from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.explanation.why_not import lift
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    NeighborhoodRetriever,
+    PCSTRetriever,
+    SimGRAGRetriever,
+    default_embeddings,
+    why_not,
+)
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.explanation.why_not import MISREAD, lift
 
 FACTS = [
     ("Her", "directed_by", "Spike Jonze"),
@@ -51,6 +60,12 @@ def test_a_question_without_entity_is_lifted_by_naming_one(index):
 def test_an_unknown_entity_is_an_error_with_suggestions(index):
     with pytest.raises(EntityLinkingError, match="Spike Jonze"):
         why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", "Spike Jonse")
+
+
+@pytest.mark.parametrize("wrong", [None, ["Spike Jonze"], 7])
+def test_what_is_no_name_of_one_entity_is_refused(index, wrong):
+    with pytest.raises(InvalidArgumentError, match="why_not: wanted the key or name of one entity, but got"):
+        why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", wrong)
 
 
 def test_it_says_so_in_words_data_and_a_picture(index):
@@ -112,3 +127,22 @@ def test_an_entity_that_is_evidence_alone_is_found(index):
     (document,) = retriever.invoke("Her")
     assert document.metadata["triples"] == []
     assert why_not(retriever, "Her", "Her").found
+
+
+def test_where_a_fact_is_lacking_it_says_what_joins_them_in_the_graph():
+    facts = [
+        ("Kingsway", "served_by", "Coast Line"),
+        ("Elm", "served_by", "Hill Line"),
+        ("Coast Line", "operated_by", "Meridian Rail"),
+        ("Hill Line", "operated_by", "Elm Rail"),
+    ]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+    question = "What line serves the fare of Kingsway?"
+    result = why_not(SimGRAGRetriever.from_index(index, min_confidence=0), question, "Meridian Rail")
+    assert [tuple(fact) for fact in result.lift.facts] == [("Kingsway", "served_by", "Meridian Rail")]
+    assert [tuple(fact) for fact in result.present] == [facts[0], facts[2]]
+    assert result.text.endswith(
+        "What joins them in the graph: Kingsway -> served by -> Coast Line, Coast Line -> operated by -> Meridian "
+        f"Rail. {MISREAD}"
+    )
+    assert result.to_dict()["present"] == [list(facts[0]), list(facts[2])]
