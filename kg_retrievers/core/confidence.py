@@ -69,8 +69,10 @@ def check_confidence(
     why = list(lacking)
     if unplaced and not lacking:
         why.append(f"no relation fits {_named(unplaced)}")
-    if nearest and not lacking:
-        why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(map(readable, nearest))}")
+    lacked = {word.casefold() for word in unplaced}
+    others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
+    if others and not lacking:
+        why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
     raise LowConfidenceError(
         f"{who}: not sure what {question!r:.200} asks for (confidence {shown:.2f}, wanted {wanted:g})"
         f"{': ' if why else ''}{'; '.join(why)}.",

@@ -60,9 +60,12 @@ def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
         lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
     if details.get("widened"):
         lines.append("Nothing else fits, so unknowns may be entities that the question names.")
-    nearest = (details.get("pattern") or details).get("nearest") or ()
-    if nearest:
-        lines.append(f"The relations that came nearest: {', '.join(as_data(readable(one)) for one in nearest)}.")
+    read = details.get("pattern") or details
+    if unplaced := read.get("unplaced"):
+        lines.append(f"No relation fits {', '.join(as_data(repr(one)) for one in unplaced)}: left out of the reading.")
+    if nearest := read.get("nearest"):
+        named = ", ".join(as_data(readable(one)) for one in nearest)
+        lines.append(f"The relations that came nearest when it was read, its entities in mind: {named}.")
     return lines
 
 

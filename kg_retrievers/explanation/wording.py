@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kg_retrievers.core.obstacles import Lift
 from kg_retrievers.explanation.considered import Considered
 from kg_retrievers.explanation.named import NamedEntity, NamedRelation
+from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import as_data, one_line
 from kg_retrievers.graph.verbalize import readable
 
@@ -37,9 +38,11 @@ def lift_lines(lift: Lift) -> list[str]:
         ['the field max_hops=2', 'invoke(..., k=7)']
         >>> lift_lines(Lift(members={"GNNRAGRetriever": Lift(fields={"max_candidates": 5})}))
         ['of the GNNRAGRetriever: the field max_candidates=5']
+        >>> lift_lines(Lift(inputs={"pattern": {"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"}}))
+        ['the pattern: find ?x; Her -> directed_by -> ?x']
     """
     fields = [f"the field {name}={_value(value)}" for name, value in lift.fields.items()]
-    inputs = [f"invoke(..., {name}={_value(value)})" for name, value in lift.inputs.items()]
+    inputs = [_input_line(name, value) for name, value in lift.inputs.items()]
     facts = [f"add the fact {one_line(' -> '.join(fact))}" for fact in lift.facts]
     members = [f"of the {name}: {line}" for name, member in lift.members.items() for line in lift_lines(member)]
     return fields + inputs + facts + members
@@ -64,6 +67,14 @@ def shell_lines(lift: Lift) -> list[str]:
         inputs.append(" ".join(f"{OPTIONS[name]} {shlex.quote(one_line(str(one)))}" for one in values))
     others = {name: value for name, value in lift.inputs.items() if name not in OPTIONS}
     return fields + inputs + lift_lines(Lift(inputs=others, facts=lift.facts))
+
+
+def _input_line(name: str, value: object) -> str:
+    """Return what an argument of `invoke` is set to; a pattern is told by its lines."""
+    if name == "pattern" and isinstance(value, Mapping) and value.get("triples"):
+        target = [f"find ?{value['target']}"] if value.get("target") and not value.get("operation") else []
+        return f"the pattern: {one_line('; '.join([*target, *pattern_lines(value)]))}"
+    return f"invoke(..., {name}={_value(value)})"
 
 
 def _option(value: object) -> str:
@@ -99,6 +110,8 @@ def relation_line(one: NamedRelation) -> str:
     """Return which words name a relation."""
     likeness = "" if one.likeness is None else f" (cosine {one.likeness:.2f})"
     name, text = as_data(readable(one.relation)), one_line(one.text)
+    if one.how == "pattern" and readable(one.text) == readable(one.relation):
+        return f"{name!r}, as the pattern says"
     if one.how == "pattern":
         return f"{text!r} of the pattern stands for {name!r}{likeness}"
     return f"{text!r} comes nearest to {name!r}{likeness}"
@@ -111,7 +124,7 @@ def considered_lines(found: Considered) -> list[str]:
         lines.append(f"within reach: {found.facts:,} facts between {found.entities:,} entities")
     if found.relations:
         nearest = ", ".join(f"{as_data(one.label)!r} ({one.likeness:.2f})" for one in found.relations)
-        lines.append(f"the relations nearest to the question: {nearest}")
+        lines.append(f"the relations nearest to the words of the question alone: {nearest}")
     for one in found.after:
         beyond = "" if one.is_returned else ", beyond k"
         lines.append(f"next: Document {one.rank}, score {one.score:.3f}{beyond}: {one.shown}")

@@ -55,6 +55,10 @@ def test_a_refusal_says_what_was_not_understood_and_what_to_do() -> None:
     [
         ({}, "(confidence 0.49, wanted 0.5). Rephrase"),
         ({"unplaced": ["tax", "of"]}, "0.5): no relation fits 'tax', 'of'. Rephrase"),
+        (
+            {"unplaced": ["Country"], "nearest": ["built_by", "country"]},
+            "fits 'Country'; the nearest are 'built by'. Re",
+        ),
         ({"nearest": ["paidBy", "b", "c", "d"]}, "0.5): the nearest relations are 'paid by', 'b', 'c'. Rephrase"),
     ],
 )
