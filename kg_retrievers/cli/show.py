@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -129,8 +128,10 @@ def _named_triples(document: Document) -> list[tuple[str, str, str]]:
 
 def _confidence(document: Document) -> str:
     """Return how likely the answers are right, rounded down, so that 1.00 is certain."""
+    from kg_retrievers.core.confidence import shown_confidence  # loads numpy, which the help does not need
+
     confidence = document.metadata["confidence"]
-    return "" if confidence is None else f"confidence {floor(100 * confidence) / 100:.2f}, "
+    return "" if confidence is None else f"confidence {shown_confidence(confidence)}, "
 
 
 def _limit(*documents: Document) -> str:

@@ -56,10 +56,10 @@ def check_confidence(
     """
     if confidence is None or confidence >= wanted:
         return
-    shown = floor(100 * confidence) / 100  # never shown as what was wanted
+    shown = shown_confidence(confidence)
     if confidence >= MIN_CONFIDENCE:
         raise LowConfidenceError(
-            f"{who}: the confidence of the answer to {question!r:.200} is {shown:.2f}; min_confidence is {wanted:g}.",
+            f"{who}: the confidence of the answer to {question!r:.200} is {shown}; min_confidence is {wanted:g}.",
             confidence,
             unplaced,
             nearest,
@@ -74,13 +74,23 @@ def check_confidence(
     if others and not lacking:
         why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
     raise LowConfidenceError(
-        f"{who}: not sure what {question!r:.200} asks for (confidence {shown:.2f}, wanted {wanted:g})"
+        f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
         f"{': ' if why else ''}{'; '.join(why)}.",
         confidence,
         unplaced,
         nearest,
         **hints_for(question, REPHRASE),
     )
+
+
+def shown_confidence(confidence: float) -> str:
+    """Return a confidence with two digits, cut, so that it is never shown as what was wanted and not reached.
+
+    Example:
+        >>> shown_confidence(0.9677)
+        '0.96'
+    """
+    return f"{floor(100 * confidence) / 100:.2f}"
 
 
 def _named(words: Iterable[str]) -> str:

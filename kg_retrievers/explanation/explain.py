@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor
 from typing import Any
 
 from langchain_core.documents import Document
 
+from kg_retrievers.core.confidence import shown_confidence
 from kg_retrievers.core.results import result_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import Drawing, draw
@@ -107,7 +107,7 @@ class Explanation:
     def text(self) -> str:
         """Plain lines, from the words of the question to the answers."""
         metadata, confidence = self.metadata, self.metadata["confidence"]
-        sure = "" if confidence is None else f", confidence {floor(100 * confidence) / 100:.2f}"
+        sure = "" if confidence is None else f", confidence {shown_confidence(confidence)}"
         place = f"Document {metadata['rank']}, score {metadata['score']:.3f}{sure}"
         lines = [
             *([f"Question: {one_line(self.question)}"] if self.question else []),

@@ -72,7 +72,7 @@ def run_stages(retriever: BaseKGRetriever, question: str, inputs: Mapping[str, A
         if all(key in state for key in stage.writes):
             continue
         try:
-            state |= stage.run.invoke(dict(state))
+            state |= stage.run.invoke(dict(state), stage.shown_as(type(retriever).__name__))
         except RefusalError as refusal:
             return Run(state, refusal, name)
     if not state["documents"]:

@@ -58,6 +58,8 @@ def shell_lines(lift: Lift) -> list[str]:
     Example:
         >>> shell_lines(Lift(fields={"max_nodes": None}, inputs={"k": 7, "seed_entities": ["d2", "Amy Adams"]}))
         ['--field max_nodes=null', '--k 7', "--seed d2 --seed 'Amy Adams'"]
+        >>> shell_lines(Lift(members={"GNNRAGRetriever": Lift(fields={"max_candidates": 5})}))
+        ['of the GNNRAGRetriever: the field max_candidates=5']
     """
     fields = [f"--field {shlex.quote(f'{name}={_option(value)}')}" for name, value in lift.fields.items()]
     inputs = list[str]()
@@ -66,7 +68,7 @@ def shell_lines(lift: Lift) -> list[str]:
         values = value if isinstance(value, list) else [value]
         inputs.append(" ".join(f"{OPTIONS[name]} {shlex.quote(one_line(str(one)))}" for one in values))
     others = {name: value for name, value in lift.inputs.items() if name not in OPTIONS}
-    return fields + inputs + lift_lines(Lift(inputs=others, facts=lift.facts))
+    return fields + inputs + lift_lines(Lift(inputs=others, facts=lift.facts, members=lift.members))
 
 
 def _input_line(name: str, value: object) -> str:

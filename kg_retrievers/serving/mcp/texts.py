@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
+from kg_retrievers.core.confidence import shown_confidence
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.serving.results import (
@@ -37,7 +38,7 @@ def _answer(result: Answer) -> Iterable[str]:
     yield f"Answer: {result.answer}"
     yield from _refusal(result)
     if result.confidence is not None:
-        yield f"Confidence: {result.confidence:.2f}"
+        yield f"Confidence: {shown_confidence(result.confidence)}"
     if result.supported is False:
         yield "Not supported: the cited facts do not name the answer."
     if result.truncated:

@@ -27,7 +27,7 @@ from kg_retrievers.serving.web.expansion import Expand, expand
 from kg_retrievers.serving.web.reasons import AskWhyNot, explain_why_not
 from kg_retrievers.serving.web.replies import RequestError, describe, error_response
 from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_of
-from kg_retrievers.serving.web.stages import run_stages
+from kg_retrievers.serving.web.stages import tell_stages
 from kg_retrievers.serving.web.suggestions import suggest
 from kg_retrievers.serving.workers import Event, Workers
 from kg_retrievers.telemetry import ServiceWatch
@@ -150,7 +150,7 @@ class WebApp:
     async def ask(self, request: Request) -> Response:
         """Stream the stages of an answer, a JSON object a line."""
         asked = await read_body(request, Ask)
-        events = self.workers.stream(lambda tell: run_stages(self._workflow(asked.method), asked, tell))
+        events = self.workers.stream(lambda tell: tell_stages(self._workflow(asked.method), asked, tell))
         first = await anext(events)  # what cannot be asked is told before the head of the response is sent
         return StreamingResponse(_lines(first, events), media_type="application/x-ndjson")
 

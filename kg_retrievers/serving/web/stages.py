@@ -34,7 +34,7 @@ _NEXT_STEPS = {
 }
 
 
-def run_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> None:
+def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> None:
     """Answer a question and tell each step.
 
     The events are "started", a "stage" for each stage, "evidence", and "answer", which also says why there is none.

@@ -33,7 +33,7 @@ export function counted(number, one, more) {
 }
 
 export function percent(share) {
-  return `${Math.round(100 * share)} %`;
+  return `${Math.floor(100 * share)} %`; // never more than it is, as everywhere else
 }
 
 // Shows an error, and what to do next.
