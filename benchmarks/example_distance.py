@@ -1,7 +1,7 @@
 """The distance up to which a labelled example is taken, and how likely its pattern is right at each distance.
 
-Chooses `EXAMPLE_DISTANCE` (`kg_retrievers/patterns/cascade.py`) and the constants of `confidence_at`
-(`kg_retrievers/patterns/examples.py`) on graphs that nothing is reported on: a Freebase sample (WebQSP's), UMLS,
+Chooses `EXAMPLE_DISTANCE` (`kg_retrievers/questions/cascade.py`) and the constants of `confidence_at`
+(`kg_retrievers/questions/examples.py`) on graphs that nothing is reported on: a Freebase sample (WebQSP's), UMLS,
 Countries, and graphs made of Wikidata's properties, in which examples and questions call a property by different
 aliases. Questions are those that `generate_questions` writes. A pattern is right if its answers are all of the
 question's, and no others.
@@ -36,9 +36,9 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import default_embeddings, linker_of, question_entities
-from kg_retrievers.patterns.cascade import EXAMPLE_DISTANCE
-from kg_retrievers.patterns.examples import confidence_at
-from kg_retrievers.patterns.self_questions import generate_questions
+from kg_retrievers.questions.cascade import EXAMPLE_DISTANCE
+from kg_retrievers.questions.examples import confidence_at
+from kg_retrievers.questions.self_questions import generate_questions
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -58,11 +58,11 @@ from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_pro
 from .methods.rog.reader import PathReader as PathReader
 from .methods.rog.reader_training import train_path_reader as train_path_reader
 from .methods.subgraph_rag.labelling import TripleLabeller as TripleLabeller
-from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
-from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
-from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
-from .patterns.self_questions import generate_questions as generate_questions
-from .patterns.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
+from .questions.cascade import CascadePatternGenerator as CascadePatternGenerator
+from .questions.examples import ExamplePatternGenerator as ExamplePatternGenerator
+from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
+from .questions.self_questions import generate_questions as generate_questions
+from .questions.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
 from .telemetry import Counts as Counts
 from .telemetry import log_events as log_events
 from .telemetry.spans import Spans as Spans

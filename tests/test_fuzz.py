@@ -20,8 +20,8 @@ from kg_retrievers.errors import CypherSafetyError
 from kg_retrievers.methods.rog.prompts import parse_relation_paths
 from kg_retrievers.methods.sg_rag.prompts import parse_cypher
 from kg_retrievers.methods.subgraph_rag.prompts import parse_answers as parse_lines
-from kg_retrievers.patterns.prompts import parse_pattern
-from kg_retrievers.patterns.self_questions.paraphrases import read_paraphrase
+from kg_retrievers.questions.prompts import parse_pattern
+from kg_retrievers.questions.self_questions.paraphrases import read_paraphrase
 
 pytestmark = pytest.mark.heavy
 

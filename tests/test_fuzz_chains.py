@@ -40,7 +40,7 @@ from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.rog import LLMRelationPaths
 from kg_retrievers.methods.sg_rag import LLMCypherWriter
-from kg_retrievers.patterns.self_questions.paraphrases import paraphrased
+from kg_retrievers.questions.self_questions.paraphrases import paraphrased
 from kg_retrievers.testing import tiny_graph
 
 pytestmark = pytest.mark.heavy

@@ -1,4 +1,4 @@
-r"""Train the relation scorer of the package: `kg_retrievers/patterns/zero_shot/scorer.safetensors`.
+r"""Train the relation scorer of the package: `kg_retrievers/questions/zero_shot/scorer.safetensors`.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.relation_scorer [--seed 0] [--output FILE]
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.relation_scorer --fit-only FILE [--output FILE]
@@ -33,8 +33,8 @@ from benchmarks.relation_scorer.files import CONFIDENCE, WALKS, half_precision, 
 from benchmarks.relation_scorer.fit import fit
 from benchmarks.relation_scorer.train import share_right, train
 from kg_retrievers.index.token_table import token_table
-from kg_retrievers.patterns.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
-from kg_retrievers.patterns.zero_shot.scorer import SCORER, RelationScorer
+from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
+from kg_retrievers.questions.zero_shot.scorer import SCORER, RelationScorer
 
 #: How many examples are left out of the training.
 LEFT_OUT = 6000

@@ -14,7 +14,7 @@ from benchmarks.relation_scorer.examples import Example, Step
 from benchmarks.relation_scorer.net import Net, Steps
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.token_table import TokenTable
-from kg_retrievers.patterns.zero_shot.scorer import FAR, KINDS, mean_rows, question_ids
+from kg_retrievers.questions.zero_shot.scorer import FAR, KINDS, mean_rows, question_ids
 
 
 class StepPool:

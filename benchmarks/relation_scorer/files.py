@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from benchmarks.relation_scorer.net import Net
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.patterns.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
+from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
 
 #: What the weights of the ranking and of the confidence are called.
 WALKS, CONFIDENCE = "ranking.walks", "ranking.confidence"

@@ -1,4 +1,4 @@
-"""The relation scorer as a torch module, to train it; `kg_retrievers.patterns.zero_shot.scorer` computes the same."""
+"""The relation scorer as a torch module, to train it; `kg_retrievers.questions.zero_shot.scorer` computes the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kg_retrievers.patterns.zero_shot.scorer import FAR, HEADS, LAYERS, NEAR, WIDTH
+from kg_retrievers.questions.zero_shot.scorer import FAR, HEADS, LAYERS, NEAR, WIDTH
 
 #: Sizes of the vectors of a direction and of a kind of ends, and of the vectors by which single words are compared.
 DIRECTION_WIDTH, KIND_WIDTH, WORD_WIDTH = 16, 8, 64
@@ -60,7 +60,7 @@ class Layer(nn.Module):
 
 
 class Net(nn.Module):
-    """The scorer; see `kg_retrievers.patterns.zero_shot.scorer`."""
+    """The scorer; see `kg_retrievers.questions.zero_shot.scorer`."""
 
     table: Tensor
 

@@ -16,7 +16,7 @@ from benchmarks.relation_scorer.batches import Negatives, StepPool, question_ten
 from benchmarks.relation_scorer.examples import Example, Step
 from benchmarks.relation_scorer.net import NEVER, Encoded, Net
 from kg_retrievers.index.token_table import TokenTable
-from kg_retrievers.patterns.zero_shot.scorer import MAX_HOPS, MAX_TOKENS, question_ids, unit_table
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, MAX_TOKENS, question_ids, unit_table
 
 BATCH, LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 128, 2e-3, 0.02, 100
 
@@ -34,7 +34,7 @@ LOGGED = 200
 
 
 def train(table: TokenTable, examples: Sequence[Example], *, seed: int, epochs: float = 1.0, log: bool = True) -> Net:
-    """Train a scorer; see `kg_retrievers.patterns.zero_shot.scorer` for what it is.
+    """Train a scorer; see `kg_retrievers.questions.zero_shot.scorer` for what it is.
 
     Args:
         table: The token table, which stays as it is.

@@ -29,8 +29,8 @@ from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidAr
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, linker_of, question_entities
 from kg_retrievers.index.reach import Reach
-from kg_retrievers.patterns.question_forms.grammar import read_form
-from kg_retrievers.patterns.question_forms.tokens import tokens_of
+from kg_retrievers.questions.question_forms.grammar import read_form
+from kg_retrievers.questions.question_forms.tokens import tokens_of
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")

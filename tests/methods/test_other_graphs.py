@@ -32,9 +32,9 @@ from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
 from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter, LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.patterns.cascade import CascadePatternGenerator
-from kg_retrievers.patterns.examples import ExamplePatternGenerator
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.questions.cascade import CascadePatternGenerator
+from kg_retrievers.questions.examples import ExamplePatternGenerator
+from kg_retrievers.questions.llm import LLMPatternGenerator
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 CONFIGS: dict[str, Any] = {

@@ -6,7 +6,7 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
-from kg_retrievers.patterns.self_questions import generate_questions
+from kg_retrievers.questions.self_questions import generate_questions
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.limits import MOST_CHARACTERS, MOST_SEEDS
 from kg_retrievers.serving.service import GraphService

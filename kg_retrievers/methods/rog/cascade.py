@@ -16,8 +16,8 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.index import EntityLinker, GraphIndex
 from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
 from kg_retrievers.methods.rog.zero_shot import ZeroShotRelationPaths
-from kg_retrievers.patterns.cascade import EXAMPLE_DISTANCE, SURE
-from kg_retrievers.patterns.examples import confidence_at
+from kg_retrievers.questions.cascade import EXAMPLE_DISTANCE, SURE
+from kg_retrievers.questions.examples import confidence_at
 
 Rows = list[dict[str, Any]]
 

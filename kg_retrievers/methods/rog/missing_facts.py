@@ -11,7 +11,7 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.graph import Adjacency, KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import entries_between, is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.patterns.missing_facts import stand_in_key
+from kg_retrievers.questions.missing_facts import stand_in_key
 
 #: For each hop the labels that will do.
 Labels = Sequence[Sequence[int]]

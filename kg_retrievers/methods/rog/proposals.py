@@ -27,7 +27,7 @@ from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
-from kg_retrievers.patterns.examples import confidence_at
+from kg_retrievers.questions.examples import confidence_at
 
 #: How many templates of the examples propose relation paths.
 NEIGHBORS = 3

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: The least score of a relation path.
 MIN_SCORE = 1e-6

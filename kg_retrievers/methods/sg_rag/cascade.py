@@ -15,8 +15,8 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, Queries, TemplateCypherWriter
-from kg_retrievers.patterns.cascade import CascadePatternGenerator, is_sure
-from kg_retrievers.patterns.reaches import WALKED_HOPS
+from kg_retrievers.questions.cascade import CascadePatternGenerator, is_sure
+from kg_retrievers.questions.reaches import WALKED_HOPS
 
 
 class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):

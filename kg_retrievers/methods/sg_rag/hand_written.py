@@ -17,7 +17,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, check_same_embeddings, embed, mask
 from kg_retrievers.methods.sg_rag.template_queries import PLACEHOLDER, TemplateQuery
 from kg_retrievers.methods.sg_rag.writers import Queries
-from kg_retrievers.patterns.examples import confidence_at
+from kg_retrievers.questions.examples import confidence_at
 
 _IN_QUESTION = re.compile(PLACEHOLDER)
 

@@ -11,7 +11,7 @@ from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.patterns.allowed_entities import absent_candidates, allowed_entities
+from kg_retrievers.questions.allowed_entities import absent_candidates, allowed_entities
 
 
 @dataclass(frozen=True)

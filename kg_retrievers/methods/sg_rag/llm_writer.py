@@ -48,8 +48,8 @@ from kg_retrievers.methods.sg_rag.sparql import (
     type_line,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
-from kg_retrievers.patterns.directions import directions_of
-from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.directions import directions_of
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: The most tokens of the schema that a language model is shown.
 MAX_SCHEMA_TOKENS = 1500

@@ -48,7 +48,7 @@ from kg_retrievers.methods.sg_rag.read_rows import RunQuery, cache_rows, checked
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
 from kg_retrievers.methods.sg_rag.why_not import Limits, find_obstacle
-from kg_retrievers.patterns.reaches import reach_of_question
+from kg_retrievers.questions.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5

@@ -32,7 +32,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.sg_rag.asked import ONE, Arrow, Asked, naming, of_one, read_asked, rewritten, used
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS
 from kg_retrievers.methods.sg_rag.subgraphs import subgraphs_of
-from kg_retrievers.patterns.missing_facts import AskedEdge, missing_facts
+from kg_retrievers.questions.missing_facts import AskedEdge, missing_facts
 
 #: The stage that runs the queries.
 STAGE = "run_cypher"

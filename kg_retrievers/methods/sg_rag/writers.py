@@ -28,11 +28,11 @@ from kg_retrievers.methods.sg_rag.limits import KeyLimits, key_limits
 from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
-from kg_retrievers.patterns.carried_out import carried_out
-from kg_retrievers.patterns.directions import Edge, directions_of
-from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.patterns.operation_parts import part_of
-from kg_retrievers.patterns.reaches import INDEX_GRAPH, WALKED_HOPS, cut_short, reach_of_pattern
+from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.directions import Edge, directions_of
+from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
+from kg_retrievers.questions.operation_parts import part_of
+from kg_retrievers.questions.reaches import INDEX_GRAPH, WALKED_HOPS, cut_short, reach_of_pattern
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,

@@ -11,9 +11,9 @@ from langchain_core.runnables import Runnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Pattern
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.patterns.cascade import CascadePatternGenerator
-from kg_retrievers.patterns.examples import ExamplePatternGenerator
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.questions.cascade import CascadePatternGenerator
+from kg_retrievers.questions.examples import ExamplePatternGenerator
+from kg_retrievers.questions.llm import LLMPatternGenerator
 
 #: When a language model is asked for the pattern; see `SimGRAGRetriever.asks_model`.
 AsksModel = Literal["unsure", "always"]

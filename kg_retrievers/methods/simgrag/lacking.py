@@ -11,8 +11,8 @@ from kg_retrievers.core.obstacles import Lift, Obstacle, shown_fact
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only, possible_entities
-from kg_retrievers.patterns.missing_facts import AskedEdge, MissingFacts, missing_facts
+from kg_retrievers.questions.allowed_entities import NAMES, nearest_only, possible_entities
+from kg_retrievers.questions.missing_facts import AskedEdge, MissingFacts, missing_facts
 
 #: The stage that matches the pattern.
 STAGE = "match_subgraphs"

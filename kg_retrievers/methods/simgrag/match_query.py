@@ -14,7 +14,7 @@ from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import MatchNode, MatchQuery
-from kg_retrievers.patterns.allowed_entities import nearest_named, nearest_only
+from kg_retrievers.questions.allowed_entities import nearest_named, nearest_only
 
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]

@@ -1,4 +1,4 @@
-"""SimGRAG's prompt for answering from evidence; that for the pattern stands in `kg_retrievers.patterns.prompts`.
+"""SimGRAG's prompt for answering from evidence; that for the pattern stands in `kg_retrievers.questions.prompts`.
 
 The method is that of "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
 Generation" (Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and table 12. The words and the worked

@@ -39,10 +39,10 @@ from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.why_not import find_obstacle
 from kg_retrievers.methods.simgrag.widening import find_widening
-from kg_retrievers.patterns.allowed_entities import allowed_entities
-from kg_retrievers.patterns.carried_out import carried_out
-from kg_retrievers.patterns.llm import SHOTS
-from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern, reach_of_question
+from kg_retrievers.questions.allowed_entities import allowed_entities
+from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.llm import SHOTS
+from kg_retrievers.questions.reaches import cut_short, reach_of_pattern, reach_of_question
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16

@@ -35,7 +35,7 @@ from kg_retrievers.methods.rog import (
     following,
     proposals,
 )
-from kg_retrievers.patterns.examples import confidence_at
+from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 Facts = list[tuple[str, str, str]]

@@ -23,8 +23,8 @@ from kg_retrievers import (
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Term
 from kg_retrievers.methods.simgrag.presets import FACTKG, PAPER
-from kg_retrievers.patterns.cascade import CascadePatternGenerator
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.questions.cascade import CascadePatternGenerator
+from kg_retrievers.questions.llm import LLMPatternGenerator
 from kg_retrievers.testing import ScriptedChatModel
 
 NAMES = ["red river", "green river", "red house", "old bridge", "new bridge", "stone tower"]

@@ -36,7 +36,7 @@ from kg_retrievers.errors import (
     SearchBudgetError,
 )
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
-from kg_retrievers.patterns.prompts import PATTERN_PROMPT, REPAIR_PROMPT
+from kg_retrievers.questions.prompts import PATTERN_PROMPT, REPAIR_PROMPT
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 

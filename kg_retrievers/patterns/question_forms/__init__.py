@@ -1,5 +1,0 @@
-"""Question -> Pattern with conditions, absent triples or an operation, by the form of the question."""
-
-from kg_retrievers.patterns.question_forms.generator import QuestionFormGenerator
-
-__all__ = ["QuestionFormGenerator"]

@@ -1,6 +1,0 @@
-"""Question -> Pattern without examples and without a language model."""
-
-from kg_retrievers.patterns.zero_shot.generator import ZeroShotPatternGenerator
-from kg_retrievers.patterns.zero_shot.understanding import RankedWalk, Understanding
-
-__all__ = ["RankedWalk", "Understanding", "ZeroShotPatternGenerator"]

@@ -1,0 +1,345 @@
+"""Question -> Pattern by labelled examples."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from math import exp
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from kg_retrievers.datasets import Question, check_questions
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
+from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label, translated_label
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import (
+    MASK,
+    EntityLinker,
+    GraphIndex,
+    QuestionEntity,
+    check_same_embeddings,
+    embed,
+    find_name,
+    mask,
+)
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.reach import Reach
+from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
+from kg_retrievers.questions.learned_revisits import learn_revisits
+from kg_retrievers.questions.linking_generator import LinkingGenerator
+
+#: The logistic function of a distance that says how likely the example's pattern is right: its value at distance 0 and
+#: its slope, in log-odds. Fitted by `benchmarks/example_distance.py` with the default embeddings, on four graphs that
+#: nothing is reported on, for 15 and 100 examples; n 2,034, calibration error .03.
+LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 2.95, -6.4
+
+#: How many of the nearest examples are tried on the graph before the nearest of all is taken.
+EXAMPLES_TRIED = 10
+
+
+class FilledExample(NamedTuple):
+    """The pattern of an example, with the entities of another question in place of its own.
+
+    Attributes:
+        pattern: The pattern.
+        text: The example's question.
+        distance: How far the two questions are from each other once their entities are masked; in [0, 2], the
+            Euclidean distance of their embeddings.
+        fits: Whether the entities have the relations of the pattern.
+    """
+
+    pattern: Pattern
+    text: str
+    distance: float
+    fits: bool
+
+
+class _Masked(NamedTuple):
+    """What examples have in common that differ only in their entities.
+
+    Attributes:
+        question: The question with its entities masked.
+        slots: How many entities are masked.
+        pattern: The pattern with a slot for each of them, as JSON.
+    """
+
+    question: str
+    slots: int
+    pattern: str
+
+
+class _Template(NamedTuple):
+    """A pattern with slots, its first example, and the adjacency labels that each slot needs.
+
+    An entity fits a slot if it has an edge of every label.
+    """
+
+    pattern: Pattern
+    example: Question
+    labels: tuple[tuple[int, ...], ...]
+
+
+class _Slot(NamedTuple):
+    """What an example has in a slot: a name, and the adjacency labels there, as they are written."""
+
+    name: str
+    labels: tuple[int, ...]
+
+
+class _Option(NamedTuple):
+    """A template with entities for its slots; better ones sort first."""
+
+    far: bool
+    distance: float
+    fewer_slots: int
+    position: int
+    filled: tuple[QuestionEntity, ...]
+
+
+class ExamplePatternGenerator(LinkingGenerator):
+    """Takes the pattern of the labelled question that is nearest once the entities are masked.
+
+    Examples whose relations the entities of the question do not have are passed over. The masked questions are
+    compared with the index's own embeddings. The confidence of a pattern is `confidence_at` of the distance of the two
+    questions; 0 where the entities do not have its relations.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with patterns. Where two differ only in their entities, one is kept. Their answers tell
+            whether unknowns may be entities that the pattern names: see `learn_revisits`.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        InvalidArgumentError: If `examples` is no list of questions, or none has a pattern.
+        EntityLinkingError: From `invoke`, if no entity is found.
+    """
+
+    #: It looks at the relations of the entities alone.
+    hops = 1
+
+    def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
+        """Mask the examples and embed them."""
+        super().__init__(index, linker)
+        check_questions(examples, "ExamplePatternGenerator")
+        self._relation_ids: dict[str, int] = {}
+        counts: Counter[_Masked] = Counter()
+        firsts: dict[_Masked, tuple[Question, list[str]]] = {}  # of each template, the first example and its names
+        for example in learn_revisits(index, examples):
+            if example.pattern:
+                masked, names = _masked(example.text, example.pattern)
+                counts[masked] += 1
+                firsts.setdefault(masked, (example, names))
+        if not counts:
+            raise InvalidArgumentError(
+                f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
+                '{"question": ..., "pattern": {"triples": [[head, relation, tail]], "target": ...}}.'
+            )
+        most_frequent_first = sorted(counts, key=lambda masked: (-counts[masked], masked))
+        self._add_templates(most_frequent_first, firsts)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph, with the patterns of the same examples.
+
+        A template whose relations the other graph lacks fits none of its entities.
+
+        Raises:
+            ModelMismatchError: If it was indexed with other embeddings than the examples.
+        """
+        check_same_embeddings(type(self).__name__, self.index, index)
+        moved, graph = super().with_index(index), self.index.graph
+        moved._relation_ids = {}
+        moved._templates = {
+            slots: [one._replace(labels=_labels_in(index.graph, graph, one.labels)) for one in templates]
+            for slots, templates in self._templates.items()
+        }
+        return moved
+
+    def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[Question, list[str]]]) -> None:
+        """Keep the templates by their number of slots, each with its embedding and the id of its kind."""
+        texts = list(dict.fromkeys(one.question for one in masked))
+        vectors = dict(zip(texts, embed(self.index.embeddings, texts, batch_size=1024), strict=True))
+        templates: dict[int, list[_Template]] = {}
+        rows: dict[int, list[Array]] = {}
+        kinds: dict[int, list[int]] = {}
+        kind_ids: dict[object, int] = {}
+        patterns = [replace(Pattern.from_dict(json.loads(one.pattern)), source="examples") for one in masked]
+        slots = [
+            _Slot(name, tuple(self._wanted(pattern, _slot_term(slot))))
+            for one, pattern in zip(masked, patterns, strict=True)
+            for slot, name in enumerate(firsts[one][1])
+        ]
+        of_slots = iter(in_parts(self.index, slots, self._reach, lambda some: [self._labels(slot) for slot in some]))
+        for one, pattern in zip(masked, patterns, strict=True):
+            example, names = firsts[one]
+            labels = tuple(next(of_slots) for _ in names)
+            templates.setdefault(one.slots, []).append(_Template(pattern, example, labels))
+            rows.setdefault(one.slots, []).append(vectors[one.question])
+            kinds.setdefault(one.slots, []).append(kind_ids.setdefault((one.pattern, labels), len(kind_ids)))
+        self._templates = templates
+        self._vectors = {slots: np.array(of_slots) for slots, of_slots in rows.items()}
+        #: Templates of one kind have the same pattern and the same labels.
+        self._kinds = {slots: np.array(of_slots) for slots, of_slots in kinds.items()}
+
+    def _wanted(self, pattern: Pattern, slot: Known) -> Iterator[int]:
+        """Yield the adjacency labels of the relations at a slot, as they are written."""
+        for head, relation, tail in pattern.triples:
+            if isinstance(relation, Known) and slot in (head, tail):
+                yield label_of(self._relation_id(relation.text), slot != head)
+
+    def _reach(self, slots: Sequence[_Slot]) -> Reach:
+        relations = self.index.graph.relations
+        wanted = {relations[relation_of(label)] for slot in slots for label in slot.labels if relation_of(label) >= 0}
+        return Reach(hops=1, names=tuple(sorted({slot.name for slot in slots})), steps=(tuple(sorted(wanted)),))
+
+    def _labels(self, slot: _Slot) -> tuple[int, ...]:
+        """Return the adjacency labels that an entity needs to fill a slot.
+
+        Where the example's own entity has a relation in the other direction only, that direction counts: people write
+        patterns either way round.
+        """
+        labels = []
+        entities = self.index.graph.entities_named(slot.name) or [slot.name]
+        for label in slot.labels:
+            other = reversed_label(label)
+            turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
+            labels.append(other if turned else label)
+        return tuple(labels)
+
+    def _relation_id(self, text: str) -> int:
+        """Return the relation nearest to a text, -1 in a graph without relations; looked up once."""
+        if text not in self._relation_ids:
+            nearest = self.index.nearest_relations([text], 1)[0].ids
+            self._relation_ids[text] = int(nearest[0]) if len(nearest) else -1
+        return self._relation_ids[text]
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        return next(self.nearest(input)).pattern
+
+    def nearest(self, input: Mapping[str, Any]) -> Iterator[FilledExample]:
+        """Yield the patterns of examples, each once; first the one that `invoke` returns, then the next nearest.
+
+        Where none of the `EXAMPLES_TRIED` nearest fits the entities of the question, the first is the nearest of all;
+        all others do fit.
+
+        Args:
+            input: As for `invoke`.
+
+        Raises:
+            EntityLinkingError: If no entity is found, or as many as no example has.
+        """
+        question, slots = input["question"], self._slots(input)
+        counts = [count for count in range(len(slots) + 1) if count in self._templates]
+        options = sorted(option for count in counts for option in self._options(question, slots[:count]))
+        if not options:
+            raise EntityLinkingError(
+                f"ExamplePatternGenerator: found {len(slots)} entities in {question!r}; the examples have "
+                f"{' or '.join(map(str, sorted(self._templates)))}."
+            )
+        fitting = (option for option in options if self._fits(option))
+        first = next(fitting, options[0])
+        chosen = [first] if not first.far else [options[0], first]
+        seen: set[Pattern] = set()
+        for option in chain(chosen, fitting):
+            template = self._templates[len(option.filled)][option.position]
+            terms = {_slot_term(position): slot.term for position, slot in enumerate(option.filled)}
+            pattern = template.pattern.with_known(terms)
+            if pattern not in seen:
+                seen.add(pattern)
+                fits = option is not options[0] or self._fits(option)
+                confidence = confidence_at(option.distance) if fits else 0.0
+                yield FilledExample(
+                    replace(pattern, confidence=confidence), template.example.text, option.distance, fits
+                )
+
+    def shots(self, input: Mapping[str, Any], count: int) -> list[Question]:
+        """Return examples that differ in more than their entities, those nearest to a question first.
+
+        Args:
+            input: As for `invoke`; the question need not name an entity.
+            count: The most examples.
+        """
+        try:
+            slots = self._slots(input)
+        except EntityLinkingError:
+            slots = []
+        masked = mask(input["question"], [(slot.start, slot.end) for slot in slots])
+        vector = self.index.embed([masked])[0]
+        cosines: list[tuple[float, Question]] = []
+        for filled, vectors in self._vectors.items():
+            of_filled = np.einsum("ij,j->i", vectors, vector).round(SIMILARITY_DECIMALS).tolist()
+            examples = [template.example for template in self._templates[filled]]
+            cosines += zip(of_filled, examples, strict=True)
+        nearest = sorted(cosines, key=lambda pair: -pair[0])[:count]
+        return [example for _, example in nearest]
+
+    def _options(self, question: str, slots: Sequence[QuestionEntity]) -> list[_Option]:
+        """Return the nearest template of each kind that some entities of a question can fill."""
+        filled = tuple(sorted(slots, key=lambda slot: slot.start))
+        masked = mask(question, [(slot.start, slot.end) for slot in filled])
+        # Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
+        cosines = np.einsum("ij,j->i", self._vectors[len(slots)], self.index.embed([masked])[0])
+        distances = np.sqrt(np.maximum(2 - 2 * cosines, 0))
+        nearest = np.argsort(distances, kind="stable")
+        ranks = np.sort(np.unique(self._kinds[len(slots)][nearest], return_index=True)[1])  # the first of each kind
+        return [
+            _Option(rank >= EXAMPLES_TRIED, float(distances[position]), -len(slots), position, filled)
+            for rank, position in zip(ranks.tolist(), nearest[ranks].tolist(), strict=True)
+        ]
+
+    def _fits(self, option: _Option) -> bool:
+        """Whether the entities have the relations that the template needs."""
+        labels = self._templates[len(option.filled)][option.position].labels
+        return all(
+            self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(option.filled, labels, strict=True)
+        )
+
+    def _has_labels(self, entities: Sequence[str], labels: Sequence[int]) -> bool:
+        """Whether some of the entities has an edge of every label."""
+        graph = self.index.graph
+        ids = [id for entity in entities if (id := graph.entities.find(entity)) >= 0]
+        return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
+
+
+def confidence_at(distance: float) -> float:
+    """Return how likely the pattern of an example is right, by the distance of its question.
+
+    1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance))), in (0, 1).
+
+    Example:
+        >>> confidence_at(0.0) > 0.9 > 0.5 > confidence_at(1.0)
+        True
+    """
+    return 1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance)))
+
+
+def _labels_in(
+    graph: KnowledgeGraph, old: KnowledgeGraph, labels: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the adjacency labels of each slot in another graph; below 0 where it lacks the relation."""
+    return tuple(tuple(translated_label(label, old.relations, graph.relations) for label in slot) for slot in labels)
+
+
+def _slot_term(position: int) -> Known:
+    """What stands for the entity of a slot in the pattern of a template."""
+    return Known(f"{MASK}{position}")
+
+
+def _masked(question: str, pattern: Pattern) -> tuple[_Masked, list[str]]:
+    """Return a question and its pattern with slots for the entities that both name; and these names, slot by slot."""
+    known = sorted((node for node in pattern.nodes if isinstance(node, Known)), key=lambda node: -len(node.text))
+    spans: dict[Known, tuple[int, int]] = {}
+    hidden = question
+    for node in known:
+        if span := find_name(node.text, hidden):
+            spans[node] = span
+            hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
+    order = sorted(spans, key=lambda node: spans[node])
+    slots = {node: _slot_term(slot) for slot, node in enumerate(order)}
+    written = json.dumps(replace(pattern.with_known(slots), source=None, truncated=False).to_dict(), sort_keys=True)
+    masked = _Masked(mask(question, list(spans.values())), len(spans), written)
+    return masked, [node.text for node in order]

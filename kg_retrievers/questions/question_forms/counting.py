@@ -1,0 +1,131 @@
+"""Which things are counted for each of a class: "at least two huts", "the most huts"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kg_retrievers.graph.adjacency import reversed_label
+from kg_retrievers.questions.question_forms.arms import MAY_NAME, MOST_CLASSES, Arms
+from kg_retrievers.questions.question_forms.asking import Asker, Way, best_by_class, likeliest, likeliest_classes
+from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
+from kg_retrievers.questions.question_forms.forms import Degree, Form, Quantity, is_plural
+from kg_retrievers.questions.question_forms.literals import Limit
+from kg_retrievers.questions.question_forms.measuring import Measuring
+from kg_retrievers.questions.question_forms.spans import span_of
+from kg_retrievers.questions.question_forms.tokens import Token, telling_words, words_of
+from kg_retrievers.questions.question_forms.values import NAME_WEIGHT, ValueFinder
+
+#: A greater number of things is rather a number that the graph states.
+MOST_COUNTED = 12
+
+
+#: How much likelier it makes a walk that its relation calls the counted things by their noun.
+CALLED_WEIGHT = 4.0
+
+
+class Counting:
+    """Finds the walks to what is counted.
+
+    Args:
+        asker: Ranks walks.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+        """Keep both."""
+        self._asker, self._values = asker, values
+        self._classes, self._graph = asker.classes, asker.graph
+        self._measuring = Measuring(asker.classes, values)
+
+    def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
+        """Add the walk by which the things of a class are compared; False where there is none."""
+        if degree.often:
+            return self._add_often(form, arms, degree)
+        if not degree.noun:
+            return arms.add("value", degree, self._measuring.degree_way(form, degree, arms.group))
+        if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
+            return arms.add("value", degree, way)
+        if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
+            way = self._measuring.number_way(degree.noun, arms.group, least=MAY_NAME)
+            if way:
+                return arms.add("value", degree, way)
+        return self.add_counted(form, arms, degree.noun, None)
+
+    def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
+        """Add what happens most often: another noun of the clause is counted, or a number says how often."""
+        rest = _rest(form, ())
+        if way := self._measuring.number_way(rest, arms.group):
+            return arms.add("value", degree, way)
+        nouns = [token for token in rest if is_plural(token.word)]
+        return bool(nouns) and self.add_counted(form, arms, nouns[:1], None)
+
+    def add_quantity(self, form: Form, arms: Arms, quantity: Quantity) -> bool:
+        """Add how many of something the things of a class must have, or how great a number of theirs must be."""
+        limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
+        if quantity.number > MOST_COUNTED and arms.add(
+            "limit", limit, self._measuring.limit_way(form, limit, arms.group)
+        ):
+            return True
+        if way := self._measuring.number_way(quantity.noun, arms.group, _rest(form, quantity.noun)):
+            return arms.add("limit", limit, way)
+        return self.add_counted(form, arms, quantity.noun, quantity)
+
+    def add_counted(self, form: Form, arms: Arms, noun: Sequence[Token], quantity: Quantity | None) -> bool:
+        """Add the walk from what is counted to what it is counted for."""
+        least = quantity.number + (quantity.comparison == ">") if quantity else 2
+        needed = least if quantity is None or quantity.comparison in (">", ">=", "=") else 1
+        way = self.counted_way(form.clause, noun, arms.group, needed)
+        if way is None or not arms.add("count", quantity, way):
+            return False
+        return self._move_entities(arms, noun, form, way.start)
+
+    def counted_way(self, clause: Sequence[Token], noun: Sequence[Token], group: int, needed: int) -> Way | None:
+        """Return the likeliest walk from things that a noun means to a class, and how likely it is with the noun."""
+        plain = [token for token in noun if not token.slot]
+        near = self._asker.noun_nearness(plain)
+        tokens = list(clause)
+        span = span_of(tokens, plain)
+        if span[0] == span[1]:
+            tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
+        found = list[Way]()
+        words = telling_words(clause, plain)
+        for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
+            noun_log = NOUN_WEIGHT * float(near[counted])
+            for way in self._asker.from_class(tokens, span, counted):
+                if self._classes.end_of(way.labels) == group and self._many(way, needed):
+                    named = NAME_WEIGHT * self._values.nearness_of_steps(words, way)
+                    named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
+                    found.append(replace(way, log=way.log + noun_log + named))
+        return likeliest(found) if found else None
+
+    def _many(self, way: Way, needed: int) -> bool:
+        """Whether something has so many of where a walk starts, as far as a walk of one step tells."""
+        if len(way.labels) > 1 or needed < 2:
+            return True
+        label = reversed_label(way.labels[0])
+        adjacency = self._graph.adjacency
+        members = self._classes.members[self._classes.end_of(way.labels)]
+        firsts, lasts = adjacency.ranges_with(members, label)
+        return bool((lasts - firsts).max(initial=0) >= needed)
+
+    def _move_entities(self, arms: Arms, noun: Sequence[Token], form: Form, counted: int) -> bool:
+        """Let entities inside the noun of what is counted speak of that."""
+        for number, (role, what, way) in enumerate(list(arms.ways)):
+            if role != "entity" or not isinstance(what, tuple):
+                continue
+            if not all(form.clause[at] in noun for at in what):
+                continue
+            plain = [token for token in noun if not token.slot]
+            text = [Token("which"), *plain, Token("of"), form.clause[what[0]]]
+            moved = best_by_class(self._asker.from_entity(text, len(text) - 1), self._classes).get(counted)
+            if moved is None:
+                return False
+            arms.ways[number] = ("counted entity", what, moved)
+            arms.log += moved.log - way.log
+        return True
+
+
+def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
+    """Return the telling words of a clause that are in neither of its nouns."""
+    return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]

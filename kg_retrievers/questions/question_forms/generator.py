@@ -1,0 +1,267 @@
+"""QuestionFormGenerator: reads questions that need an operation, without a language model or examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Self
+
+from kg_retrievers.core.confidence import MIN_CONFIDENCE
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.graph import Pattern
+from kg_retrievers.graph.value_columns import ValueColumns
+from kg_retrievers.graph.values import read_value
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index.token_table import token_table
+from kg_retrievers.questions.linking_generator import LinkingGenerator
+from kg_retrievers.questions.question_forms.arms import UnreadError
+from kg_retrievers.questions.question_forms.asking import Asker
+from kg_retrievers.questions.question_forms.class_words import singular
+from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, told_values
+from kg_retrievers.questions.question_forms.forms import Form
+from kg_retrievers.questions.question_forms.grammar import read_form
+from kg_retrievers.questions.question_forms.literals import find_limits
+from kg_retrievers.questions.question_forms.quantities import has_quantity
+from kg_retrievers.questions.question_forms.reading import FormReader
+from kg_retrievers.questions.question_forms.tokens import MAX_TOKENS, Token, tokens_of
+from kg_retrievers.questions.question_forms.values import ValueFinder
+from kg_retrievers.questions.reaches import WALKED_HOPS, names_nothing
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+
+#: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
+_DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
+_PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
+
+#: What to do about a question that is not understood.
+_REPHRASE = {
+    "hint_python": "Rephrase it with a relation of the graph, or give examples= or llm=.",
+    "hint_shell": "Rephrase it with a relation of the graph, or give --examples or --llm.",
+}
+
+#: The most words beside an entity of a question without a verb.
+MOST_BARE = 2
+
+
+class QuestionFormGenerator(LinkingGenerator):
+    """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
+
+    A small grammar knows the forms by function words, comparatives and superlatives; the zero-shot generator finds the
+    relations for the words that are left, from the entities of the question or from all members of a class that a noun
+    names.
+
+    Args:
+        index: The indexed graph.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        LowConfidenceError: From `invoke`, if the question needs an operation that is not understood.
+    """
+
+    def __init__(self, index: GraphIndex, *, linker: EntityLinker | None = None) -> None:
+        """Take the index; its classes are read when first needed."""
+        super().__init__(index, linker)
+        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the generator over another graph."""
+        moved = super().with_index(index)
+        moved.zero_shot = self.zero_shot.with_index(index)
+        return moved
+
+    @property
+    def _values(self) -> ValueColumns:
+        """The values of the graph, of which those that tell its classes are read."""
+        graph = self.index.graph
+        return self.index.derived.get("told values", (graph,), lambda: told_values(graph))
+
+    def _reader(self) -> FormReader:
+        def make() -> FormReader:
+            steps, table = self.zero_shot._steps, token_table()
+            columns = self._values
+            classes = GraphClasses(self.index.graph, columns, table)
+            asker = Asker(self.zero_shot, classes)
+            return FormReader(asker, ValueFinder(asker, steps, columns, table))
+
+        return self.index.derived.get("question forms", (self.index.graph,), make)
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        pattern = self.read(input["question"], self._entities(input))
+        return pattern or self.zero_shot.invoke(input)
+
+    def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        try:
+            return self._slots(input)
+        except EntityLinkingError:
+            return []
+
+    def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
+        """Return the pattern of a question that needs an operation; None for another question.
+
+        Args:
+            question: The question.
+            entities: Those that it names, as far as they were found.
+
+        Raises:
+            LowConfidenceError: If the operation is not understood.
+            SearchBudgetError: If it is about all entities of a type, and the graph stays in its database.
+        """
+        if len(question.split()) > MAX_TOKENS:
+            return None
+        self.index.look_as_far_as(WALKED_HOPS)
+        pattern = self._read(question, entities)
+        return None if pattern is None else replace(pattern, truncated=self.index.is_cut)
+
+    def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
+        tokens = self._tokens(question, entities)
+        units = self._units(question)
+        if read_form(tokens, lambda word: 0.0, units) is None:
+            self._check_measure(question, tokens, entities)
+            return self._bare(tokens) if question.rstrip().endswith("?") else None
+        reader = self._reader()
+        form = read_form(tokens, reader.noun_score, units)
+        if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
+            return None
+        if form.both and self._is_plain(question, entities, form):
+            return None
+        if form.kind == "exists" and _asks_which(form.clause):
+            return None
+        try:
+            if _limits_are_alternatives(tokens, units):
+                raise UnreadError
+            pattern = reader.read(form)
+        except UnreadError:
+            if not form.unread and self._is_number(question, entities, form, None):
+                return None
+            if self.index.is_connected and not any(token.slot for token in tokens):
+                raise names_nothing(question) from None
+            words = [token.text for token in tokens if token.telling]
+            raise LowConfidenceError(
+                f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
+                0.0,
+                words,
+                **_REPHRASE,
+            ) from None
+        return None if self._is_number(question, entities, form, pattern) else pattern
+
+    def _check_measure(self, question: str, tokens: Sequence[Token], entities: Sequence[QuestionEntity]) -> None:
+        """Refuse "how much" where the number that is found is none of what is asked, as "How much does it cost?"."""
+        words = [token.word for token in tokens]
+        at = next((at for at in range(len(words) - 1) if words[at : at + 2] == ["how", "much"]), -1)
+        telling = [token.word for token in tokens[at + 2 :] if token.telling]
+        if at < 0 or not telling or not entities:
+            return
+        measured = words[at + 2] if tokens[at + 2].telling else telling[-1]
+        labels = self.zero_shot.understand(question, entities).arms[0].labels
+        if self._reader().is_other_number(labels, measured):
+            raise LowConfidenceError(
+                f"QuestionFormGenerator: {question!r:.200} asks for {measured!r:.50}, which no number near it is.",
+                0.0,
+                [measured],
+                **_REPHRASE,
+            )
+
+    def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of a question without a verb, as "Station Bridge open?"."""
+        words = [token for token in tokens if not token.slot and token.text != "?"]
+        named = len(tokens) > 1 and tokens[0].slot and 1 <= len(words) <= MOST_BARE
+        if not named or not all(token.telling for token in words):
+            return None
+        try:
+            return self._reader().read(Form("exists", (), tuple(token for token in tokens if token.text != "?")))
+        except UnreadError:
+            return None
+
+    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form) -> bool:
+        """Whether a question asks for nothing but what two entities have in common, and the walks there are clear."""
+        if form.kind != "list" or form.limits or form.quantity or form.negative or len(entities) < 2:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        return len(understood.arms) > 1 and understood.confidence >= MIN_CONFIDENCE
+
+    def _is_number(
+        self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None
+    ) -> bool:
+        """Whether "how many" asks more likely for a number that the graph states than for a count."""
+        if form.kind != "count" or not entities:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        states = self._reader().names_number(understood.arms[0].labels, form)
+        sure = (pattern.confidence if pattern else None) or 0.0
+        return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
+
+    def _units(self, question: str) -> Collection[str]:
+        """Return the units of the graph's numbers, which are read for a question that holds a number alone."""
+        return self._values.unit_symbols if any(map(str.isdigit, question)) else ()
+
+    def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
+        """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
+        entities = [slot for slot in entities if not self._is_kind(slot.entities[: slot.best])]
+        named = [slot for slot in entities if read_value(slot.name) is None]
+        tokens = tokens_of(question, named)
+        limits = find_limits([token.word or "_" for token in tokens], self._units(question))
+        if all(limit.operator == "=" for limit in limits) and not has_quantity(tokens):
+            tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
+        return self._with_ellipses([self._named(token) for token in tokens])
+
+    def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
+        """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
+        if reader.is_named(form):
+            return True
+        if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        if understood.lacked is not None and understood.confidence < MIN_CONFIDENCE:
+            return reader.names_number([understood.lacked], form)
+        return reader.is_number(understood.arms[0].labels, form)
+
+    def _with_ellipses(self, tokens: list[Token]) -> list[Token]:
+        """Return words with entities of which a later one has the last word, as in "in both low and polar orbit"."""
+        for at in range(len(tokens) - 2):
+            one, word, other = tokens[at : at + 3]
+            if one.slot or not one.telling or word.word not in ("and", "or", "nor") or other.slot is None:
+                continue
+            named = self._entity(f"{one.text} {other.slot.name.split()[-1]}") if " " in other.slot.name else None
+            tokens[at] = named or one
+        return tokens
+
+    def _entity(self, name: str) -> Token | None:
+        """Return the only entity of a name that is more than a kind of others."""
+        keys = self.index.graph.entities_named(name)
+        if len(keys) != 1 or self._is_kind(keys):
+            return None
+        return Token(name, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+
+    def _is_kind(self, keys: Sequence[str]) -> bool:
+        """Whether all of some entities are kinds of others, as "Project" is by "instance of": a noun for these."""
+        graph = self.index.graph
+        relations = self.index.derived.get("kind relations", (graph,), lambda: kind_relations(graph))
+        return bool(relations) and all(is_kind(graph, relations, graph.entities.find(key)) for key in keys)
+
+    def _named(self, token: Token) -> Token:
+        """Return a word as the entity that it names as an adjective or in the plural, if there is one."""
+        if token.slot or len(token.text) < 4 or not token.text[0].isalpha():
+            return token
+        text = token.text
+        stems = dict.fromkeys([text, text[:-1], singular(text)]) if text.endswith("s") else []
+        stems = [cased for stem in stems for cased in (stem.capitalize(), stem.casefold())]
+        if text[0].isupper() and (found := _DEMONYM.search(text)) and found.start() >= 3:
+            stems += [text[:match] + ending for match in {found.start(), len(text) - 1} for ending in _PLACE_ENDINGS]
+        for stem in stems:
+            if found_one := self._entity(stem):
+                return Token(text, found_one.slot)
+        return token
+
+
+def _asks_which(tokens: Sequence[Token]) -> bool:
+    """Whether a question that begins like a yes-no one offers alternatives: "Is it a town or a village?"."""
+    words = [token.word for token in tokens]
+    return "or" in words and "true" not in words
+
+
+def _limits_are_alternatives(tokens: Sequence[Token], units: Collection[str]) -> bool:
+    """Whether two values limit what is asked for, one or the other: "before 1900 or after 2000"."""
+    words = [token.word or "_" for token in tokens]
+    limits = find_limits(words, units)
+    return any("or" in words[one.end : other.start] for one, other in pairwise(limits))

@@ -1,0 +1,267 @@
+"""Reads a form as a pattern: which relations its words ask for, and which class it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import Pattern, local_name, readable
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.questions.question_forms.absences import Absences
+from kg_retrievers.questions.question_forms.arms import MAY_NAME, MOST_CLASSES, NEAR, SAME_NAME, Arms, UnreadError
+from kg_retrievers.questions.question_forms.asking import Asker, Way, best_by_class
+from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
+from kg_retrievers.questions.question_forms.comparing import Comparing
+from kg_retrievers.questions.question_forms.composing import Composer
+from kg_retrievers.questions.question_forms.counting import Counting
+from kg_retrievers.questions.question_forms.forms import Form, is_verb
+from kg_retrievers.questions.question_forms.measuring import Measuring
+from kg_retrievers.questions.question_forms.spans import entity_groups, span_of
+from kg_retrievers.questions.question_forms.tokens import Token, telling_words
+from kg_retrievers.questions.question_forms.values import ValueFinder
+from kg_retrievers.questions.question_forms.whether import Whether
+from kg_retrievers.questions.zero_shot.ranking import softmax
+
+#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+PASSING_COST = 2.0
+
+#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
+MOST_ALIKE = 8
+
+#: How much less likely it makes a walk that the entity from which it should start has no such fact.
+LACKING_COST = 2.0
+
+
+class FormReader:
+    """Reads forms.
+
+    Args:
+        asker: Ranks walks.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+        """Keep both."""
+        self._asker, self._values = asker, values
+        self._classes, self._graph = asker.classes, asker.graph
+        self._measuring, self._counting = Measuring(asker.classes, values), Counting(asker, values)
+        self._absences, self._composer = Absences(asker, values), Composer(asker)
+        self._whether, self._comparing = Whether(asker, values), Comparing(asker, values)
+
+    def read(self, form: Form) -> Pattern:
+        """Return the pattern of a form.
+
+        Raises:
+            UnreadError: If a part of it is not found in the graph, asks for what no form says, or contradicts another.
+        """
+        if form.unread:
+            raise UnreadError
+        try:
+            match form.kind:
+                case "exists":
+                    return self._exists(form)
+                case "compare" | "choice":
+                    return self._comparing.read(form)
+                case _:
+                    return self._things(form)
+        except PatternError as error:
+            raise UnreadError from error
+
+    def _exists(self, form: Form) -> Pattern:
+        """Read whether something holds, or whether there is a thing of a class."""
+        try:
+            return self._whether.read(form)
+        except UnreadError:
+            words = " ".join(token.word for token in form.noun)
+            if not words or self._classes.closeness(words) < SAME_NAME:
+                raise
+            return self._things(form)
+
+    def noun_score(self, word: str) -> float:
+        """Return the greatest cosine of a word with a noun that names a class."""
+        return self._classes.closeness(word)
+
+    def is_named(self, form: Form) -> bool:
+        """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
+        if form.degree is None or not form.degree.raw:
+            return False
+        return form.degree.raw in self._words_of_relations
+
+    @cached_property
+    def _words_of_relations(self) -> frozenset[str]:
+        names = (readable(local_name(name)).casefold() for name in self._graph.relations)
+        return frozenset(word for name in names for word in name.split())
+
+    def leads_to_number(self, labels: Sequence[int]) -> bool:
+        """Whether a walk leads to numbers without a unit."""
+        return self._ends_in_number(labels) and not self._values.has_unit(Way(tuple(labels), 0.0, 0.0))
+
+    def is_number(self, labels: Sequence[int], form: Form) -> bool:
+        """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
+        if not self._ends_in_number(labels):
+            return False
+        words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
+        if self._values.has_unit(way):
+            return False
+        named = self._values.nearness(words, way)
+        return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
+
+    def is_other_number(self, labels: Sequence[int], word: str) -> bool:
+        """Whether a walk leads to numbers that a word does not name."""
+        if not self._ends_in_number(labels):
+            return False
+        other = self._values.is_other_measure(word, labels[-1])
+        return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
+
+    def names_number(self, labels: Sequence[int], form: Form) -> bool:
+        """Whether a walk leads to a number that a form may name."""
+        words, way = telling_words(form.clause), Way(tuple(labels), 0.0, 0.0)
+        if not self.leads_to_number(labels):
+            return False
+        unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
+        return (len(labels) == 1 and unknown) or self._values.nearness(words, way) >= MAY_NAME
+
+    def _ends_in_number(self, labels: Sequence[int]) -> bool:
+        return self._classes.end_kind(labels) in ("number", "date")
+
+    def _things(self, form: Form) -> Pattern:
+        """Read what asks for things of one class."""
+        if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
+            raise UnreadError  # "low-altitude huts": a part that would be left out
+        near = self._asker.noun_nearness(form.noun)
+        groups = entity_groups(form.clause, form.both)
+        by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
+        partial = np.array([NOUN_WEIGHT * value for value in near])
+        for ways in by_class:
+            partial += [ways[group].log if group in ways else -np.inf for group in range(len(near))]
+        partial[[bool(kind) for kind in self._classes.kinds]] = -np.inf
+        read = list[Arms]()
+        for group in np.argsort(-partial, kind="stable")[:MOST_CLASSES].tolist():
+            if not np.isfinite(partial[group]):
+                continue
+            arms = Arms(group, float(partial[group]), float(near[group]) if near.any() else NEAR)
+            arms.ways = [("entity", one, ways[group]) for one, ways in zip(groups, by_class, strict=True)]
+            read += [arms] if self._complete(form, arms) else []
+        if not read:
+            raise UnreadError
+        shares = softmax(np.array([arms.log for arms in read]))
+        best = int(np.argmax(shares))
+        return self._composer.pattern(form, read[best], float(shares[best]))
+
+    def _entity_ways(
+        self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array, *, without: Sequence[int] = ()
+    ) -> dict[int, Way]:
+        """Return the likeliest walk to each class from entities that are joined by "or": the same from each."""
+        tokens, group = _without_counted(form, tokens, group)
+        found: list[dict[tuple[int, ...], Way]] = []
+        for at in group:
+            dropped = {other for other in group if other != at}
+            dropped |= {i for i in range(min(group), max(group)) if i not in group} if len(group) > 1 else set()
+            text = [token for i, token in enumerate(tokens) if i not in dropped]
+            place = at - sum(other < at for other in dropped)
+            found.append({way.labels: way for way in self._asker.from_entity(text, place)})
+        common = [labels for labels in found[0] if all(labels in of_one for of_one in found)]
+        ways = [
+            Way(
+                labels,
+                float(np.mean([of_one[labels].log for of_one in found])),
+                min(of_one[labels].confidence for of_one in found),
+            )
+            for labels in common
+            if labels != without
+        ]
+        if form.kind == "count":  # of what there is one at most, nobody asks how many
+            ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
+            ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
+        ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
+        ways = [
+            replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))
+            for way, (*through, last) in zip(ways, ends, strict=True)
+        ]
+        return best_by_class(ways, self._classes)
+
+    def _lacking_ways(
+        self, tokens: Sequence[Token], group: Sequence[int], own: Collection[tuple[int, ...]]
+    ) -> list[Way]:
+        """Return walks that start from things like an entity, but not from itself: it has none of what is counted."""
+        if len(group) > 1 or len(entity_groups(tokens)) > 1:
+            return []
+        slot = tokens[group[0]].slot
+        assert slot
+        alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
+        found = list[Way]()
+        largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
+        for one in sorted(largest[:MOST_ALIKE]):
+            ways = self._asker.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            found += [
+                replace(way, log=way.log - LACKING_COST)
+                for way in ways
+                if way.labels not in own and not self._classes.is_single(way.labels[0])
+            ]
+        return found
+
+    def _complete(self, form: Form, arms: Arms) -> bool:
+        """Add all that needs the class; False where something is not found."""
+        if any(
+            not arms.add("limit", limit, self._measuring.limit_way(form, limit, arms.group)) for limit in form.limits
+        ):
+            return False
+        if form.quantity and not self._counting.add_quantity(form, arms, form.quantity):
+            return False
+        if form.degree and not self._counting.add_degree(form, arms, form.degree):
+            return False
+        if not arms.ways and not self._add_mentioned(form, arms) and not form.negative:
+            return False
+        return not form.negative or (self._absences.add_negative(form, arms) and self._undo_contradictions(form, arms))
+
+    def _undo_contradictions(self, form: Form, arms: Arms) -> bool:
+        """Read otherwise what would be both there and absent, as "cities in it that are not its capital"; else False.
+
+        What must not hold tells more of its relation than what holds, such as "in".
+        """
+        absent = {(_keys(what), way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
+        for number, (role, what, way) in enumerate(list(arms.ways)):
+            if role != "entity" or not isinstance(what, Sequence):
+                continue
+            if not any((_keys(form.clause[at]), way.labels) in absent for at in what):
+                continue
+            if not any(token.telling for token in form.negative):
+                return False  # "those in it that are not in it"
+            near = self._asker.noun_nearness(form.noun)
+            other = self._entity_ways(form, form.clause, what, near, without=way.labels).get(arms.group)
+            if other is None:
+                return False
+            arms.ways[number] = (role, what, other)
+            arms.log += other.log - way.log
+        return True
+
+    def _add_mentioned(self, form: Form, arms: Arms) -> bool:
+        """Add the walk to the things of another class that the clause mentions, as in "who runs a hut"."""
+        rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
+        if not rest:
+            return False
+        if way := self._measuring.truth_way(form, arms.group):
+            return arms.add("truth", None, way)
+        noun = max(rest, key=lambda token: float(self._asker.noun_nearness([token]).max()))
+        return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
+
+
+def _keys(token: Token) -> tuple[str, ...]:
+    return token.slot.entities if token.slot else ()
+
+
+def _without_counted(
+    form: Form, tokens: Sequence[Token], group: Sequence[int]
+) -> tuple[Sequence[Token], Sequence[int]]:
+    """Return the words without the noun of what is counted, and where some of the others stand then."""
+    part = form.quantity or form.degree
+    noun = part.noun if part else ()
+    if not noun or any(token.slot for token in noun):
+        return tokens, group
+    first, last = span_of(tokens, noun)
+    left = [*tokens[:first], *tokens[last:]]
+    return left, [at - (last - first) * (at >= last) for at in group]

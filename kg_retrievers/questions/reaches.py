@@ -1,0 +1,148 @@
+"""Which part of a connected graph it takes to generate a pattern, and to match it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
+from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph.pattern import PatternTriple
+from kg_retrievers.index import GraphIndex, linker_of, question_entities
+from kg_retrievers.index.hints import RAISE_FACTS, Hints
+from kg_retrievers.index.reach import Reach
+from kg_retrievers.questions.allowed_entities import NAMES, nearest_only
+
+#: How many steps the walks have of which a pattern is generated.
+WALKED_HOPS = 3
+
+#: What carries out what neither a part of a graph nor the queries of a database tell.
+INDEX_GRAPH: Hints = {
+    "hint_python": "Read and index the graph: GraphIndex.build(KnowledgeGraph.from_executor(executor), embeddings).",
+    "hint_shell": "Ask without --connect, of a graph that is read: see kg-retrievers index --help.",
+}
+
+#: What carries out what a part of a graph does not tell.
+ASK_DATABASE: Hints = {
+    "hint_python": f"Ask CypherRetriever, whose queries the database runs. {INDEX_GRAPH['hint_python']}",
+    "hint_shell": f"Ask with --method sg-rag, whose queries the database runs. {INDEX_GRAPH['hint_shell']}",
+}
+
+#: What carries out a question about all entities of a type.
+ASK_MODEL: Hints = {
+    "hint_python": "Ask CypherRetriever with llm=, whose queries the database runs, or name an entity. "
+    f"{INDEX_GRAPH['hint_python']}",
+    "hint_shell": "Ask with --method sg-rag --llm MODEL, whose queries the database runs, or name an entity. "
+    f"{INDEX_GRAPH['hint_shell']}",
+}
+
+
+def reach_of_question(index: GraphIndex, question: str, given: Sequence[str], generator: object) -> Reach:
+    """Return what a generator looks at: what is around the entities that a question names, or those that are given.
+
+    It says how far it looks by an attribute `hops`; `WALKED_HOPS`, if it does not.
+    """
+    keys = set(given)
+    if not given:
+        with suppress(EntityLinkingError):
+            keys.update(key for entity in question_entities(linker_of(index), question) for key in entity.entities)
+    return Reach(tuple(sorted(keys)), getattr(generator, "hops", WALKED_HOPS), names_ends=False)
+
+
+def reach_of_pattern(
+    index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int, *, hints: Hints = ASK_DATABASE
+) -> Reach:
+    """Return what is around the candidates of the known nodes of a pattern, as far as the pattern goes.
+
+    Args:
+        index: Finds the relations that it names.
+        pattern: The pattern.
+        given: Entities that its known nodes may be.
+        k: How many names are candidates for a known node.
+        hints: What to do next where it cannot be fetched.
+
+    Raises:
+        SearchBudgetError: If a triple of the pattern is joined to no known node, so that any fact may fit it.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph, Unknown
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze")])
+        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> pattern = Pattern.of(("Her", "by", Unknown("p")), (Unknown("f"), "by", Unknown("p")), target="f")
+        >>> reach = reach_of_pattern(index, pattern, (), 1)
+        >>> reach.names, reach.hops, reach.relations
+        (('Her',), 2, ('by',))
+    """
+    away = _distances(_beginnings(pattern, pattern.triples), pattern.triples)
+    if any(triple.head not in away for triple in pattern.triples):
+        raise SearchBudgetError(
+            "A part of the pattern is joined to no entity that it names, and the graph stays in its database, so that "
+            "what fits that part cannot be fetched.",
+            **hints,
+        )
+    triples = (*pattern.triples, *pattern.absent)
+    away = _distances({**_beginnings(pattern, triples), **away}, pattern.absent)
+    hops = max(min(away.get(end, 0) for end in (triple.head, triple.tail)) + 1 for triple in triples)
+    known = [node for triple in triples for node in (triple.head, triple.tail) if isinstance(node, Known)]
+    names = {node.text for node in known if node.entity is None}
+    return Reach(
+        tuple(sorted({node.entity for node in known if node.entity is not None}.union(given))),
+        hops,
+        names=tuple(sorted(names.union(*_lists(pattern).values()))),
+        k=k,
+        relations=_relations(index, triples),
+    )
+
+
+def _beginnings(pattern: Pattern, triples: Sequence[PatternTriple]) -> dict[Term, int]:
+    """Return the nodes from which triples of a pattern are fetched: those that are named, and those of a list."""
+    lists = _lists(pattern)
+    nodes = dict.fromkeys(node for triple in triples for node in (triple.head, triple.tail))
+    return {node: 0 for node in nodes if isinstance(node, Known) or node.name in lists}
+
+
+def _lists(pattern: Pattern) -> dict[str, list[str]]:
+    """Return the names of what unknowns may be, by unknown, where a condition lists them."""
+    listing = (condition for condition in pattern.conditions if condition.operator == "in")
+    return {one.unknown: list(map(str, one.value)) for one in listing if isinstance(one.value, tuple)}
+
+
+def cut_short(what: str, hints: Hints = ASK_DATABASE) -> SearchBudgetError:
+    """Return the error where more facts are around entities than are fetched, so that something is not known."""
+    return SearchBudgetError(
+        f"More facts are around the entities of the question than are fetched, so that {what} is not known.",
+        hint_python=f"{RAISE_FACTS['hint_python']} {hints['hint_python']}",
+        hint_shell=f"{RAISE_FACTS['hint_shell']} {hints['hint_shell']}",
+    )
+
+
+def names_nothing(question: str) -> SearchBudgetError:
+    """Return the error where a question is about all entities of a type, which are not fetched of a connected graph."""
+    return SearchBudgetError(
+        f"No entity of the graph was found in {question!r:.200}, and the graph stays in its database, so that all "
+        "entities of a type cannot be fetched.",
+        **ASK_MODEL,
+    )
+
+
+def _distances(away: Mapping[Term, int], triples: Sequence[PatternTriple]) -> dict[Term, int]:
+    """Return how many triples nodes are away from some that are known, as far as they are joined to these."""
+    found: dict[Term, int] = dict(away)
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for triple in triples:
+            ends = [found[node] for node in (triple.head, triple.tail) if node in found]
+            for node in (triple.head, triple.tail) if ends else ():
+                found[node] = min(found.get(node, min(ends) + 1), min(ends) + 1)
+    return found
+
+
+def _relations(index: GraphIndex, triples: Sequence[PatternTriple]) -> tuple[str, ...]:
+    """Return the relations that triples mean, if each names one."""
+    texts = dict.fromkeys(triple.relation.text for triple in triples if isinstance(triple.relation, Known))
+    if not all(isinstance(triple.relation, Known) for triple in triples):
+        return ()
+    found = (nearest_only(one).ids.tolist() for one in index.nearest_relations(list(texts), NAMES))
+    return tuple(sorted({index.graph.relations[id] for ids in found for id in ids}))

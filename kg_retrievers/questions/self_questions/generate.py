@@ -1,0 +1,114 @@
+"""Writes questions with answers and patterns from a graph alone."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+
+from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.questions.self_questions.names import Names
+from kg_retrievers.questions.self_questions.paraphrases import PARAPHRASE_PROMPT, paraphrased
+from kg_retrievers.questions.self_questions.shapes import Shape, ShapeDrawer
+from kg_retrievers.questions.self_questions.wording import QuestionWriter
+
+#: The longest walk that a question can ask for.
+MAX_HOPS = 3
+
+#: How many rounds of all kinds in a row may bring nothing new before there are no further questions.
+IDLE_ROUNDS = 20
+
+_WHO = "generate_questions"
+
+
+def generate_questions(
+    graph: KnowledgeGraph,
+    count: int = 1000,
+    *,
+    seed: int = 0,
+    max_hops: int = MAX_HOPS,
+    llm: BaseLanguageModel[Any] | None = None,
+    prompt: BasePromptTemplate[Any] = PARAPHRASE_PROMPT,
+) -> list[Question]:
+    """Write questions that a graph can answer, with answers and patterns, for examples and for training.
+
+    In turn, as far as the graph allows: walks of one to `max_hops` hops from a named entity, and what two named
+    entities have in common; some walks ask for answers of one type. Relations are drawn alike, however many triples
+    they have. A walk that goes both forward and backward leaves out the entity where it starts. Questions with more
+    than `MAX_ANSWERS` answers are left out, and names that several entities bear are not used.
+
+    The words come from the names of relations and types by rules of English grammar: "directed_by" gives "Who directed
+    Her?", "the director of Her", "What did Ann direct?". No question of the kind that people ask is looked at, so
+    check what they bring on some real ones: see `evaluate`.
+
+    Args:
+        graph: The graph; of an index `index.graph`.
+        count: How many to write; fewer where the graph has no more.
+        seed: Of all that is drawn. Equal seeds give equal questions.
+        max_hops: The longest walk, 1 to 3.
+        llm: A language model that says each question in other words, one call each; where its reply is unreadable or
+            lacks a name, the question stays as it is.
+        prompt: In place of ours, with the placeholders `question` and `names`.
+
+    Raises:
+        InvalidArgumentError: If an argument is out of range, or the graph has no triple to ask about.
+
+    Example:
+        >>> from kg_retrievers.sample import load_graph
+        >>> question = generate_questions(load_graph(), 1)[0]
+        >>> question.kind, len(question.answers) > 0, question.pattern.target
+        ('1-hop', True, 'entity 1')
+    """
+    _check(graph, count, max_hops)
+    if llm is not None:
+        check_model(llm, _WHO)
+        check_placeholders(prompt, ["question", "names"], f"{_WHO}: prompt")
+    questions = _written(graph, count, Random(seed), max_hops)
+    if not questions:
+        raise InvalidArgumentError(
+            f"{_WHO}: {graph} has no triple to ask about. Wanted are triples that join entities with names of their "
+            "own, by relations that can be told apart."
+        )
+    return questions if llm is None else paraphrased(questions, llm, prompt)
+
+
+def _written(graph: KnowledgeGraph, count: int, random: Random, max_hops: int) -> list[Question]:
+    names = Names(graph)
+    drawer, writer = ShapeDrawer(graph, names, random), QuestionWriter(graph, names, random)
+    kinds = [*range(1, max_hops + 1), 0]
+    questions: dict[str, Question] = {}
+    idle = 0
+    while len(questions) < count and idle < IDLE_ROUNDS:
+        before = len(questions)
+        for hops in kinds[: count - before]:
+            shape = drawer.draw(hops) if hops else drawer.draw_conjunction()
+            if shape is not None:
+                text = writer.write(shape)
+                words = text.casefold().rstrip("?.")
+                questions.setdefault(words, _question(graph, names, shape, text))
+        idle = idle + 1 if len(questions) == before else 0
+    return list(questions.values())
+
+
+def _question(graph: KnowledgeGraph, names: Names, shape: Shape, text: str) -> Question:
+    return Question(
+        text,
+        seed_entities=tuple(graph.entities[walk.start] for walk in shape.walks),
+        answers=tuple(graph.entities[answer] for answer in shape.answers),
+        pattern=shape.pattern(graph, names),
+        kind=shape.kind,
+    )
+
+
+def _check(graph: object, count: int, max_hops: int) -> None:
+    if not isinstance(graph, KnowledgeGraph):
+        raise InvalidArgumentError(f"{_WHO}: wanted a KnowledgeGraph, as index.graph, but got {graph!r:.100}.")
+    if not isinstance(count, int) or count < 1:
+        raise InvalidArgumentError(f"{_WHO}: count must be an integer of 1 or more, but got {count!r}.")
+    if max_hops not in range(1, MAX_HOPS + 1):
+        raise InvalidArgumentError(f"{_WHO}: max_hops must be 1 to {MAX_HOPS}, but got {max_hops!r}.")

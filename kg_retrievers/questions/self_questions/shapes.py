@@ -1,0 +1,202 @@
+"""Shapes of questions drawn from a graph: walks, and entities that several known ones lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.revisits import turns
+from kg_retrievers.questions.self_questions.names import Names
+
+#: The most answers of a question, and the most entities that a walk may pass at one hop.
+MAX_ANSWERS, MAX_PASSED = 100, 1000
+
+#: How many draws may fail before the next kind is tried.
+TRIES = 50
+
+#: The share of walks whose ends are narrowed down by a type, where types tell the ends apart.
+TYPED = 0.1
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Steps from a named entity.
+
+    Attributes:
+        start: The id of the entity.
+        labels: The adjacency labels of the steps.
+        sizes: How many entities each step leads to.
+    """
+
+    start: int
+    labels: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a question asks for.
+
+    Attributes:
+        walks: One walk, or several of one step each that lead to the same entities.
+        answers: The ids of the entities where all walks end, ascending.
+        type: The id of the type that the answers have, where it is part of the question.
+        revisits: Whether an unknown may be an entity that the question names.
+        others: Whether a named entity would be an answer as well if it might be.
+    """
+
+    walks: tuple[Walk, ...]
+    answers: tuple[int, ...]
+    type: int | None = None
+    revisits: bool = True
+    others: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What sort of question it is: "2-hop", "conjunction", "1-hop, typed"."""
+        kind = "conjunction" if len(self.walks) > 1 else f"{len(self.walks[0].labels)}-hop"
+        return kind if self.type is None else f"{kind}, typed"
+
+    def pattern(self, graph: KnowledgeGraph, names: Names) -> Pattern:
+        """Return the pattern, with the named entities pinned."""
+        hops = len(self.walks[0].labels)
+        kind = None if self.type is None else graph.types[self.type]
+        unknown = [Unknown(f"entity {hop}", kind if hop == hops else None) for hop in range(1, hops + 1)]
+        triples: list[tuple[Term | str, ...]] = []
+        for walk in self.walks:
+            start = Known(names[walk.start], entity=graph.entities[walk.start])
+            nodes: list[Term] = [start, *unknown]
+            for here, there, label in zip(nodes, unknown, walk.labels, strict=False):
+                relation = graph.relations[relation_of(label)]
+                triples.append((there, relation, here) if is_backward(label) else (here, relation, there))
+        revisits = self.revisits if len(triples) > 1 else None
+        return Pattern.of(*triples, target=unknown[-1].name, revisits=revisits)
+
+
+class ShapeDrawer:
+    """Draws shapes of which a graph has an answer.
+
+    Relations are drawn before entities, so that rare ones come up as often as frequent ones.
+
+    Args:
+        graph: The graph.
+        names: What its entities are called; those without a name of their own are never where a walk starts.
+        random: Draws.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, names: Names, random: Random) -> None:
+        """Note which relations can be told from all others by their words."""
+        self._graph, self._names, self._random = graph, names, random
+        self._relations = names.relations
+        self._is_telling = np.zeros(len(graph.relations), bool)
+        self._is_telling[self._relations] = True
+
+    def draw(self, hops: int) -> Shape | None:
+        """Return a walk of so many hops; None where `TRIES` draws find none."""
+        return next(filter(None, (self._walk(hops) for _ in self._tries())), None)
+
+    def draw_conjunction(self) -> Shape | None:
+        """Return two steps that meet; None where `TRIES` draws find none."""
+        return next(filter(None, (self._conjunction() for _ in self._tries())), None)
+
+    def _tries(self) -> Iterator[int]:
+        return iter(range(TRIES if self._relations else 0))
+
+    def _start(self) -> tuple[int, int]:
+        """Return a label, and an entity that has a step with it."""
+        label = label_of(self._random.choice(self._relations), self._random.random() < 0.5)
+        return label, int(self._random.choice(self._graph.relation_samples.sources_of(label)))
+
+    def _walk(self, hops: int) -> Shape | None:
+        label, start = self._start()
+        if start not in self._names:
+            return None
+        labels = [label]
+        ends = [np.array([start]), self._ends(np.array([start]), label)]
+        while len(labels) < hops:
+            onward = self._labels(int(self._random.choice(ends[-1])))
+            labels.append(self._random.choice(onward))
+            if len(labels) > 2 and labels[-1] == labels[-3] == reversed_label(labels[-2]):
+                return None  # leads back to where its first step does
+            ends.append(self._ends(ends[-1], labels[-1]))
+            if len(ends[-1]) > MAX_PASSED:
+                return None
+        return self._walk_shape(start, labels)
+
+    def _walk_shape(self, start: int, labels: list[int]) -> Shape | None:
+        revisits = not turns([is_backward(label) for label in labels])
+        sizes, ends = [], np.array([start])
+        others = False
+        for label in labels:
+            reached = self._ends(ends, label)
+            ends = reached if revisits else reached[reached != start]
+            others = len(ends) < len(reached)
+            sizes.append(len(ends))
+        if not 1 <= len(ends) <= MAX_ANSWERS or (len(ends) == 1 and ends[0] == start):
+            return None
+        walk = Walk(start, tuple(labels), tuple(sizes))
+        return self._typed(Shape((walk,), tuple(ends.tolist()), None, revisits, others))
+
+    def _typed(self, shape: Shape) -> Shape:
+        """Return a shape with a type that some of its answers have and some have not, if there is one; now and then."""
+        if self._random.random() >= TYPED or len(shape.answers) < 2 or not len(self._graph.types):
+            return shape
+        types = {answer: self._graph.entity_types(answer) for answer in shape.answers}
+        seen = {kind for kinds in types.values() for kind in kinds}
+        telling = sorted(kind for kind in seen if not all(kind in kinds for kinds in types.values()))
+        telling = [kind for kind in telling if self._names.type_noun(kind)]
+        if not telling or not all(types.values()):
+            return shape
+        kind = self._random.choice(telling)
+        kept = tuple(answer for answer in shape.answers if kind in types[answer])
+        return replace(shape, answers=kept, type=kind)
+
+    def _conjunction(self) -> Shape | None:
+        _, end = self._start()
+        around = self._graph.adjacency.row(end)
+        neighbors = dict.fromkeys(self._graph.adjacency.neighbors[around].tolist())
+        named = [neighbor for neighbor in neighbors if neighbor != end and neighbor in self._names]
+        if len(named) < 2:
+            return None
+        walks, reached = [], []
+        for start in self._random.sample(named, 2):
+            joining = self._labels(start, end)
+            if not joining:
+                return None
+            label = self._random.choice(joining)
+            reached.append(self._ends(np.array([start]), label))
+            walks.append(Walk(start, (label,), (len(reached[-1]),)))
+        answers = [
+            end
+            for end in np.intersect1d(reached[0], reached[1]).tolist()
+            if end not in (walks[0].start, walks[1].start)
+        ]
+        if not 1 <= len(answers) <= MAX_ANSWERS or len(answers) == max(len(ends) for ends in reached):
+            return None
+        return Shape(tuple(walks), tuple(answers), revisits=False)
+
+    def _labels(self, here: int, there: int | None = None) -> list[int]:
+        """Return the labels of the steps from an entity, or of those to another one."""
+        row = self._graph.adjacency.row(here)
+        labels = self._graph.adjacency.labels[row]
+        if there is not None:
+            labels = labels[self._graph.adjacency.neighbors[row] == there]
+        labels = np.unique(labels)
+        found: list[int] = labels[self._is_telling[relation_of(labels)]].tolist()
+        return found
+
+    def _ends(self, starts: Array, label: int) -> Array:
+        """Return the entities that steps with a label lead to, ascending; one more than may be passed, if too many."""
+        adjacency = self._graph.adjacency
+        found: set[int] = set()
+        for start in starts.tolist():
+            found.update(adjacency.neighbors[adjacency.entries_with(start, label)].tolist())
+            if len(found) > MAX_PASSED:
+                break
+        return np.array(sorted(found), np.int64)

@@ -1,0 +1,328 @@
+"""ZeroShotPatternGenerator: joins the entities of a question by what its words ask for, on a graph never seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
+from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.revisits import decide, excludes_named, turns
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index.token_table import token_table
+from kg_retrievers.questions.asked_types import type_nouns
+from kg_retrievers.questions.linking_generator import LinkingGenerator
+from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps
+from kg_retrievers.questions.zero_shot.lacking import best_lacked
+from kg_retrievers.questions.zero_shot.ranking import (
+    COVERED,
+    coverage,
+    kinds_of_ends,
+    named_ends,
+    softmax,
+    walk_features,
+)
+from kg_retrievers.questions.zero_shot.reading import (
+    Word,
+    asked_kind,
+    asks_for_others,
+    masked_text,
+    question_words,
+    words_to_cover,
+)
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.questions.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
+from kg_retrievers.questions.zero_shot.walks import Surroundings, compare_directions, rank_walks
+
+#: How many entities of a question are looked at, the likeliest first.
+MAX_SLOTS = 4
+
+#: How many walks of an entity are compared as a whole, and of how many of the best the ends are looked up.
+WALKS_COMPARED, WALKS_FOLLOWED = 50, 8
+
+#: How many relations are named as the nearest.
+NEAREST = 3
+
+#: The words by which a text asks for something unknown; a text without is a claim.
+ASKING = frozenset([
+    "who", "whom", "whose", "what", "which", "when", "where", "how", "why", "name", "list", "give", "show", "tell",
+    "find",
+])  # fmt: skip
+
+
+class ZeroShotPatternGenerator(LinkingGenerator):
+    """Joins the entities that a question names by the relations that its words ask for. No model, no examples.
+
+    One entity: of the walks of up to three steps around it, the one that the whole question asks for. Several: the
+    unknown to which such a walk leads from each of them, if there is one, or a walk from one of them, whichever is
+    surer. A text without a question word that names two entities, as a claim does, is the fact that joins them, if
+    there is one. Walks are scored by the relation scorer (`docs/model-card.md`), then ranked as a whole by how well
+    their words and those of the question cover each other; see `kg_retrievers.questions.zero_shot.ranking`.
+
+    Cost: some milliseconds; no call of a language model.
+
+    Args:
+        index: The indexed graph.
+        linker: Finds the entities of a question where none are given.
+        scorer: In place of the package's.
+
+    Raises:
+        EntityLinkingError: From `invoke`, if no entity is found, or the one found has no facts.
+    """
+
+    def __init__(
+        self, index: GraphIndex, *, linker: EntityLinker | None = None, scorer: RelationScorer | None = None
+    ) -> None:
+        """Take the index; the relations of the graph are read when first needed."""
+        super().__init__(index, linker)
+        self.scorer = scorer
+
+    @property
+    def _scorer(self) -> RelationScorer:
+        return self.scorer or relation_scorer()
+
+    @property
+    def _steps(self) -> GraphSteps:
+        scorer, whole = self._scorer, self.index.whole
+        return whole.derived.get(
+            "zero-shot steps", (whole.graph, scorer), lambda: GraphSteps(whole.graph, scorer, token_table())
+        )
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        question, slots = input["question"], self._slots(input)
+        if not slots:
+            raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
+        states = len(slots) > 1 and ASKING.isdisjoint(re.findall(r"\w+", question.casefold()))
+        if states and (claim := self._claim(question, slots[:2])):
+            return claim
+        kind = type_nouns(self.index).asked(masked_text(question, slots))
+        return self._pattern(self.understand(question, slots), kind)
+
+    def understand(
+        self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = MAX_HOPS, max_walks: int = 16
+    ) -> Understanding:
+        """Return what a question asks for.
+
+        Args:
+            question: The question.
+            slots: Its entities, the likeliest first.
+            max_hops: The most steps of a walk.
+            max_walks: How many walks to return.
+
+        Raises:
+            EntityLinkingError: If no entity has facts.
+        """
+        max_hops = min(max_hops, MAX_HOPS)
+        self.index.look_as_far_as(max_hops)
+        used = list(slots[:MAX_SLOTS])
+        words = question_words(token_table(), masked_text(question, used))
+        found = list(self._understandings(question, used, words, max_hops, max_walks))
+        if not found:
+            raise EntityLinkingError(
+                f"ZeroShotPatternGenerator: {slots[0].name!r} has no facts in the graph, so there is nothing to follow."
+            )
+        return max(found, key=lambda understanding: understanding.confidence)
+
+    def understand_from(
+        self,
+        question: str,
+        slots: Sequence[QuestionEntity],
+        topic: QuestionEntity,
+        *,
+        max_hops: int = MAX_HOPS,
+        starts: Sequence[int] | Array | None = None,
+    ) -> Understanding | None:
+        """Return what a question asks for by walks from one of its entities; None where this has no facts.
+
+        Args:
+            question: The question.
+            slots: Its entities.
+            topic: The one from which walks start.
+            max_hops: The most steps of a walk.
+            starts: The ids of the entities that are meant; None for those of the topic.
+        """
+        self.index.look_as_far_as(max_hops)
+        words = question_words(token_table(), masked_text(question, slots))
+        around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
+        arm = self._arm(question, slots, topic, words, max_hops, around)
+        return None if arm is None else self._understanding(Choice([arm], [0]), words, WALKS_COMPARED)
+
+    def _understandings(
+        self, question: str, slots: Sequence[QuestionEntity], words: Sequence[Word], max_hops: int, max_walks: int
+    ) -> Iterator[Understanding]:
+        """Yield the best walk from each entity alone, and the best star of all of them."""
+        around = [self._around(slot) for slot in slots]
+        for slot, around_slot in zip(slots, around, strict=True):
+            own = question_words(token_table(), masked_text(question, [slot])) if len(slots) > 1 else words
+            if arm := self._arm(question, [slot], slot, own, max_hops, around_slot):
+                yield self._understanding(Choice([arm], [0]), own, max_walks)
+        if len(slots) > 1:
+            arms = [
+                self._arm(question, slots, slot, words, max_hops, around_slot)
+                for slot, around_slot in zip(slots, around, strict=True)
+            ]
+            whole = [arm for arm in arms if arm]
+            if len(whole) == len(slots) and (chosen := meeting_walks(whole)):
+                yield self._understanding(chosen, words, max_walks)
+
+    def _around(self, slot: QuestionEntity) -> Surroundings:
+        """Return where walks from an entity of a question lead."""
+        graph = self.index.graph
+        return Surroundings(graph.adjacency, [graph.entities.find(key) for key in slot.entities[: slot.best]])
+
+    def _arm(
+        self,
+        question: str,
+        slots: Sequence[QuestionEntity],
+        topic: QuestionEntity,
+        words: Sequence[Word],
+        max_hops: int,
+        around: Surroundings,
+    ) -> Arm | None:
+        """Rank the walks from an entity; None where it has no facts."""
+        steps = self._steps
+        encoded = self._scorer.encode(masked_text(question, slots, topic))
+        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
+        walks = [walk.labels for walk in beam.walks[:WALKS_COMPARED]]
+        if not walks:
+            return None
+        covered = coverage(words, walks, steps)
+        text = masked_text(question, slots)
+        asked = asked_kind(text)
+        features = walk_features(
+            walks,
+            [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]],
+            covered,
+            kinds_of_ends(asked, walks, steps),
+            named_ends(words, walks, steps),
+            asks_for_others(text),
+        )
+        scores = features @ self._scorer.walk_weights
+        excluded = excludes_named(question, [slot.name for slot in slots])
+        order, ends = list[int](), list[Array]()
+        ranked = np.argsort(-scores, kind="stable").tolist()
+        for position in ranked:
+            if len(ends) < WALKS_FOLLOWED:
+                labels = walks[position]
+                revisits = decide(
+                    None, excluded=excluded, turning=turns([bool(is_backward(label)) for label in labels])
+                )
+                reached = around.ends(labels, revisits=revisits.allowed)
+                if not len(reached):
+                    continue
+                ends.append(reached)
+            order.append(position)
+        if not ends:
+            return None
+        walks = [walks[position] for position in order]
+        direction = 1.0
+        if steps.alike[relation_of(first := walks[0][0])]:
+            direction = compare_directions(self._scorer, encoded, steps.states, around, first)
+        lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], asked)
+        return Arm(
+            topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction, lacked
+        )
+
+    def _understanding(self, choice: Choice, words: Sequence[Word], max_walks: int) -> Understanding:
+        first = choice.arms[0]
+        logit = choice.features(words) @ self._scorer.confidence_weights
+        confidence = float(1 / (1 + np.exp(-logit)))
+        covered, nearest = choice.covered, self._nearest(choice.arms)
+        lacked, lacking = None, tuple[str, ...]()
+        if len(choice.arms) == 1:  # walks that meet tell their directions, and what they lack, themselves
+            confidence *= first.direction * first.possession
+            if first.lacked and first.is_named_lacked and any(word.telling for word in words):
+                covered, lacked = first.lacked.words, first.lacked.label
+                lacking = (self._lacking(first, lacked),)
+                nearest = tuple(dict.fromkeys([self._relation(lacked), *nearest]))[:NEAREST]
+        compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
+        unplaced = [word.text for word, cosine in compared if cosine < COVERED]
+        probabilities = softmax(first.scores).tolist()
+        ranked = [RankedWalk(first.slot, walk, share) for walk, share in zip(first.walks, probabilities, strict=True)]
+        taken = [RankedWalk(arm.slot, arm.walks[walk], arm.share(walk)) for arm, walk in choice.pairs]
+        return Understanding(
+            arms=tuple(taken),
+            walks=tuple(ranked[:max_walks]),
+            confidence=confidence,
+            unplaced=tuple(dict.fromkeys(unplaced)),
+            nearest=nearest,
+            lacked=lacked,
+            lacking=lacking,
+        )
+
+    def _nearest(self, arms: Sequence[Arm]) -> tuple[str, ...]:
+        """Return the relations of the likeliest walks."""
+        labels = (label for arm in arms for walk in arm.walks for label in walk)
+        return tuple(dict.fromkeys(map(self._relation, labels)))[:NEAREST]
+
+    def _relation(self, label: int) -> str:
+        return self.index.graph.relations[relation_of(label)]
+
+    def _lacking(self, arm: Arm, label: int) -> str:
+        """Return a clause that says which step an entity lacks, and which of its own is the likeliest."""
+        relation, name = readable(self._relation(label)), arm.slot.name
+        lacking = (
+            f"no {relation!r} leads to {name!r:.200}" if is_backward(label) else f"{name!r:.200} has no {relation!r}"
+        )
+        has = next((walk[0] for walk in arm.walks if not is_backward(walk[0])), None)
+        own = "" if has is None else f"; it has {readable(self._relation(has))!r}"
+        where = "among the facts that were fetched" if self.index.is_cut else "in this graph"
+        return f"{lacking} {where}{own}"
+
+    def _pattern(self, understood: Understanding, kind: str | None) -> Pattern:
+        """Return the walks as a pattern that ends in one unknown, of a type if one is asked for."""
+        triples: list[tuple[Term, Term, Term]] = []
+        between = sum(len(arm.labels) - 1 for arm in understood.arms)
+        target = Unknown(f"entity {between + 1}", kind)
+        middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
+        for arm in understood.arms:
+            nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
+            triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
+        return Pattern.of(
+            *triples,
+            target=target.name,
+            directed=True,
+            typed=True if kind else None,
+            source="zero-shot",
+            confidence=understood.confidence,
+            unplaced=understood.unplaced,
+            nearest=understood.nearest,
+            lacking=understood.lacking,
+            truncated=self.index.is_cut,
+        )
+
+    def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
+        """Return the fact that joins two entities by the relation that the words name best, if one does.
+
+        A claim asks for no answer, so that nothing is said of how likely one is right.
+        """
+        steps = self._steps
+        words = question_words(token_table(), masked_text(question, slots))
+        first, second = slots
+        around, there = (self._around(slot) for slot in slots)
+        encoded = self._scorer.encode(masked_text(question, slots, first))
+        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
+        joining = [walk for walk in beam.walks if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
+        if not joining:
+            return None
+        walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))
+        covered = coverage(words, walks, steps)
+        features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
+        (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
+        fact = self._triple(_node(first), _node(second), label)
+        return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.is_cut)
+
+    def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
+        relation = Known(self.index.graph.relations[relation_of(label)])
+        return (there, relation, here) if is_backward(label) else (here, relation, there)
+
+
+def _node(slot: QuestionEntity) -> Known:
+    """Return the node of an entity, pinned where only one is meant, so that no other is searched for."""
+    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term

@@ -1,0 +1,225 @@
+"""Questions that a graph writes about itself: their patterns give their answers, whatever the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hash_seeds import outputs_under_hash_seeds
+from langchain_core.prompts import PromptTemplate
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, generate_questions
+from kg_retrievers.datasets import Question, read_questions, write_questions
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.index import find_name
+from kg_retrievers.questions.examples import ExamplePatternGenerator
+from kg_retrievers.questions.self_questions.shapes import MAX_ANSWERS
+from kg_retrievers.sample import load_graph
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+#: Graphs that trip up who writes about them.
+ODD = {
+    "one triple": KnowledgeGraph.from_triples([("a", "b", "c")]),
+    "self-loop": KnowledgeGraph.from_triples([("a", "likes", "a"), ("a", "likes", "b")]),
+    "URIs": KnowledgeGraph.from_triples(
+        [
+            ("http://x.org/Ann", "http://x.org/ns#birthPlace", "http://x.org/Rome"),
+            ("http://x.org/Bob", "http://x.org/ns#birthPlace", "http://x.org/Rome"),
+            ("http://x.org/Bob", "http://y.org/ns#birthPlace", "http://x.org/Oslo"),
+            ("http://x.org/Ann", "http://x.org/ns#%20", "http://x.org/Bob"),
+        ],
+        labels={"http://x.org/Ann": "Ann", "http://x.org/Bob": "Bob", "http://x.org/Rome": "Rome"},
+    ),
+    "any script": KnowledgeGraph.from_triples(
+        [("千と千尋の神隠し", "監督", "宮崎駿"), ("Её", "режиссёр", "宮崎駿"), ("É {0} \\1 ?", "%s {x}", "it's 50 %.")]
+    ),
+    "marriages": KnowledgeGraph.from_triples(
+        [("Ann", "spouse", "Bob"), ("Bob", "spouse", "Ann"), ("Ann", "parent", "Cid"), ("Eve", "parent", "Cid")]
+    ),
+    "the same in other letters": KnowledgeGraph.from_triples(
+        [("her", "directed_by", "x"), ("Her", "directed by", "y"), ("Her", "Written_By", "y"), ("y", "likes", "x")]
+    ),
+    "films of all sorts": tiny_graph(),
+}
+
+each_odd_graph = pytest.mark.parametrize("graph", ODD.values(), ids=list(ODD))
+
+
+def answers_of(questions: list[Question], graph: KnowledgeGraph) -> list[set[str]]:
+    """Return what the best match of each pattern proposes, facts taken in stored direction."""
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), direction="respect")
+    return [set(retriever.match(question.pattern, 1)[0].answers) for question in questions if question.pattern]
+
+
+@each_odd_graph
+def test_patterns_give_the_answers(graph: KnowledgeGraph) -> None:
+    questions = generate_questions(graph, 60)
+    assert answers_of(questions, graph) == [set(question.answers) for question in questions]
+
+
+def test_patterns_give_the_answers_on_the_sample() -> None:
+    questions = generate_questions(load_graph(), 120, seed=3)
+    assert len(questions) == 120
+    assert answers_of(questions, load_graph()) == [set(question.answers) for question in questions]
+
+
+@each_odd_graph
+def test_questions_name_their_entities(graph: KnowledgeGraph) -> None:
+    for question in generate_questions(graph, 60):
+        assert 1 <= len(question.answers) <= MAX_ANSWERS
+        for key in question.seed_entities:
+            names = [graph.label(key), *graph.aliases(key)]
+            assert any(find_name(name, question.text) for name in names), question.text
+
+
+def test_kinds_come_in_turn() -> None:
+    kinds = [question.kind for question in generate_questions(load_graph(), 8)]
+    assert kinds == ["1-hop", "2-hop", "3-hop", "conjunction"] * 2
+    assert {question.kind for question in generate_questions(load_graph(), 9, max_hops=1)} == {"1-hop", "conjunction"}
+
+
+def test_some_ask_for_a_type() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [(child, "child_of", "Ann") for child in ("Bob", "Rex", "Zoe")],
+        types={"Ann": ["person"], "Bob": ["person"], "Zoe": ["person"], "Rex": ["dog"]},
+    )
+    typed = [question for question in generate_questions(graph, 200) if question.kind == "1-hop, typed"]
+    assert {question.answers for question in typed} == {("Bob", "Zoe"), ("Rex",)}
+    assert all("dog" in question.text for question in typed if question.answers == ("Rex",))
+    assert answers_of(typed, graph) == [set(question.answers) for question in typed]
+
+
+def test_a_walk_that_turns_leaves_out_where_it_starts() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Adaptation", "directed_by", "Jonze")])
+    turned = [question for question in generate_questions(graph, 60) if question.kind == "2-hop"]
+    assert {(*question.seed_entities, *question.answers) for question in turned} == {
+        ("Her", "Adaptation"),
+        ("Adaptation", "Her"),
+    }
+    assert all(" other " in question.text for question in turned)
+
+
+def test_a_name_of_several_entities_names_none() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("Q1", "capital", "Q2"), ("Q3", "capital", "Q4")],
+        labels={"Q1": "Georgia", "Q2": "Tbilisi", "Q3": "georgia", "Q4": "Atlanta"},
+        aliases={"Q3": ["Peach State"]},
+    )
+    questions = generate_questions(graph, 60)
+    assert {question.seed_entities[0] for question in questions} == {"Q2", "Q3", "Q4"}
+    assert all("Peach State" in question.text for question in questions if question.seed_entities == ("Q3",))
+
+
+def test_questions_without_end_are_left_out() -> None:
+    many = [(f"film {number}", "genre", "Drama") for number in range(MAX_ANSWERS + 2)]
+    questions = generate_questions(KnowledgeGraph.from_triples(many), 60)
+    assert {question.answers for question in questions} == {("Drama",)}
+
+
+def test_equal_seeds_give_equal_questions() -> None:
+    one, same, other = (generate_questions(load_graph(), 40, seed=seed) for seed in (1, 1, 2))
+    assert one == same != other
+    assert len({question.text for question in one}) == 40
+
+
+def test_hash_seeds_change_nothing() -> None:
+    code = (
+        "from kg_retrievers import generate_questions as g; from kg_retrievers.sample import load_graph as l\n"
+        "print([(q.text, q.answers) for q in g(l(), 40)])"
+    )
+    found = outputs_under_hash_seeds(code)
+    assert len(found) == 1
+
+
+def test_they_can_be_written_and_read(tmp_path: Path) -> None:
+    for name, graph in ODD.items():
+        questions = generate_questions(graph, 30)
+        write_questions(tmp_path / "questions.jsonl", questions)
+        assert read_questions(tmp_path / "questions.jsonl") == questions, name
+
+
+def test_they_serve_as_examples() -> None:
+    graph = load_graph()
+    questions = generate_questions(graph, 80, seed=4)
+    generator = ExamplePatternGenerator(GraphIndex.build(graph, HashedEmbeddings()), questions)
+    for question in questions:
+        if question.kind in ("1-hop", "2-hop", "3-hop"):
+            pattern = generator.invoke({"question": question.text, "seed_entities": question.seed_entities})
+            assert question.pattern is not None
+            wanted = [triple.relation for triple in question.pattern.triples]
+            assert [triple.relation for triple in pattern.triples] == wanted, question.text
+
+
+# --- a language model ---
+
+
+def test_a_model_says_them_otherwise() -> None:
+    plain = generate_questions(load_graph(), 12)
+    llm = ScriptedChatModel(replies=lambda prompt: f"Tell: {prompt.rpartition('Question: ')[2].splitlines()[0]}")
+    said = generate_questions(load_graph(), 12, llm=llm)
+    assert [question.text for question in said] == [f"Tell: {question.text}" for question in plain]
+    assert [question.pattern for question in said] == [question.pattern for question in plain]
+
+
+@pytest.mark.parametrize("reply", ["", "What is it?", "I cannot\ndo that.", "x" * 500, "<think>hm"], ids=str)
+def test_a_reply_of_no_use_leaves_the_words(reply: str) -> None:
+    llm = ScriptedChatModel(replies=lambda _: reply)
+    assert generate_questions(load_graph(), 5, llm=llm) == generate_questions(load_graph(), 5)
+
+
+def test_a_reply_that_comes_twice_counts_once() -> None:
+    graph = ODD["one triple"]
+    said = generate_questions(graph, 5, llm=ScriptedChatModel(replies=lambda _: "a b c?"))
+    assert [question.text for question in said].count("a b c?") == 1
+
+
+def test_a_model_that_fails_is_told() -> None:
+    llm = ScriptedChatModel(replies=[TimeoutError("no answer")], cycle=True)
+    with pytest.raises(TimeoutError, match="no answer"):
+        generate_questions(load_graph(), 3, llm=llm)
+
+
+def test_the_prompt_can_be_another() -> None:
+    llm = ScriptedChatModel(replies=lambda _: "")
+    generate_questions(load_graph(), 1, llm=llm, prompt=PromptTemplate.from_template("SAY {question}, KEEP {names}"))
+    assert llm.prompts[0][0].text.startswith("SAY ")
+
+
+# --- what cannot be ---
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        KnowledgeGraph.from_triples([]),
+        KnowledgeGraph.from_triples([("a", "likes", "a")]),
+        KnowledgeGraph.from_triples([("Q1", "likes", "Q2")], labels={"Q1": "Ann", "Q2": "ann"}),
+        KnowledgeGraph.from_triples([("a", "likes it", "b"), ("c", "likes_it", "d")]),
+        KnowledgeGraph.from_triples([("?", "likes", "!"), ("x" * 99, "likes", "one\ntwo")]),
+    ],
+    ids=["empty", "self-loop", "one name", "relations alike", "no names"],
+)
+def test_a_graph_with_nothing_to_ask(graph: KnowledgeGraph) -> None:
+    with pytest.raises(InvalidArgumentError, match="no triple to ask about"):
+        generate_questions(graph)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"graph": "films.csv"}, "wanted a KnowledgeGraph, as index.graph, but got 'films.csv'"),
+        ({"count": 0}, "count must be an integer of 1 or more, but got 0"),
+        ({"count": 1.5}, "count must be an integer of 1 or more, but got 1.5"),
+        ({"max_hops": 4}, "max_hops must be 1 to 3, but got 4"),
+        ({"llm": "openai:gpt"}, "wanted a LangChain language model"),
+        (
+            {"llm": ScriptedChatModel(replies=[]), "prompt": PromptTemplate.from_template("{question}")},
+            "generate_questions: prompt: .*names",
+        ),
+    ],
+    ids=str,
+)
+def test_wrong_arguments(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        generate_questions(**{"graph": tiny_graph(), **fields})

@@ -1,0 +1,252 @@
+"""What the zero-shot generator makes of questions about graphs that it never saw."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.graph import Known, Pattern, Unknown
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.testing import tiny_graph
+
+FACTS = [
+    ("Ann Lee", "reports_to", "Bob Hill"),
+    ("Bob Hill", "reports_to", "Cleo Marsh"),
+    ("Ann Lee", "works_in", "Radiology"),
+    ("Bob Hill", "works_in", "Radiology"),
+    ("Dan Wood", "works_in", "Surgery"),
+    ("Ann Lee", "born_in", "Leeds"),
+    ("Ann Lee", "date_of_birth", "1987-03-02"),
+    ("Leeds", "located_in", "England"),
+    ("Radiology", "part_of", "Northgate Hospital"),
+    ("Northgate Hospital", "founded_in", "1921"),
+    ("Ann Lee", "speaks", "French"),
+    ("Dan Wood", "speaks", "French"),
+    ("Cleo Marsh", "speaks", "Dutch"),
+    ("Bob Hill", "speaks", "Dutch"),
+]
+
+
+def index_of(facts: list[tuple[str, str, str]]) -> GraphIndex:
+    """Index facts with the default embeddings."""
+    return GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    """A hospital."""
+    return index_of(FACTS)
+
+
+@pytest.fixture(scope="module")
+def films() -> GraphIndex:
+    """Films with names in several scripts, and two of one name."""
+    return GraphIndex.build(tiny_graph(), default_embeddings())
+
+
+def facts_of(pattern: Pattern) -> list[tuple[str, ...]]:
+    """Return the facts of a pattern, with a number for each unknown."""
+    terms = [(triple.head, triple.relation, triple.tail) for triple in pattern.triples]
+    return [tuple(term.name[-1] if isinstance(term, Unknown) else term.text for term in triple) for triple in terms]
+
+
+def answers(index: GraphIndex, question: str) -> list[str]:
+    """Return the answers of the default retriever, whatever its confidence."""
+    documents = SimGRAGRetriever.from_index(index, min_confidence=0).invoke(question)
+    return sorted(documents[0].metadata["answers"])
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who does Bob Hill report to?", ["Cleo Marsh"]),
+        ("Who reports to Bob Hill?", ["Ann Lee"]),
+        ("When was Ann Lee born?", ["1987-03-02"]),
+        ("Where was Ann Lee born?", ["Leeds"]),
+        ("Which languages does Cleo Marsh speak?", ["Dutch"]),
+        ("who works in surgery", ["Dan Wood"]),
+        ("Who works in Radiology and speaks Dutch?", ["Bob Hill"]),
+        ("When was Northgate Hospital established?", ["1921"]),
+    ],
+)
+def test_answers_what_is_asked(index: GraphIndex, question: str, expected: list[str]) -> None:
+    assert answers(index, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("relation", "question", "expected"),
+    [
+        ("manages", "Who manages Ben?", ["Ada"]),
+        ("manages", "Who does Ben manage?", ["Cy", "Dot"]),
+        ("manages", "Who is the manager of Ben?", ["Ada"]),
+        ("managed_by", "Who manages Ben?", ["Cy", "Dot"]),
+        ("managed_by", "Who does Ben manage?", ["Ada"]),
+        ("teaches", "Who teaches Ben?", ["Ada"]),
+        ("teaches", "Who does Ben teach?", ["Cy", "Dot"]),
+        ("reports_to", "Who reports to Ben?", ["Ada"]),
+        ("reports_to", "Whom does Ben report to?", ["Cy", "Dot"]),
+    ],
+)
+def test_direction_is_told_where_entities_are_of_one_kind(relation: str, question: str, expected: list[str]) -> None:
+    chain = index_of([("Ada", relation, "Ben"), ("Ben", relation, "Cy"), ("Ben", relation, "Dot")])
+    assert answers(chain, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "facts"),
+    [
+        ("Who directed Amélie?", [("Amélie", "directed_by", "1")]),
+        ("Who starred in Amélie?", [("Amélie", "starring", "1")]),
+        ("What genre is Spirited Away?", [("Spirited Away", "has_genre", "1")]),
+        ("Which films were directed by Spike Jonze?", [("1", "directed_by", "Spike Jonze")]),
+        (
+            "Which films were written by the writer of Adaptation?",
+            [("Adaptation", "written_by", "1"), ("2", "written_by", "1")],
+        ),
+        (
+            "Who directed the films written by Charlie Kaufman?",
+            [("1", "written_by", "Charlie Kaufman"), ("1", "directed_by", "2")],
+        ),
+        (
+            "Which films directed by Spike Jonze were written by Charlie Kaufman?",
+            [("1", "directed_by", "Spike Jonze"), ("1", "written_by", "Charlie Kaufman")],
+        ),
+        (
+            "Who is starring in both Amélie and Alien Resurrection?",
+            [("Alien Resurrection", "starring", "1"), ("Amélie", "starring", "1")],
+        ),
+        ("Synecdoche, New York contains what?", [("Synecdoche, New York", "contains", "1")]),
+    ],
+)
+def test_joins_what_is_named_to_what_is_asked_for(
+    films: GraphIndex, question: str, facts: list[tuple[str, str, str]]
+) -> None:
+    """Numbers stand for unknowns, of which the last is asked for."""
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": question})
+    assert sorted(facts_of(pattern)) == sorted(facts)
+    assert pattern.target == f"entity {max(term for fact in facts for term in fact if term.isdigit())}"
+
+
+def test_names_that_mean_one_entity_are_pinned(films: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": "Who directed Spirited Away?"})
+    assert pattern.triples[0].head == Known("Spirited Away", entity="Q155653")
+
+
+def test_seeds_of_one_label_are_alternatives(films: GraphIndex) -> None:
+    """Not two things to be joined, so neither is pinned."""
+    value = {"question": "Who directed Dune?", "seed_entities": ["Dune (1984)", "Dune (2021)"]}
+    expected = Pattern.of(("Dune", "directed_by", Unknown("entity 1")), target="entity 1", directed=True)
+    assert ZeroShotPatternGenerator(films).invoke(value) == expected
+
+
+@pytest.mark.parametrize("question", ["Who directed it?", "Who directed this film?", "Who directed?"])
+def test_seed_that_the_question_does_not_name_stands_for_its_pronoun(films: GraphIndex, question: str) -> None:
+    (document,) = SimGRAGRetriever.from_index(films).invoke(question, seed_entities=["Her"])
+    assert document.metadata["answers"] == ["Spike Jonze"]
+
+
+@pytest.mark.parametrize(
+    ("question", "relation"), [("When was Her shown?", "opening_date"), ("Where was Her shown?", "place_of_filming")]
+)
+def test_question_words_ask_for_something(question: str, relation: str) -> None:
+    shown = index_of([("Her", name, "x") for name in ("directed_by", "opening_date", "place_of_filming", "starring")])
+    pattern = ZeroShotPatternGenerator(shown).invoke({"question": question})
+    assert facts_of(pattern) == [("Her", relation, "1")]
+
+
+@pytest.mark.parametrize("text", ["Her", "What connects Amélie and David Lynch?"])
+def test_text_that_asks_for_no_relation_is_refused(films: GraphIndex, text: str) -> None:
+    with pytest.raises(LowConfidenceError):
+        SimGRAGRetriever.from_index(films, on_refusal="raise").invoke(text)
+
+
+@pytest.mark.parametrize(
+    ("present", "absent"),
+    [
+        ("Who does Ann Lee report to?", "Who reports to Ann Lee?"),
+        ("Who reports to Cleo Marsh?", "Who does Cleo Marsh report to?"),
+    ],
+)
+def test_direction_that_the_entity_lacks_is_refused(index: GraphIndex, present: str, absent: str) -> None:
+    retriever = SimGRAGRetriever.from_index(index, on_refusal="raise")
+    assert retriever.invoke(present)
+    with pytest.raises(LowConfidenceError):
+        retriever.invoke(absent)
+
+
+@pytest.mark.parametrize("question", ["Who is married to Ann?", "Who is Ann married to?"])
+def test_mutual_relations_hold_either_way_round(question: str) -> None:
+    couples = index_of([("Ann", "married_to", "Ben"), ("Ben", "works_in", "Rome"), ("Ann", "works_in", "Rome")])
+    (document,) = SimGRAGRetriever.from_index(couples).invoke(question)
+    assert document.metadata["answers"] == ["Ben"]
+
+
+def test_order_of_facts_decides_nothing(index: GraphIndex) -> None:
+    shuffled = FACTS.copy()
+    random.Random(1).shuffle(shuffled)
+    other = index_of(shuffled)
+    for question in ("Where was Ann Lee born?", "Who reports to Bob Hill?", "What is Radiology part of?"):
+        assert answers(other, question) == answers(index, question)
+
+
+def test_pattern_says_how_sure_it_is(index: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(index).invoke({"question": "Who reports to Bob Hill?"})
+    assert pattern.source == "zero-shot"
+    assert pattern.directed is True
+    assert pattern.confidence is not None
+    assert 0 <= pattern.confidence <= 1
+    assert pattern.nearest[0] == "reports_to"
+    assert pattern.unplaced == ()
+
+
+def test_unknown_relation_is_less_sure_and_named(index: GraphIndex) -> None:
+    generator = ZeroShotPatternGenerator(index)
+    sure = generator.invoke({"question": "Who reports to Bob Hill?"})
+    unsure = generator.invoke({"question": "What is the shoe size of Bob Hill?"})
+    assert unsure.confidence < sure.confidence
+    assert "shoe" in unsure.unplaced
+
+
+def test_question_beyond_the_graph_is_refused(index: GraphIndex) -> None:
+    retriever = SimGRAGRetriever.from_index(index, on_refusal="raise")
+    with pytest.raises(LowConfidenceError) as refusal:
+        retriever.invoke("What is the shoe size of Bob Hill?")
+    assert "shoe" in refusal.value.unplaced
+    assert refusal.value.nearest
+
+
+def test_claim_is_the_fact_that_joins_its_entities(index: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(index).invoke({"question": "Ann Lee is supervised by Bob Hill."})
+    ann, bob = (Known(name, entity=name) for name in ("Ann Lee", "Bob Hill"))
+    assert pattern == Pattern.of((ann, "reports_to", bob), directed=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Spike Jonze directed Her.", ("Her", "directed_by", "Spike Jonze")),
+        ("Was Her written by Spike Jonze?", ("Her", "written_by", "Spike Jonze")),
+    ],
+)
+def test_claims_choose_among_the_facts_by_their_words(films: GraphIndex, text: str, fact: tuple[str, str, str]) -> None:
+    assert facts_of(ZeroShotPatternGenerator(films).invoke({"question": text})) == [fact]
+
+
+def test_claim_without_a_fact_asks_for_what_its_entities_share(films: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": "Amélie and Alien Resurrection share a director"})
+    assert {relation for _, relation, _ in facts_of(pattern)} == {"directed_by"}
+    assert pattern.target == "entity 1"
+
+
+def test_question_without_an_entity_is_refused(index: GraphIndex) -> None:
+    with pytest.raises(EntityLinkingError):
+        ZeroShotPatternGenerator(index).invoke({"question": "Why is the sky blue?"})
+
+
+def test_same_question_same_pattern(index: GraphIndex) -> None:
+    question = {"question": "Where was the subordinate of Bob Hill born?"}
+    first = ZeroShotPatternGenerator(index).invoke(question)
+    assert ZeroShotPatternGenerator(index_of(FACTS)).invoke(question).to_dict() == first.to_dict()
