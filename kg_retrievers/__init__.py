@@ -5,7 +5,6 @@ The names in `__init__.pyi` are loaded when they are first used, so that `import
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import lazy_loader
@@ -29,7 +28,6 @@ _NEED_EXTRAS = frozenset(
         "PathReader",
         "RayWorkers",
         "RelationPathPlanner",
-        "Spans",
         "as_llama_index",
         "graph_prompt_examples",
     }
@@ -57,26 +55,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """The exported names."""
     return sorted({*__all__, *_names})
-
-
-def _documents_html(what: Any) -> str | None:
-    """Return what a notebook shows of Documents; None of other things, for which nothing is loaded."""
-    first = what[0] if isinstance(what, list) and what else what
-    if type(first).__name__ != "Document":
-        return None
-    from kg_retrievers.drawing.notebooks import documents_html
-
-    return documents_html(what)
-
-
-def _show_documents_in_notebooks() -> None:
-    """Let IPython, where it runs, show Documents of retrievers, and lists of them, as pictures."""
-    running = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    formatter = getattr(running, "display_formatter", None)
-    if formatter is not None:
-        of_html = formatter.formatters["text/html"]
-        of_html.for_type_by_name("langchain_core.documents.base", "Document", _documents_html)
-        of_html.for_type(list, _documents_html)
-
-
-_show_documents_in_notebooks()

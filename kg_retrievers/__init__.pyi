@@ -63,9 +63,6 @@ from .questions.examples import ExamplePatternGenerator as ExamplePatternGenerat
 from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
 from .questions.self_questions import generate_questions as generate_questions
 from .questions.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
-from .telemetry import Counts as Counts
-from .telemetry import log_events as log_events
-from .telemetry.spans import Spans as Spans
 from .training.pyg import to_pyg as to_pyg
 
 # isort: split

@@ -16,7 +16,6 @@ from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 
 if TYPE_CHECKING:
     from kg_retrievers.serving.mcp.server import GraphServer
-    from kg_retrievers.telemetry import ServiceWatch
 
 #: Where it listens by default.
 HOST, PORT = "127.0.0.1", 8765
@@ -45,7 +44,7 @@ def _serve_stdio(options: argparse.Namespace) -> None:
         with redirect_stdout(sys.stderr):  # stdout is for the protocol alone; what serves it does so by itself
             from kg_retrievers.serving.mcp.transports import run_stdio  # an extra, which the help does not need
 
-            server, _ = at_end.enter_context(_open_server(options))
+            server = at_end.enter_context(_open_server(options))
         run_stdio(server)
 
 
@@ -54,19 +53,18 @@ def _serve_http(options: argparse.Namespace, access: Access) -> None:
     from kg_retrievers.serving.mcp.transports import PATH, http_app
 
     port = PORT if options.port is None else options.port
-    with listen(options.host or HOST, port) as listening, _open_server(options) as (server, watch):
+    with listen(options.host or HOST, port) as listening, _open_server(options) as server:
         address = address_of(listening).rstrip("/") + PATH
-        run_server(http_app(server, access, watch), listening, lambda: note(f"MCP at {address}; Ctrl-C ends it"))
+        run_server(http_app(server, access), listening, lambda: note(f"MCP at {address}; Ctrl-C ends it"))
 
 
 @contextmanager
-def _open_server(options: argparse.Namespace) -> Iterator[tuple[GraphServer, ServiceWatch]]:
-    """Open a server, and what watches it."""
+def _open_server(options: argparse.Namespace) -> Iterator[GraphServer]:
+    """Open a server."""
     from kg_retrievers.serving.mcp.server import GraphServer
-    from kg_retrievers.telemetry import watch_service
 
-    with open_service(options) as service, watch_service(options.log_texts) as watch:
-        yield GraphServer(service), watch
+    with open_service(options) as service:
+        yield GraphServer(service)
 
 
 def _access(options: argparse.Namespace) -> Access | None:

@@ -27,7 +27,6 @@ def run(options: argparse.Namespace) -> int:
     """Answer on an address until the process is interrupted."""
     from kg_retrievers.serving.listening import address_of, listen, run_server
     from kg_retrievers.serving.web.app import OPEN_PATHS, make_app  # an extra, which the help does not need
-    from kg_retrievers.telemetry import watch_service
 
     host = options.host or HOST
     access = Access.of_binding(host, read_token(options.token_file), OPEN_PATHS)
@@ -39,7 +38,6 @@ def run(options: argparse.Namespace) -> int:
             if options.open:
                 webbrowser.open(address)
 
-        with watch_service(options.log_texts) as watch:
-            name = Path(options.graph).name or options.graph
-            run_server(make_app(service, name=name, access=access, watch=watch), listening, ready)
+        name = Path(options.graph).name or options.graph
+        run_server(make_app(service, name=name, access=access), listening, ready)
     return 0

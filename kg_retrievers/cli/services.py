@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_service(parser: Parser) -> None:
-    """Add the graph, what its methods are built from, and what is logged."""
+    """Add the graph and what its methods are built from."""
     add_graph(parser)
     add_embeddings(parser)
     add_llm(parser)
@@ -48,9 +48,6 @@ def add_service(parser: Parser) -> None:
     add_preset(parser, "the retrievers")
     add_database(parser)
     add_connection(parser)
-    parser.add_argument(
-        "--log-texts", action="store_true", help="log questions, too, and what errors and refusals say of them"
-    )
 
 
 def add_address(parser: Options, port: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.serving.access import App
 from kg_retrievers.serving.connections import CONNECTIONS
+from kg_retrievers.serving.runs import without_questions_in_logs
 
 try:
     import uvicorn
@@ -56,7 +57,7 @@ def run_server(app: App, listening: socket.socket, ready: Callable[[], object] =
     """
     config = uvicorn.Config(app, log_level="warning", lifespan="on", **CONNECTIONS)
     server = _Server(config, ready)
-    with listening:
+    with listening, without_questions_in_logs():
         server.run([listening])
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.stages import REFUSALS_LOGGER
 from kg_retrievers.errors import RefusalError
 from kg_retrievers.serving.answers import at_cost
 from kg_retrievers.serving.results import Found
@@ -46,3 +49,15 @@ def run_question(
             raise
         found = refused(refusal)
     return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+
+
+@contextmanager
+def without_questions_in_logs() -> Iterator[None]:
+    """Silence the warnings about refused questions, which quote the questions of users."""
+    logger = logging.getLogger(REFUSALS_LOGGER)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -6,7 +6,7 @@ from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
 from kg_retrievers.serving.health import health_endpoint
 from kg_retrievers.serving.mcp.server import GraphServer
-from kg_retrievers.telemetry import ServiceWatch
+from kg_retrievers.serving.runs import without_questions_in_logs
 
 try:
     from mcp.server.transport_security import TransportSecuritySettings
@@ -25,16 +25,16 @@ MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
 
 def run_stdio(server: GraphServer) -> None:
     """Answer on stdin and stdout until stdin ends; what else is printed goes to stderr."""
-    server.run("stdio")
+    with without_questions_in_logs():
+        server.run("stdio")
 
 
-def http_app(server: GraphServer, access: Access, watch: ServiceWatch | None = None) -> AccessMiddleware:
+def http_app(server: GraphServer, access: Access) -> AccessMiddleware:
     """Return an ASGI application that answers at `PATH`, and under `HEALTH_PATH` says that it works.
 
     Args:
         server: The server; it serves one application.
         access: Who may ask.
-        watch: Watches the server; `/healthz` tells its sums.
     """
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -43,5 +43,5 @@ def http_app(server: GraphServer, access: Access, watch: ServiceWatch | None = N
         session_idle_timeout=IDLE_SECONDS,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `access` looks at both
     )
-    app.add_route(HEALTH_PATH, health_endpoint(server.service, access, watch), methods=["GET"])
+    app.add_route(HEALTH_PATH, health_endpoint(server.service, access), methods=["GET"])
     return AccessMiddleware(app, access)

@@ -30,7 +30,6 @@ from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_o
 from kg_retrievers.serving.web.stages import tell_stages
 from kg_retrievers.serving.web.suggestions import suggest
 from kg_retrievers.serving.workers import Event, Workers
-from kg_retrievers.telemetry import ServiceWatch
 
 #: The files of the page, by path: the package that holds each, and its type.
 PAGE = {
@@ -170,7 +169,6 @@ def make_app(
     name: str = "graph",
     access: Access | None = None,
     workers: Workers | None = None,
-    watch: ServiceWatch | None = None,
 ) -> Starlette:
     """Return the application; any ASGI server runs it.
 
@@ -179,10 +177,9 @@ def make_app(
         name: What the graph is called.
         access: Who may ask; by default who asks this machine under a name of its own.
         workers: Run what blocks.
-        watch: Watches the server; `/healthz` tells its sums.
     """
     who = access or Access(open_paths=OPEN_PATHS)
-    health = Route(HEALTH_PATH, health_endpoint(service, who, watch))
+    health = Route(HEALTH_PATH, health_endpoint(service, who))
     web = WebApp(service, name, workers or Workers())
     app = Starlette(routes=[*web.routes, health], middleware=[Middleware(AccessMiddleware, access=who)])
     app.add_exception_handler(HTTPException, _no_route)

@@ -1,7 +1,6 @@
 """The SDK's own client talks to `kg-retrievers mcp`, a process of its own, on stdio and over HTTP."""
 
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -174,33 +173,20 @@ async def test_a_token_is_asked_for_where_one_is_set(folder):
             assert not (await client.call_tool("schema")).is_error
 
 
-async def test_health_is_told_without_a_token_and_the_sums_with_it(folder):
+async def test_health_is_told_without_a_token_and_the_graph_with_it(folder):
     with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
         where, headers = address.removesuffix("/mcp") + "/healthz", {"authorization": f"Bearer {TOKEN}"}
         assert httpx2.get(where).json() == {"status": "ok"}
-        async with (
-            httpx2.AsyncClient(headers=headers) as http,
-            Client(streamable_http_client(address, http_client=http)) as client,
-        ):
-            await client.call_tool("ask", {"question": "Who directed Her?"})
-        told = httpx2.get(where, headers=headers).json()
-    assert told["counts"]["questions"]["calls"] == told["counts"]["by_name"]["ask"]["calls"] == 1
+        assert httpx2.get(where, headers=headers).json()["entities"] > 0
 
 
-@pytest.mark.parametrize("texts", [False, True])
-async def test_on_stdio_lines_of_json_and_spans_go_to_stderr(folder, tmp_path, texts):
-    more = ["--log-texts"] if texts else []
-    server = started_by_client(folder, *more, OTEL_TRACES_EXPORTER="console")
+async def test_questions_are_not_logged(folder, tmp_path):
     with open(tmp_path / "log", "w+", encoding="utf-8") as log:
-        async with Client(stdio_client(server, errlog=log)) as client:
-            await client.call_tool("ask", {"question": "Who directed Her?"})
+        async with Client(stdio_client(started_by_client(folder), errlog=log)) as client:
+            for question in ("Who directed Her?", "Who directed Xyzzyplugh?"):
+                await client.call_tool("ask", {"question": question})
         log.seek(0)
-        told = log.read()
-    lines = [json.loads(line) for line in told.splitlines() if line.startswith('{"event"')]
-    assert [line["name"] for line in lines if line["event"] == "question"] == ["ask"]
-    assert [line["name"] for line in lines[:3]] == ["generate_pattern", "match_subgraphs", "SimGRAGRetriever"]
-    assert '"name": "retrieval SimGRAGRetriever"' in told
-    assert ("Who directed Her?" in told) == texts
+        assert "Who directed" not in log.read()
 
 
 def test_nothing_but_the_protocol_reaches_stdout(folder):

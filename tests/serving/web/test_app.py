@@ -17,7 +17,6 @@ from kg_retrievers.serving.access import Access
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import OPEN_PATHS, PAGE, make_app
 from kg_retrievers.serving.workers import Workers
-from kg_retrievers.telemetry import watch_service
 
 QUESTION = "Which films did Christopher Nolan direct?"
 FILMS = ["Inception", "Interstellar", "Memento", "Oppenheimer"]
@@ -395,13 +394,11 @@ def test_other_sites_and_other_names_are_refused(client: TestClient) -> None:
     assert client.post("/api/ask", json={"question": QUESTION}, headers=other).status_code == 403
 
 
-def test_healthz_says_what_it_serves_and_what_it_has_done(service: GraphService) -> None:
-    with watch_service() as watch, TestClient(make_app(service, watch=watch), base_url="http://localhost") as client:
-        told = client.get("/healthz").json()
+def test_healthz_says_what_it_serves(service: GraphService, client: TestClient) -> None:
+    told = client.get("/healthz").json()
     assert told["status"] == "ok"
     assert told["index"] == service.index.fingerprint
-    assert told["uptime_seconds"] >= 0
-    assert told["counts"]["questions"]["calls"] == 0
+    assert told["methods"] == list(service.methods)
 
 
 def test_hostile_names_are_data() -> None:
