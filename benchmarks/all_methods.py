@@ -57,7 +57,7 @@ def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
     measured = _written(home, section, position)
     trained = []
     for method in registry.METHODS:
-        if method.trainer is None or method.tunes:
+        if method.trainer is None:
             continue
         model = home / method.name
         if not holds_model(model):

@@ -334,7 +334,7 @@ def builder_of(
     """Return what builds a method on either index; its model is trained in memory, once."""
     method = next(one for one in registry.METHODS if one.name == name)
     fields: dict[str, Any] = {}
-    if method.trainer is not None and not method.tunes:
+    if method.trainer is not None:
         fields["model"] = models / name
         if not fields["model"].exists():
             method.load_trainer()(index, known[:TRAINING], output=fields["model"], seed=0)

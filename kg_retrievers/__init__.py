@@ -25,9 +25,7 @@ _NEED_EXTRAS = frozenset(
         "KnowledgeGraphMiddleware",
         "LadybugExecutor",
         "Neo4jExecutor",
-        "PathReader",
         "RayWorkers",
-        "RelationPathPlanner",
         "as_llama_index",
         "graph_prompt_examples",
     }

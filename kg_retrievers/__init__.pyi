@@ -55,8 +55,6 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
-from .methods.rog.reader import PathReader as PathReader
-from .methods.rog.reader_training import train_path_reader as train_path_reader
 from .methods.subgraph_rag.labelling import TripleLabeller as TripleLabeller
 from .questions.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .questions.examples import ExamplePatternGenerator as ExamplePatternGenerator
@@ -80,9 +78,7 @@ from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
-from .methods.rog.planner import RelationPathPlanner as RelationPathPlanner
 from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
-from .methods.rog.training import train_planner as train_planner
 from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever
 from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer

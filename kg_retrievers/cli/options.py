@@ -224,11 +224,10 @@ def _train(train: Parser) -> None:
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
-    tuned = ", ".join([method.name for method in registry.METHODS if method.tunes] + [GRAPH_PROMPT.name])
     training.add_argument(
         "--llm",
         metavar="NAME_OR_FOLDER",
-        help=f"the causal language model of Hugging Face that is tuned or reads the graphs, for {tuned}, as in "
+        help=f"the causal language model of Hugging Face that reads the graphs, for {GRAPH_PROMPT.name}, as in "
         "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
     )
     training.add_argument(

@@ -22,7 +22,6 @@ from kg_retrievers.cli.train_graph_prompt import (
     NO_BETTER,
     PromptTraining,
     check_training,
-    load_causal_lm,
     unknown_field,
 )
 from kg_retrievers.cli.workers import open_workers
@@ -93,9 +92,6 @@ class _RetrieverTraining:
             given["embedding_cache"] = options.embedding_cache
         else:
             index = read_index(options)
-        if method.tunes:
-            given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-            given["llm"] = load_causal_lm(options.llm)
         return cls(partial(train, index, questions, validation, **given))
 
     def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -114,30 +110,8 @@ class _RetrieverTraining:
         ]
 
 
-@dataclass(frozen=True)
-class _TunedTraining(_RetrieverTraining):
-    """The training of a retriever's language model."""
-
-    def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Return the facts of a training, for programs and for people."""
-        before, after = trained.history[0], trained.best
-        if after >= before:
-            note(NO_BETTER)
-        facts = {"training": {"used": trained.questions} | trained.left_out, "validation": {"used": trained.validation}}
-        facts |= {"loss_before": before, "loss_after": after, "history": trained.history}
-        left_out = ", ".join(f"{count:,} {why.replace('_', ' ')}" for why, count in trained.left_out.items() if count)
-        return facts | {"trained_weights": trained.trained, "weights": trained.weights}, [
-            ("Trained on", f"{trained.questions:,} questions" + (f"; not used: {left_out}" if left_out else "")),
-            ("Validated with", f"{trained.validation:,} questions"),
-            ("Loss of relation paths", f"{before:.3f} before the training, {after:.3f} after it"),
-            ("Trained weights", f"{trained.trained:,} of {trained.weights:,}, {trained.share:.2%}"),
-        ]
-
-
 def _kind_of_training(name: str) -> type[PromptTraining] | type[_RetrieverTraining]:
-    if name == GRAPH_PROMPT.name:
-        return PromptTraining
-    return _TunedTraining if registry.find_method(name).tunes else _RetrieverTraining
+    return PromptTraining if name == GRAPH_PROMPT.name else _RetrieverTraining
 
 
 def _holds_model(folder: Path) -> bool:

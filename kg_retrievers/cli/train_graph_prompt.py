@@ -65,10 +65,9 @@ def check_training(options: argparse.Namespace) -> None:
     """
     own = options.format in GRAPH_FORMATS
     is_prompt = options.method == GRAPH_PROMPT.name
-    tunes = is_prompt or registry.find_method(options.method).tunes
     if not is_prompt:
-        _check_no_prompt_options(options, tunes)
-    if tunes and options.llm is None:
+        _check_no_prompt_options(options)
+    if is_prompt and options.llm is None:
         raise InvalidArgumentError(
             f"{options.method} needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"
         )
@@ -86,9 +85,9 @@ def check_training(options: argparse.Namespace) -> None:
         )
 
 
-def _check_no_prompt_options(options: argparse.Namespace, tunes: bool) -> None:
+def _check_no_prompt_options(options: argparse.Namespace) -> None:
     own = options.format in GRAPH_FORMATS and options.format not in ENTITY_FORMATS
-    given = {"--llm": options.llm and not tunes, "--setting": options.setting, "--method": options.retriever}
+    given = {"--llm": options.llm, "--setting": options.setting, "--method": options.retriever}
     given |= {"--model": options.model, f"--format {options.format}": own}
     if flags := [flag for flag, value in given.items() if value]:
         raise InvalidArgumentError(

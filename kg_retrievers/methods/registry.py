@@ -82,14 +82,12 @@ class Method(Entry):
         labels: What its examples must have, any of these; none where it takes no examples.
         needs: It is built from one of these; from nothing where there are none.
         runs_queries: Whether it runs queries in a graph database, its field `executor`.
-        tunes: Whether its trainer tunes a causal language model of Hugging Face, its argument `llm`.
     """
 
     retriever: str
     labels: tuple[Label, ...] = ()
     needs: tuple[Source, ...] = ()
     runs_queries: bool = False
-    tunes: bool = False
 
     @property
     def class_name(self) -> str:
@@ -163,9 +161,6 @@ METHODS: tuple[Method, ...] = (
         paper="Luo et al., ICLR 2024, arXiv:2310.01061",
         aliases=("relation-paths",),
         labels=("answers",),
-        model="kg_retrievers.methods.rog.planner:RelationPathPlanner",
-        trainer="kg_retrievers.methods.rog.training:train_planner",
-        tunes=True,
     ),
     Method(
         name="kaping",

@@ -185,15 +185,6 @@ def test_models_of_other_language_models_and_embeddings_lie_apart(run: Run) -> N
     assert folders == {f"{home}.small", f"{home}.large", f"{home}.large.hashed"}
 
 
-def test_rogs_planner_is_tuned_before_it_retrieves(run: Run) -> None:
-    asked = ("reproduce", "subgraph-rag", "--table", "1", "--data", "data", "--dry-run")
-    assert "left out: RoG: needs a causal language model: --causal-lm" in run(*asked)[1]
-    lines = run(*asked, "--causal-lm", "small")[1].splitlines()
-    (train, *_) = [line for line in lines if "train rog" in line]
-    assert "--llm small --preset paper --output reproduced/models/rog.webqsp.small" in train
-    assert any("--method rog" in line and "--model reproduced/models/rog.cwq.small" in line for line in lines)
-
-
 def test_a_training_on_the_states_of_tokens_needs_a_sentence_model(run: Run) -> None:
     asked = ("reproduce", "gnn-rag", "--table", "10", "--data", "data", "--dry-run")
     code, _, err = run(*asked)

@@ -462,7 +462,7 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
         ([*TRAIN[:2], *TRAIN[4:], "--output", "m"], "--graph must name the graph that the questions are about. See: "),
         (
             ["train", "pcst", *TRAIN[2:], "--output", "m"],
-            "METHOD: invalid choice: 'pcst'; choose from gnn-rag, graph-prompt, rog, subgraph-rag.",
+            "METHOD: invalid choice: 'pcst'; choose from gnn-rag, graph-prompt, subgraph-rag.",
         ),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
@@ -486,7 +486,7 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
         (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here: "),
         (
             ["ask", GRAPH, HER, "--model", "other"],
-            "other: wanted a model of gnn-rag, subgraph-rag, rog, graph-prompt, but it is one of 'simgrag'.",
+            "other: wanted a model of gnn-rag, subgraph-rag, graph-prompt, but it is one of 'simgrag'.",
         ),
         (["ask", GRAPH, HER, "--model", "damaged"], "model.safetensors: the weights are damaged"),
         (["ask", GRAPH, HER, "--model", "narrow"], "whose vectors have 32 numbers"),

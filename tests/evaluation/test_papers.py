@@ -10,7 +10,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.papers import PAPERS, find_paper
 from kg_retrievers.evaluation.papers.figures import Figure, figure_of, statistics_of
-from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell, metric_of, plan_table
+from kg_retrievers.evaluation.papers.plan import PROMPT, Cell, metric_of, plan_table
 from kg_retrievers.evaluation.papers.table import STATISTICS, Column, Group, Questions, Row, Run, Table, Training
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.simgrag.presets import FACTKG
@@ -47,10 +47,6 @@ def test_rows_name_methods_and_fields_that_there_are(paper: object, table: Table
             assert cell.run.training.method in trainable
             assert cell.run.training.method in {PROMPT, *(method.name for method in methods)}
         assert not cell.run.examples or methods[0].labels
-
-
-def test_what_is_tuned_is_what_the_registry_says() -> None:
-    assert set(TUNED) == {PROMPT, *(method.name for method in registry.METHODS if method.tunes)}
 
 
 def test_claims_have_the_candidates_of_simgrags_paper() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_retrievers.cli.reproduce.data import DataSet
-from kg_retrievers.evaluation.papers.plan import PROMPT, TUNED, Cell
+from kg_retrievers.evaluation.papers.plan import PROMPT, Cell
 from kg_retrievers.evaluation.papers.table import Questions
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC
@@ -123,7 +123,7 @@ class Commands:
         if training.limit:
             words += ["--limit", str(training.limit)]
         words += ["--seed", str(self.options.seed), *_fields(training.fields), *self._embeddings]
-        if training.method in TUNED:
+        if training.method == PROMPT:
             words += ["--llm", self.options.causal_lm]
         if training.method != PROMPT:
             words += ["--preset", PRESET]

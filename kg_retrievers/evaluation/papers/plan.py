@@ -12,9 +12,6 @@ from kg_retrievers.evaluation.papers.table import STATISTICS, Column, Questions,
 #: What is trained on a causal language model, and answers from evidence.
 PROMPT = "graph-prompt"
 
-#: What is trained on a causal language model: that, and the relation paths of RoG.
-TUNED = (PROMPT, "rog")
-
 #: The set that "the other one" stands for.
 _OTHER: dict[QuestionFormat, QuestionFormat] = {"webqsp": "cwq", "cwq": "webqsp"}
 
@@ -54,7 +51,7 @@ class Cell:
     @property
     def is_tuned(self) -> bool:
         """Whether its model is trained on a causal language model."""
-        return self.run.training is not None and self.run.training.method in TUNED
+        return self.run.training is not None and self.run.training.method == PROMPT
 
     @property
     def uses_llm(self) -> bool:
@@ -98,7 +95,7 @@ def plan_table(
     Args:
         table: The table.
         llm: Whether a language model is given.
-        causal_lm: Whether one is given that graph prompts and the planner of RoG are trained on.
+        causal_lm: Whether one is given that graph prompts are trained on.
         models: The names of trained models that are given.
         split: The part that is asked in place of the paper's.
 

@@ -9,7 +9,6 @@ from kg_retrievers.evaluation.papers.subgraph_rag_retrieval import (
     CWQ,
     PCST,
     RETRIEVAL,
-    ROG,
     WEBQSP,
     others,
     rog,
@@ -137,7 +136,6 @@ _TABLE_7 = _of_retrievers(
             54.04,
             47.68,
             66.18,
-            run=reader(ROG),
         ),
         Row(
             "SubgraphRAG",
@@ -226,7 +224,6 @@ _TABLE_9 = _of_retrievers(
             57.51,
             52.35,
             64.27,
-            run=reader(ROG),
         ),
         Row(
             "SubgraphRAG",

@@ -33,9 +33,7 @@ RETRIEVAL = Run("subgraph-rag", training=_SCORER)
 COSINE = Run("kaping", "cosine", {"k": 100, "scope": "graph"})
 PCST = Run("g-retriever", fields={"scope": "graph"})
 
-#: The relation paths of a planner that is tuned on each set.
-ROG = Run("rog", "tuned", training=Training("rog"))
-_TUNED = "the planner is tuned by adapters on the language model that --causal-lm names; the paper's is Llama 2 7B"
+_TUNED = "the paper tunes RoG's planner, Llama 2 7B, which this package does not"
 LABELS = "labelled by GPT-4o; the labels are published apart, and not in the layout of RoG"
 
 
@@ -44,9 +42,9 @@ def others(name: str, *figures: float | None) -> Row:
     return Row(name, None, figures, OTHERS)
 
 
-def rog(name: str, *figures: float | None, run: Run = ROG) -> Row:
+def rog(name: str, *figures: float | None) -> Row:
     """Return a row of RoG's planner."""
-    return Row(name, run, figures, _TUNED)
+    return Row(name, None, figures, _TUNED)
 
 
 # --- retrieval --------------------------------------------------------------------------------------------------------

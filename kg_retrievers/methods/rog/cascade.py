@@ -1,18 +1,16 @@
-"""Question -> relation paths: by a tuned planner, or by the first that is sure of examples, walks, a language model."""
+"""Question -> relation paths: by the first that is sure of examples, walks, a language model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.runnables import Runnable
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.index import EntityLinker, GraphIndex
 from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
 from kg_retrievers.methods.rog.zero_shot import ZeroShotRelationPaths
@@ -91,40 +89,3 @@ class CascadeRelationPaths(GeneratorRunnable[Mapping[str, Any], Rows]):
 def _confidence(rows: Rows) -> float:
     """Return how sure the best relation path is; 0 where there is none."""
     return rows[0].get("confidence", 0.0) if rows else 0.0
-
-
-class Planner(Protocol):
-    """What proposes relation paths over any graph: a `RelationPathPlanner`."""
-
-    def on(self, index: GraphIndex) -> Runnable[Any, Rows]:
-        """Return what proposes those of a graph."""
-
-
-def planned(who: str, index: GraphIndex, model: object) -> Runnable[Any, Rows]:
-    """Return what proposes relation paths by a tuned planner.
-
-    Args:
-        who: The retriever, for messages.
-        index: The indexed graph.
-        model: A `RelationPathPlanner`, or the folder of one.
-
-    Raises:
-        InvalidArgumentError: If it is something else.
-        MissingExtraError: If the packages of a planner in a folder are not installed.
-        ModelLoadError: If a folder holds no planner.
-    """
-    if isinstance(model, str | Path):
-        from kg_retrievers.methods.rog.planner import RelationPathPlanner  # it needs an extra
-
-        model = RelationPathPlanner.from_pretrained(model)
-    on = getattr(model, "on", None)
-    proposer = on(index) if callable(on) and getattr(model, "method", None) == "rog" else None
-    if not isinstance(proposer, Runnable):
-        raise InvalidArgumentError(
-            f"{who}: wanted a trained RelationPathPlanner (of a training, its `.model`) or the folder of one, but got "
-            f"{model!r:.100}.",
-            hint_python="To train one: model=train_planner(index, questions, llm=...).model.",
-            hint_shell="To train one: kg-retrievers train rog --llm NAME_OR_FOLDER --graph GRAPH --questions FILE "
-            "--output FOLDER; then --model FOLDER.",
-        )
-    return proposer

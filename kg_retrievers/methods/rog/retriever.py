@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
@@ -28,13 +27,14 @@ from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
 from kg_retrievers.index import GraphIndex, check_index, linker_of, question_entities
 from kg_retrievers.index.reach import Reach
-from kg_retrievers.methods.rog.cascade import CascadeRelationPaths, Planner, planned
+from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
 from kg_retrievers.methods.rog.state import RelationPathState
@@ -60,18 +60,18 @@ class RelationPathFields(BaseNeighborhoodFields, total=False):
 class RelationPathRetriever(BaseNeighborhoodRetriever):
     """Follows the relation paths proposed for a question from its entities to the answers.
 
-    A planner, a language model tuned by `train_planner`, proposes the relation paths, as in the paper. Without one,
-    labelled examples do where some are near, else the words of the question, zero-shot, or a language model where
-    neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's entities along a relation
-    path; the answers are the entities where they end. Whether a walk may return to where it began, or cross a triple
-    twice, is decided by `kg_retrievers.graph.revisits`: it may not where it has both a forward and a backward step;
-    "widened" in the details says that nothing was found until it might. Where a question names several entities, the
-    answers are the ends that all of them lead to, or all ends if there are none such: "joined" in the details says
-    "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that lead nowhere.
+    Labelled examples propose the relation paths if some are near, else the words of the question, zero-shot, or a
+    language model if neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's entities
+    along a relation path; the answers are the entities where they end. Whether a walk may return to where it began, or
+    cross a triple twice, is decided by `kg_retrievers.graph.revisits`: it may not if it has both a forward and a
+    backward step. "widened" in the details says that nothing was found until it might. If a question names several
+    entities, the answers are the ends that all of them lead to, or all ends if there are none such: "joined" in the
+    details says "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that
+    lead nowhere.
 
-    Differs from the paper: a language model that is not tuned sees relations of the graph and names `beam_width` paths
-    in one reply; relations have directions, crossed either way where the proposal names none; all walks along a
-    relation path are one Document (`granularity="subgraph"`; "path" gives each its own, as the paper's prompt does).
+    Differs from the paper: the language model is not tuned. It sees relations of the graph and names `beam_width` paths
+    in one reply. Relations have directions, crossed either way if the proposal names none. All walks along a relation
+    path are one Document (`granularity="subgraph"`; "path" gives each its own, as the paper's prompt does).
 
     Cost: at most two calls of a language model behind an API. Following is linear in the walks, at most `MAX_WALKS` a
     hop. A template of the examples is mined when a question comes near.
@@ -119,7 +119,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Planner | str | Path | None = None,
+        model: None = None,
         neighbors: int = NEIGHBORS,
         **fields: Unpack[RelationPathFields],
     ) -> Self:
@@ -129,25 +129,20 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             index: The indexed graph.
             llm: Proposes relation paths where neither examples nor the zero-shot generator are sure.
             examples: Questions with answers, from which relation paths are learned.
-            model: A `RelationPathPlanner` or its folder, which proposes relation paths in place of all of these.
+            model: None; no language model is tuned here.
             neighbors: How many templates of the examples propose relation paths.
             **fields: Fields of the retriever.
 
         Raises:
-            InvalidArgumentError: If `proposer` is given beside `llm`, `examples` or `model`, the model is no planner,
-                or a field is wrong.
-            ModelLoadError: If the folder holds no planner.
+            InvalidArgumentError: If a model is given, or `proposer` beside `llm` or `examples`, or a field is wrong.
         """
         check_index(cls.__name__, index)
+        refuse_model(cls.__name__, model)
         if fields.get("proposer") is None:
-            if model is not None:
-                fields["proposer"] = planned(cls.__name__, index, model)
-            else:
-                fields["proposer"] = CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)
-        elif llm is not None or examples is not None or model is not None:
+            fields["proposer"] = CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)
+        elif llm is not None or examples is not None:
             raise InvalidArgumentError(
-                f"{cls.__name__}: got proposer= beside llm=, examples= or model=, from which a proposer is made. Leave "
-                "one out."
+                f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."
             )
         return cls(index=index, **cls.with_preset(fields))
 
