@@ -12,10 +12,9 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pytest
-from langchain_core.retrievers import BaseRetriever
 
 import kg_retrievers
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -181,44 +180,12 @@ def test_methods_are_in_the_command_line(command: str, capsys: pytest.CaptureFix
     assert [method.name for method in (*METHODS, *BASELINES) if not mentions(shown, method.name)] == []
 
 
-# --- what an editor sees ----------------------------------------------------------------------------------------------
-
-
-def fields_by_name(method: Method) -> dict[str, Any]:
-    """Return the types of the fields that `from_index` takes by name, as an editor shows them."""
-    retriever = method.load_retriever()
-    hints = get_type_hints(retriever.from_index)  # Unpack[...Fields]
-    (fields,) = get_args(hints["fields"])
-    return get_type_hints(fields)
-
-
-def has_one_value(annotation: Any) -> bool:
-    """Tell whether a type leaves nothing to choose."""
-    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
-
-
-@each_class
-def test_editors_see_every_field(method: Method) -> None:
-    fields = method.load_retriever().model_fields
-    wanted = {name for name, field in fields.items() if not has_one_value(field.annotation)}
-    shown = set(fields_by_name(method))
-    assert shown >= set(BaseRetriever.model_fields), "LangChain's own fields are missing"
-    assert shown == wanted - {"index", "model"} | {"preset"}
-
-
-@each_class
-def test_editors_see_the_choices_of_a_field(method: Method) -> None:
-    shown = fields_by_name(method)
-    fields = method.load_retriever().model_fields
-    choices = {name: field.annotation for name, field in fields.items() if get_origin(field.annotation) is Literal}
-    assert {name: shown[name] for name in choices if name in shown} == {
-        name: annotation for name, annotation in choices.items() if name in shown
-    }
+# --- how retrievers are built; tests/typed_retrievers.py shows what a type checker sees -------------------------------
 
 
 @each_class
 def test_every_method_is_built_from_the_same(method: Method) -> None:
-    parameters = inspect.signature(method.load_retriever().from_index).parameters
-    assert [*parameters][:4] == ["index", "llm", "examples", "model"]
-    assert all(parameters[name].default is None for name in ("llm", "examples", "model"))
-    assert {parameters[name].kind for name in ("llm", "examples", "model")} == {inspect.Parameter.KEYWORD_ONLY}
+    retriever = method.load_retriever()
+    parameters = inspect.signature(retriever).parameters
+    assert all(parameters[name].default is None for name in ("llm", "examples", "model", "preset"))
+    assert set(retriever.model_fields) <= set(parameters), "a notebook shows not every field"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
+from kg_retrievers.core.retriever import Examples, LanguageModel
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.index import GraphIndex
@@ -23,7 +24,7 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
     #: Always the neighbourhood of the question's entities, as in the training.
     scope: Literal["neighborhood"] = "neighborhood"
     #: The trained model, or the folder of one.
-    model: TrainedModel[Any]
+    model: Any
 
     @field_validator("model", mode="plain")
     @classmethod
@@ -42,14 +43,22 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
         )
 
     @classmethod
-    def _from_model(cls, index: GraphIndex, model: Any, fields: Mapping[str, Any]) -> Self:
-        """Build the retriever with the `max_hops` and `max_nodes` of the training, unless the fields say otherwise."""
-        fields = cls.with_preset(fields)
-        retriever = cls(index=index, model=model, **fields)
-        for name in ("max_hops", "max_nodes"):
-            if name in retriever.model.training and name not in fields:
-                setattr(retriever, name, retriever.model.training[name])
-        return retriever
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Load the model, and take the `max_hops` and `max_nodes` of its training unless they are given.
+
+        Raises:
+            InvalidArgumentError: If the model is missing.
+            ModelLoadError: If the folder holds no such model.
+        """
+        trained = cls.model_class.from_pretrained(model) if isinstance(model, str | Path) else model
+        made: dict[str, Any] = {"model": trained}
+        if isinstance(trained, cls.model_class):
+            for name in ("max_hops", "max_nodes"):
+                if name in trained.training and name not in fields:
+                    made[name] = trained.training[name]
+        return made
 
     def model_post_init(self, context: Any) -> None:
         """Check that the model fits the index.

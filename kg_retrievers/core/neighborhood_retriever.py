@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import RetrievalState, Text
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
@@ -29,12 +29,6 @@ class MaskedQuestionState(RetrievalState, total=False):
 
     #: The question with `MASK` in place of its entities.
     masked_question: Text
-
-
-class BaseNeighborhoodFields(RetrieverFields, total=False):
-    """The fields that every retriever over a neighbourhood takes by name."""
-
-    max_nodes: int | None
 
 
 class BaseNeighborhoodRetriever(BaseKGRetriever):

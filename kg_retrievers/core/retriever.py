@@ -6,9 +6,9 @@ import logging
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
@@ -18,7 +18,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
-from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
 from kg_retrievers.core.batches import Configs, narrowed, widened
@@ -50,7 +49,6 @@ from kg_retrievers.errors import (
     RefusalError,
     SearchBudgetError,
     did_you_mean,
-    warn_renamed,
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
@@ -73,23 +71,17 @@ Preset = Literal["paper"]
 #: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
 REACHED_HOPS = 3
 
-#: Fields of version 0.1, each with that of today; they go with 0.3.
-_RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
+#: A language model that a method may use.
+LanguageModel = BaseLanguageModel[Any] | None
 
+#: Labelled questions that a method may learn from.
+Examples = Sequence[Question] | None
 
-class RetrieverFields(TypedDict, total=False):
-    """The fields that every retriever takes by name."""
+#: The default of a field that `fields_made_from` makes unless it is given.
+MADE: Any = None
 
-    preset: Preset | None
-    k: int
-    style: DocumentStyle
-    on_refusal: OnRefusal
-    min_confidence: float
-    answer_prompt: BasePromptTemplate[Any] | str
-    parse_answers: Callable[[str], list[str]]
-    name: str | None
-    tags: list[str] | None
-    metadata: dict[str, Any] | None
+Arguments = ParamSpec("Arguments")
+Retriever = TypeVar("Retriever", bound="BaseKGRetriever")
 
 
 class _ToolInput(BaseModel):
@@ -135,7 +127,7 @@ class BaseKGRetriever(BaseRetriever):
     entity_inputs: ClassVar[frozenset[str]] = frozenset()
 
     #: The graph and what finds things in it.
-    index: GraphIndex
+    index: GraphIndex = Field(kw_only=False)
     #: The number of Documents to return; fewer only where the graph holds no more.
     k: int = Field(default=1, ge=1, le=MAX_K)
     #: What one Document holds.
@@ -157,30 +149,31 @@ class BaseKGRetriever(BaseRetriever):
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 
-    def __init__(self, **fields: Any) -> None:
-        """Take the fields by name."""
-        check_index(type(self).__name__, fields.get("index"))
-        try:
-            super().__init__(**_today(fields))
-        except ValidationError as error:
-            raise self._wrong_fields(error) from None
+    if TYPE_CHECKING:  # arguments of `from_index` that are no fields; a type checker adds the fields of the class
+        llm: InitVar[LanguageModel] = None
+        examples: InitVar[Examples] = None
+        model: InitVar[Any] = None
+        preset: InitVar[Preset | None] = None
+
+    else:
+
+        def __init__(self, index=None, *, llm=None, examples=None, model=None, preset=None, **fields) -> None:
+            """Take what `from_index` takes."""
+            who = type(self).__name__
+            check_index(who, index)
+            given = self._with_preset(preset, fields)
+            given |= self.fields_made_from(index, llm, examples, model, given)
+            try:
+                super().__init__(index=index, **given)
+            except ValidationError as error:
+                raise self._wrong_fields(error) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a field; its new value is checked."""
-        ((name, value),) = _today({name: value}).items()
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
             raise self._wrong_fields(error) from None
-
-    if not TYPE_CHECKING:  # else an editor would take every attribute for one that exists
-
-        def __getattr__(self, name: str) -> Any:
-            """Return a field by its name of version 0.1, with a warning."""
-            if name not in _RENAMED_FIELDS:
-                return super().__getattr__(name)
-            warn_renamed(f"the field {name}", _RENAMED_FIELDS[name])
-            return getattr(self, _RENAMED_FIELDS[name])
 
     @classmethod
     def _wrong_fields(cls, error: ValidationError) -> InvalidArgumentError:
@@ -201,41 +194,52 @@ class BaseKGRetriever(BaseRetriever):
         return named_prompt(prompt, cls.answer_prompts)
 
     @classmethod
-    def with_preset(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields with those of the `preset` among them in its place, but for those that are given.
+    def from_index(cls: Callable[Arguments, Retriever], *args: Arguments.args, **fields: Arguments.kwargs) -> Retriever:
+        """Build the retriever from what a user has.
+
+        Every method takes the same arguments. A method ignores `llm` and `examples` if it cannot use them.
+
+        Args:
+            *args: `index`, the indexed graph.
+            **fields: `llm`, a language model. `examples`, labelled questions. `model`, a trained model or its folder.
+                `preset="paper"`, the settings of the method's paper. All others are fields of the class.
 
         Raises:
-            InvalidArgumentError: If the method has no such preset.
+            InvalidArgumentError: If a model is missing or not wanted, there is no such preset, or a field is wrong.
+            ModelLoadError: If the folder holds no such model.
+            ModelMismatchError: If the model was trained with other embeddings.
         """
-        given = dict(fields)
-        preset = given.pop("preset", None)
+        return cls(*args, **fields)
+
+    @classmethod
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the fields that the method makes from what a user has; a method overrides this.
+
+        Args:
+            index: As of `from_index`.
+            llm: As of `from_index`.
+            examples: As of `from_index`.
+            model: As of `from_index`.
+            fields: The fields that the user or the preset gives.
+
+        Raises:
+            InvalidArgumentError: If a model is given to a method that is not trained.
+        """
+        if model is not None:
+            raise InvalidArgumentError(f"{cls.__name__}: got a trained model, but it is not trained. Leave it out.")
+        return {}
+
+    @classmethod
+    def _with_preset(cls, preset: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a preset with those that are given in their place."""
         if preset is None:
-            return given
+            return dict(fields)
         if preset not in cls.presets:
             known = f"it has {', '.join(cls.presets)}" if cls.presets else "it has none; leave it out"
             raise InvalidArgumentError(f"{cls.__name__}: there is no preset {preset!r:.100}; {known}.")
-        return {**cls.presets[preset], **given}
-
-    @classmethod
-    @abstractmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: Any = None,
-        **fields: Unpack[RetrieverFields],
-    ) -> Self:
-        """Build the retriever from what a user has; the same arguments for every method.
-
-        Args:
-            index: The indexed graph.
-            llm: A language model, for methods that can use one.
-            examples: Labelled questions, for methods that can use them.
-            model: A trained model, for methods that need one.
-            **fields: Fields of the retriever.
-        """
+        return {**cls.presets[preset], **fields}
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return a retriever with the same settings over another graph; nothing of this one's graph is kept.
@@ -543,21 +547,3 @@ def nothing_fetched(
     return SearchBudgetError(
         f"{who}: {'; '.join(why)}; there are more facts around the entities of the question.", **RAISE_FACTS
     )
-
-
-def refuse_model(who: str, model: object) -> None:
-    """Check that a method without training is given no trained model.
-
-    Raises:
-        InvalidArgumentError: If it is.
-    """
-    if model is not None:
-        raise InvalidArgumentError(f"{who}: got a trained model, but it is not trained. Leave it out.")
-
-
-def _today(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields by the names of today; those of version 0.1 warn."""
-    renamed = {name: _RENAMED_FIELDS[name] for name in fields if name in _RENAMED_FIELDS}
-    for old, new in renamed.items():
-        warn_renamed(f"the field {old}", new)
-    return {renamed.get(name, name): value for name, value in fields.items()}

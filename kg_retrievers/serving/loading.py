@@ -263,7 +263,7 @@ def build_retriever(
         saved = models.get(method.name)
         model = saved.model if saved else None
         kind = method.load_retriever()
-        return kind.from_index(index, llm=llm, examples=examples.get(method.name), model=model, **given)
+        return kind(index, llm=llm, examples=examples.get(method.name), model=model, **given)
 
     if len(methods) == 1:
         return build(methods[0], fields)

@@ -115,7 +115,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         """Build the retriever on an index; `fields` may hold what `from_index` takes."""
-        return self.retriever_class.from_index(index, **fields)
+        return self.retriever_class(index, **fields)
 
     # --- what the tests use -----------------------------------------------------------------------------------------
 

@@ -291,7 +291,7 @@ def test_what_is_trained_takes_what_the_command_gives() -> None:
         taken = inspect.signature(method.load_trainer()).parameters
         wanted = {"questions", "validation", "output", "num_examples", "seed", "progress"}
         assert wanted <= taken.keys(), method.name
-        assert "model" in inspect.signature(method.load_retriever().from_index).parameters
+        assert "model" in inspect.signature(method.load_retriever()).parameters
         assert method.load_model().method == method.name
 
 

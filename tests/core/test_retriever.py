@@ -305,17 +305,6 @@ def test_the_tool_says_why() -> None:
     assert toy(error=LOST).as_tool().invoke("Who?") == "Found nothing. Did you mean: 'Her'?"
 
 
-# --- fields of version 0.1 ---
-
-
-def test_renamed_fields_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="no_entity is called on_refusal now"):
-        retriever = toy(no_entity="raise")
-    assert retriever.on_refusal == "raise"
-    with pytest.warns(DeprecationWarning, match="answering is called answer_prompt now"):
-        retriever.answering = ANSWER_PROMPT
-
-
 # --- copies ---
 
 
@@ -515,23 +504,9 @@ def test_langchain_sees_a_retriever() -> None:
 
 
 def test_base_is_abstract() -> None:
-    assert BaseKGRetriever.__abstractmethods__ == {"from_index", "stages"}
+    assert BaseKGRetriever.__abstractmethods__ == {"stages"}
 
 
 def test_empty_graph_is_a_graph() -> None:
     index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
     assert Toy.from_index(index, found=()).invoke("Who?") == []
-
-
-def test_warnings_of_renamed_fields_name_the_caller() -> None:
-    """Python shows a DeprecationWarning only where the code that runs as a program is at fault."""
-    calls = {
-        "built": lambda: toy(no_entity="raise"),
-        "from_index": lambda: TripleSimilarityRetriever.from_index(INDEX, no_entity="raise"),  # type: ignore[call-arg]
-        "set": lambda: setattr(toy(), "answering", ANSWER_PROMPT),
-        "read": lambda: toy().no_entity,
-    }
-    for call in calls.values():
-        with pytest.warns(DeprecationWarning, match="is called .* now") as caught:
-            call()
-        assert [warning.filename for warning in caught] == [__file__]

@@ -7,27 +7,17 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, table 9, "NoRetriev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, model_validator
-from typing_extensions import Unpack
 
 from kg_retrievers.core.prompts import QuestionPrompt
 from kg_retrievers.core.replies import last_line_answers
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.baselines.prompts import ANSWER_PROMPT, CHAIN_OF_THOUGHT_PROMPT, parse_answers
-
-
-class ClosedBookFields(RetrieverFields, total=False):
-    """The fields that `ClosedBookRetriever` takes by name."""
-
-    chain_of_thought: bool
 
 
 class ClosedBookRetriever(BaseKGRetriever):
@@ -70,24 +60,6 @@ class ClosedBookRetriever(BaseKGRetriever):
         if fields.get("chain_of_thought") is not True:
             return fields
         return {"answer_prompt": CHAIN_OF_THOUGHT_PROMPT, "parse_answers": last_line_answers} | fields
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[ClosedBookFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used: a chain asks the model.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -6,30 +6,18 @@ table 5, "Dense Subgraph", and appendix D: all facts between the 2,000 entities 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.baselines.why_not import by_distance
-
-
-class DenseSubgraphFields(BaseNeighborhoodFields, total=False):
-    """The fields that `DenseSubgraphRetriever` takes by name."""
-
-    max_hops: int | None
-    granularity: Literal["subgraph", "triple"]
 
 
 class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
@@ -64,24 +52,6 @@ class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[DenseSubgraphFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

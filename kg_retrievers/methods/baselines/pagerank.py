@@ -8,23 +8,18 @@ Large Language Models in Knowledge-Graph-Based Retrieval-Augmented Generation. I
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.rank_obstacles import Ranking
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.baselines.why_not import by_rank
 
 #: As many triples as SubgraphRAG retrieves.
@@ -33,13 +28,6 @@ K = 100
 #: The probability of a return to the question's entities in each step: 1 less the damping factor of NetworkX's
 #: function, 0.85, which the paper takes (appendix B.2).
 RESTART = 0.15
-
-
-class PageRankFields(BaseNeighborhoodFields, total=False):
-    """The fields that `PageRankRetriever` takes by name."""
-
-    max_hops: int | None
-    restart: float
 
 
 class PageRankRetriever(BaseNeighborhoodRetriever):
@@ -74,24 +62,6 @@ class PageRankRetriever(BaseNeighborhoodRetriever):
     style: DocumentStyle = "triples"
     #: The probability that the walk returns to the question's entities in each step.
     restart: float = Field(default=RESTART, gt=0, lt=1)
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[PageRankFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -7,26 +7,21 @@ Graphs. ICNLSP 2024 (not on arXiv): the documents of figure 5, "RAG (Generated D
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.embeddings import embed
 from kg_retrievers.methods.baselines.why_not import by_passage
 
@@ -50,14 +45,6 @@ class Passage(NamedTuple):
 
     triples: list[int]
     text: str
-
-
-class PassageFields(BaseNeighborhoodFields, total=False):
-    """The fields that `PassageRetriever` takes by name."""
-
-    max_hops: int | None
-    scope: Literal["neighborhood", "graph"]
-    max_words: int
 
 
 class PassageRetriever(BaseNeighborhoodRetriever):
@@ -100,24 +87,6 @@ class PassageRetriever(BaseNeighborhoodRetriever):
     style: DocumentStyle = "triples"
     #: The most words of a passage; one longer sentence is a passage of its own.
     max_words: int = Field(default=MAX_WORDS, ge=1)
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[PassageFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, a field is wrong, or a whole graph is too large.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is small enough to be made a text of.

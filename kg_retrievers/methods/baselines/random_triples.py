@@ -7,25 +7,21 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, table 9: "Rand" and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.baselines.why_not import by_draw
 
 #: As many triples as SubgraphRAG retrieves, with which the paper compares these (section 4.1).
@@ -37,15 +33,6 @@ class RandomTripleState(RetrievalState, total=False):
 
     #: The entities whose triples are left out: the gold answers.
     left_out: Annotated[list[str], Field(description="a list of keys of entities")]
-
-
-class RandomTripleFields(BaseNeighborhoodFields, total=False):
-    """The fields that `RandomTripleRetriever` takes by name."""
-
-    max_hops: int | None
-    scope: Literal["neighborhood", "graph"]
-    seed: int
-    without_answers: bool
 
 
 class RandomTripleRetriever(BaseNeighborhoodRetriever):
@@ -91,24 +78,6 @@ class RandomTripleRetriever(BaseNeighborhoodRetriever):
     seed: int = 0
     #: Whether drawn triples that hold a gold answer are left out.
     without_answers: bool = False
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[RandomTripleFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     def inputs_for(self, question: Question) -> dict[str, Any]:
         """Return its entities and, where answers are left out, these."""

@@ -7,27 +7,23 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import networkx as nx
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, model_validator
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.facts import LONE_ENTITIES
-from kg_retrievers.index import Candidates, GraphIndex
+from kg_retrievers.index import Candidates
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
@@ -86,22 +82,6 @@ class PCSTState(RetrievalState, total=False):
     ranked_entities: Annotated[list[Ranked], Field(description="a list of [key, similarity], best first")]
     #: Relations that resemble the question, best first: `[[relation, similarity], ...]`.
     ranked_relations: Annotated[list[Ranked], Field(description="a list of [relation, similarity], best first")]
-
-
-class PCSTFields(BaseNeighborhoodFields, total=False):
-    """The fields that `PCSTRetriever` takes by name."""
-
-    max_hops: int | None
-    scope: Literal["neighborhood", "graph"]
-    granularity: Literal["subgraph", "triple"]
-    k_nodes: int
-    k_relations: int
-    edge_cost: float
-    prizes: Literal["paths", "paper", "published"]
-    pruning: Literal["strong", "gw"]
-    max_triples: int
-    lone_entities: bool
-    prompting: Prompting
 
 
 class PCSTRetriever(BaseNeighborhoodRetriever):
@@ -193,24 +173,6 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             if name == fields.get("prompting"):
                 return {"answer_prompt": prompt, "parse_answers": parse} | fields
         return fields
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[PCSTFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -6,30 +6,26 @@ C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Mo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from os import PathLike
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import TypedDict
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
+from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
 from kg_retrievers.methods.gnn_rag.presets import RETRIEVAL
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
@@ -60,17 +56,6 @@ class GNNRAGState(MaskedQuestionState, total=False):
         AnswerCandidates,
         Field(description="{'entities': [[entity, probability in (0, 1]], ...], 'truncated': true or false}"),
     ]
-
-
-class GNNRAGFields(BaseNeighborhoodFields, total=False):
-    """The fields that `GNNRAGRetriever` takes by name."""
-
-    max_hops: int | None
-    granularity: Literal["subgraph", "path", "triple"]
-    threshold: float
-    include_crossing: bool
-    max_candidates: int
-    max_paths: int
 
 
 class GNNRAGRetriever(BaseModelRetriever):
@@ -128,8 +113,6 @@ class GNNRAGRetriever(BaseModelRetriever):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
     answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {"paths": ANSWER_PROMPT, **PROMPTS}
 
-    #: The trained model, or the folder of one.
-    model: GraphReasoner
     #: The number of Documents.
     k: int = Field(default=K, ge=1, le=MAX_K)
     #: What one Document holds: all paths with the same relations, one path, or one triple.
@@ -150,32 +133,6 @@ class GNNRAGRetriever(BaseModelRetriever):
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: GraphReasoner | str | PathLike[str] | None = None,
-        **fields: Unpack[GNNRAGFields],
-    ) -> Self:
-        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
-
-        Args:
-            index: The indexed graph.
-            llm: Not used; the method asks no language model.
-            examples: Not used; `train_graph_reasoner` makes a model of them.
-            model: A trained model, or its folder.
-            **fields: Fields of the retriever.
-
-        Raises:
-            InvalidArgumentError: If the model is missing, or a field is wrong.
-            ModelLoadError: If the folder holds no such model.
-            ModelMismatchError: If it was trained with other embeddings.
-        """
-        return cls._from_model(index, model, fields)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

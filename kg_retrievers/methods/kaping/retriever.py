@@ -7,25 +7,20 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.kaping.why_not import find_obstacle
 
@@ -38,13 +33,6 @@ K, MAX_HOPS = 10, 1
 #: warning is logged, and beyond so many none is made. Default embeddings take 10 s for 133,000 triples, and 2 GB for a
 #: million.
 WARNED_TRIPLES, MAX_EMBEDDED_TRIPLES = 20_000, 1_000_000
-
-
-class TripleSimilarityFields(BaseNeighborhoodFields, total=False):
-    """The fields that `TripleSimilarityRetriever` takes by name."""
-
-    max_hops: int | None
-    scope: Literal["neighborhood", "graph"]
 
 
 class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
@@ -90,24 +78,6 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[TripleSimilarityFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, a field is wrong, or a whole graph is too large.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is small enough to be embedded, or is embedded.

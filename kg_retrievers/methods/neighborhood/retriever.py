@@ -7,23 +7,18 @@ and of GNN-RAG (arXiv:2405.20139, appendix D).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.neighborhood.why_not import find_obstacle
 
 #: One hop: all that the graph says of the entities themselves. A second hop holds hundreds of facts in most graphs.
@@ -31,14 +26,6 @@ MAX_HOPS = 1
 
 #: Ours. The most facts of one Document.
 MAX_TRIPLES = 1_000
-
-
-class NeighborhoodFields(BaseNeighborhoodFields, total=False):
-    """The fields that `NeighborhoodRetriever` takes by name."""
-
-    max_hops: int
-    max_triples: int
-    granularity: Literal["subgraph", "triple"]
 
 
 class NeighborhoodRetriever(BaseNeighborhoodRetriever):
@@ -75,24 +62,6 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     max_hops: int = Field(default=MAX_HOPS, ge=1)
     #: The most facts of one Document; without effect on single triples.
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[NeighborhoodFields],
-    ) -> Self:
-        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        refuse_model(cls.__name__, model)
-        return cls(index=index, **cls.with_preset(fields))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -9,30 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
-    BaseNeighborhoodFields,
     BaseNeighborhoodRetriever,
 )
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_model
+from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
-from kg_retrievers.index import GraphIndex, check_index, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, linker_of, question_entities
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
@@ -45,16 +41,6 @@ BEAM_WIDTH = 3
 
 #: Ours: Documents and paths of a question.
 K, MAX_PATHS = 10, 1_000
-
-
-class RelationPathFields(BaseNeighborhoodFields, total=False):
-    """The fields that `RelationPathRetriever` takes by name."""
-
-    max_hops: int
-    proposer: Runnable[Any, list[dict[str, Any]]]
-    granularity: Literal["subgraph", "path", "triple"]
-    beam_width: int
-    max_paths: int
 
 
 class RelationPathRetriever(BaseNeighborhoodRetriever):
@@ -91,7 +77,9 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
 
     #: From `{"question", "masked_question", "seed_entities", "beam_width", "max_hops", "max_nodes"}` to relation paths.
-    proposer: Runnable[Any, list[dict[str, Any]]]
+    proposer: Runnable[Any, list[dict[str, Any]]] = MADE
+    #: How many templates of the examples propose relation paths. Fixed once the retriever is made.
+    neighbors: int = Field(default=NEIGHBORS, ge=1, frozen=True)
     #: Always from the entities of the question.
     scope: Literal["neighborhood"] = "neighborhood"
     #: The number of Documents; by default there are at most `beam_width`, but for relations crossed either way.
@@ -113,38 +101,26 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        neighbors: int = NEIGHBORS,
-        **fields: Unpack[RelationPathFields],
-    ) -> Self:
-        """Build the retriever with the cascade of what proposes relation paths, unless another proposer is given.
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make the cascade of proposers of relation paths, unless another proposer is given.
 
-        Args:
-            index: The indexed graph.
-            llm: Proposes relation paths where neither examples nor the zero-shot generator are sure.
-            examples: Questions with answers, from which relation paths are learned.
-            model: None; no language model is tuned here.
-            neighbors: How many templates of the examples propose relation paths.
-            **fields: Fields of the retriever.
+        The language model proposes relation paths if neither examples nor the zero-shot generator are sure. Relation
+        paths are learned from examples with answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, or `proposer` beside `llm` or `examples`, or a field is wrong.
+            InvalidArgumentError: If a model is given, or `proposer` beside `llm` or `examples`.
         """
-        check_index(cls.__name__, index)
-        refuse_model(cls.__name__, model)
+        super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("proposer") is None:
-            fields["proposer"] = CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)
-        elif llm is not None or examples is not None:
+            neighbors = fields.get("neighbors", NEIGHBORS)
+            return {"proposer": CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)}
+        if llm is not None or examples is not None:
             raise InvalidArgumentError(
                 f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."
             )
-        return cls(index=index, **cls.with_preset(fields))
+        return {}
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -12,24 +12,21 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field, PlainValidator
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
@@ -52,20 +49,6 @@ from kg_retrievers.questions.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
-
-
-class CypherFields(RetrieverFields, total=False):
-    """The fields that `CypherRetriever` takes by name."""
-
-    writer: Runnable[Any, list[dict[str, Any]]]
-    executor: Executor | None
-    granularity: Literal["subgraph", "triple"]
-    ties: Literal["merge", "break", "overlap"]
-    overlap: float
-    order: Literal["by_row", "breadth_first"]
-    max_rows: int
-    max_bindings: int
-    timeout: float
 
 
 class CypherRetriever(BaseKGRetriever):
@@ -117,7 +100,7 @@ class CypherRetriever(BaseKGRetriever):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
-    writer: Runnable[Any, list[dict[str, Any]]]
+    writer: Runnable[Any, list[dict[str, Any]]] = MADE
     #: Runs them, on a database that holds the indexed graph; None for that of a connected graph, or for one that is
     #: made from the graph when needed.
     executor: Annotated[Executor | None, PlainValidator(checked_executor)] = None
@@ -143,39 +126,6 @@ class CypherRetriever(BaseKGRetriever):
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
 
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[CypherFields],
-    ) -> Self:
-        """Build the retriever with the cascade of writers, unless another writer is given.
-
-        Args:
-            index: The indexed graph.
-            llm: Writes the queries where neither an example nor the zero-shot generator is sure; the examples nearest
-                to the question are shown to it.
-            examples: Questions with patterns or answers; one that is near is the template.
-            model: None; there is nothing to train.
-            **fields: Fields of the retriever.
-
-        Raises:
-            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a field is wrong.
-        """
-        check_index(cls.__name__, index)
-        refuse_model(cls.__name__, model)
-        if "writer" in fields and (llm is not None or examples is not None):
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."
-            )
-        if "writer" not in fields:
-            fields["writer"] = CascadeCypherWriter(index, llm=llm, examples=examples)
-        return cls(index=index, **cls.with_preset(fields))
-
     def with_index(self, index: GraphIndex) -> Self:
         """As in the base; the other graph is loaded into a database of its own when a query first runs.
 
@@ -188,6 +138,27 @@ class CypherRetriever(BaseKGRetriever):
                 "without executor=; each graph is then loaded into a database of its own."
             )
         return super().with_index(index)
+
+    @classmethod
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make the cascade of query writers, unless another writer is given.
+
+        The language model writes the query if neither an example nor the zero-shot generator is sure. It is shown the
+        examples nearest to the question. An example needs a pattern or answers.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or `writer` beside `llm` or `examples`.
+        """
+        super().fields_made_from(index, llm, examples, model, fields)
+        if fields.get("writer") is None:
+            return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples)}
+        if llm is not None or examples is not None:
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."
+            )
+        return {}
 
     @property
     def stages(self) -> tuple[Stage, ...]:

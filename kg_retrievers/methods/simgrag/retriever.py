@@ -6,27 +6,24 @@ Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
-from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, nothing_fetched, refuse_model
+from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
-from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
@@ -70,26 +67,6 @@ class SimGRAGState(RetrievalState, total=False):
     pattern: dict[str, Any]
 
 
-class SimGRAGFields(RetrieverFields, total=False):
-    """The fields that `SimGRAGRetriever` takes by name."""
-
-    pattern_generator: Runnable[Any, Pattern]
-    granularity: Literal["subgraph", "triple"]
-    k_nodes: int
-    k_relations: int
-    k_types: int
-    node_types: NodeTypes
-    asks_model: AsksModel
-    shots: int
-    distinct: Literal["auto", "known", "nodes", "none"]
-    direction: Literal["ignore", "respect"]
-    ties: Literal["merge", "break"]
-    max_distance: float | None
-    max_bindings: int
-    max_scans: int
-    max_seconds: float | None
-
-
 class SimGRAGRetriever(BaseKGRetriever):
     """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
 
@@ -127,7 +104,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     #: From `{"question", "seed_entities"}` to a Pattern.
-    pattern_generator: Runnable[Any, Pattern]
+    pattern_generator: Runnable[Any, Pattern] = MADE
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How many names are candidates for a known node.
@@ -168,41 +145,27 @@ class SimGRAGRetriever(BaseKGRetriever):
     parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: None = None,
-        **fields: Unpack[SimGRAGFields],
-    ) -> Self:
-        """Build the retriever with the cascade of pattern generators, unless another generator is given.
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make the cascade of pattern generators, unless another generator is given.
 
-        Args:
-            index: The indexed graph.
-            llm: Writes the patterns where neither an example nor the zero-shot generator is sure, or all of them
-                (`asks_model`); the examples nearest to the question are shown to it (`shots`).
-            examples: Questions with patterns; one that is near serves as template, unless the model is always asked.
-            model: None; SimGRAG has nothing to train.
-            **fields: Fields of the retriever.
+        The language model writes the pattern if neither an example nor the zero-shot generator is sure, or always
+        (`asks_model`). It is shown the examples nearest to the question (`shots`). An example needs a pattern.
 
         Raises:
             InvalidArgumentError: If a model is given, or `pattern_generator` beside `llm` or `examples`.
         """
-        check_index(cls.__name__, index)
-        refuse_model(cls.__name__, model)
-        given = cls.with_preset(fields)
-        if given.get("pattern_generator") is not None:
-            if llm is not None or examples is not None:
-                raise InvalidArgumentError(
-                    f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
-                    "Leave one out."
-                )
-            return cls(index=index, **given)
-        made_by = {"asks_model": given.get("asks_model", "unsure"), "shots": given.get("shots", SHOTS)}
-        given["pattern_generator"] = make_generator(index, llm, examples, **made_by)
-        return cls(index=index, **given)
+        super().fields_made_from(index, llm, examples, model, fields)
+        if fields.get("pattern_generator") is None:
+            made_by = {"asks_model": fields.get("asks_model", "unsure"), "shots": fields.get("shots", SHOTS)}
+            return {"pattern_generator": make_generator(index, llm, examples, **made_by)}
+        if llm is not None or examples is not None:
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
+                "Leave one out."
+            )
+        return {}
 
     @property
     def stages(self) -> tuple[Stage, ...]:

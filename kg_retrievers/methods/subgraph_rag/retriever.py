@@ -7,28 +7,24 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import TypedDict
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
+from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.rank_obstacles import Ranking
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
@@ -56,14 +52,6 @@ class SubgraphRAGState(MaskedQuestionState, total=False):
         ScoredTriples,
         Field(description="{'triples': [[head, relation, tail, score], ...], 'truncated': true or false}"),
     ]
-
-
-class SubgraphRAGFields(BaseNeighborhoodFields, total=False):
-    """The fields that `SubgraphRAGRetriever` takes by name."""
-
-    max_hops: int | None
-    granularity: Literal["triple", "subgraph"]
-    max_triples: int
 
 
 class SubgraphRAGRetriever(BaseModelRetriever):
@@ -108,8 +96,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         "dialogue": DIALOGUE_PROMPT,
     }
 
-    #: The trained model, or the folder of one.
-    model: TripleScorer
     #: The number of Documents.
     k: int = Field(default=K, ge=1, le=MAX_K)
     #: What one Document holds.
@@ -123,32 +109,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: TripleScorer | str | PathLike[str] | None = None,
-        **fields: Unpack[SubgraphRAGFields],
-    ) -> Self:
-        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
-
-        Args:
-            index: The indexed graph.
-            llm: Not used; the method asks no language model.
-            examples: Not used; `train_triple_scorer` makes a model of them.
-            model: A trained model, or its folder.
-            **fields: Fields of the retriever.
-
-        Raises:
-            InvalidArgumentError: If the model is missing, or a field is wrong.
-            ModelLoadError: If the folder holds no such model.
-            ModelMismatchError: If it was trained with other embeddings.
-        """
-        return cls._from_model(index, model, fields)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

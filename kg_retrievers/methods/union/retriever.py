@@ -13,22 +13,20 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langgraph.errors import GraphBubbleUp
 from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator, with_config
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import TypedDict
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.ensemble import BaseEnsembleRetriever
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     BudgetError,
     InvalidArgumentError,
@@ -83,17 +81,6 @@ class UnionState(RetrievalState, total=False):
     failed: Annotated[dict[str, str], Field(description="{member: message}")]
     #: Further arguments of `invoke` for some of the retrievers, by their names.
     member_inputs: Annotated[dict[str, dict[str, Any]], Field(description="{member: {argument: value}}")]
-
-
-class UnionFields(RetrieverFields, total=False):
-    """The fields that `UnionRetriever` takes by name."""
-
-    retrievers: tuple[BaseKGRetriever, ...]
-    member_k: int | None
-    granularity: Literal["subgraph", "triple"]
-    fusion: Literal["rank", "score"]
-    weights: tuple[float, ...] | None
-    on_error: Literal["raise", "skip"]
 
 
 class UnionRetriever(BaseEnsembleRetriever):
@@ -207,40 +194,7 @@ class UnionRetriever(BaseEnsembleRetriever):
         return value
 
     @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: Any = None,
-        **fields: Unpack[UnionFields],
-    ) -> Self:
-        """Build the retriever of others that are built already.
-
-        Args:
-            index: The indexed graph.
-            llm: None; the members have theirs.
-            examples: None, likewise.
-            model: None, likewise.
-            **fields: Fields of the retriever, `retrievers` among them.
-
-        Raises:
-            InvalidArgumentError: If there are no `retrievers`, something is given that is theirs, or a field is wrong.
-        """
-        if not fields.get("retrievers"):
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got no retrievers to fuse.",
-                hint_python=f"Build them first: {cls.__name__}(index=index, retrievers=[...]).",
-                hint_shell="Join the names of methods: --method simgrag+g-retriever.",
-            )
-        given = {"llm": llm, "examples": examples, "model": model}
-        if names := [name for name, value in given.items() if value is not None]:
-            raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
-        return cls(index=index, **cls.with_preset(fields))
-
-    @classmethod
-    def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Unpack[UnionFields]) -> Self:
+    def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Any) -> Self:
         """Build the union of some retrievers, with the index of the first.
 
         Raises:
@@ -252,8 +206,27 @@ class UnionRetriever(BaseEnsembleRetriever):
                     f"{cls.__name__}.of: wanted retrievers of this package, one by one, but got {member!r:.200}. "
                     f"For those in a list: {cls.__name__}.of(*retrievers)."
                 )
-        fields["retrievers"] = (first, *others)
-        return cls(index=first.index, **cls.with_preset(fields))
+        return cls(first.index, retrievers=(first, *others), **fields)
+
+    @classmethod
+    def fields_made_from(
+        cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Check that the retrievers are there, and nothing that is theirs.
+
+        Raises:
+            InvalidArgumentError: If there are no `retrievers`, or something is given that belongs to them.
+        """
+        if not fields.get("retrievers"):
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got no retrievers to fuse.",
+                hint_python=f"Build them first: {cls.__name__}(index=index, retrievers=[...]).",
+                hint_shell="Join the names of methods: --method simgrag+g-retriever.",
+            )
+        given = {"llm": llm, "examples": examples, "model": model}
+        if names := [name for name, value in given.items() if value is not None]:
+            raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
+        return {}
 
     @property
     def members(self) -> dict[str, BaseKGRetriever]:

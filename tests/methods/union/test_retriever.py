@@ -723,7 +723,7 @@ def refused(match: str, retrievers: Any = None, **fields: Any) -> None:
 
 
 def test_fields_are_checked() -> None:
-    refused("at least 1 item", retrievers=[])
+    refused("got no retrievers to fuse", retrievers=[])
     refused("BaseKGRetriever", retrievers=["pcst"])
     refused("on another graph", retrievers=[told(), PCSTRetriever.from_index(TINY)])
     refused("3 weights for 2 retrievers", weights=[1, 1, 1])
