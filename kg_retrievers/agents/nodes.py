@@ -25,8 +25,7 @@ from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest
 
 State = Mapping[str, Any]
 
@@ -138,7 +137,8 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
 
 def _held(index: GraphIndex, seeds: Sequence[str]) -> list[str]:
     """Return the entities that a retriever's graph holds; it may be another than that of the workflow."""
-    return index.within(Reach(tuple(seeds)), lambda: [seed for seed in seeds if seed in index.graph.entities])
+    graph = index.part(PartRequest(tuple(seeds))).graph
+    return [seed for seed in seeds if seed in graph.entities]
 
 
 def record_refusal(state: State, retriever: BaseKGRetriever, name: str, error: RefusalError) -> dict[str, Any]:

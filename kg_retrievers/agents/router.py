@@ -27,8 +27,7 @@ from kg_retrievers.core.stages import QuestionShape, RetrievalState
 from kg_retrievers.core.structured_replies import StructuredModel, read_object
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import GraphIndex, linker_of, question_entities
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
 from kg_retrievers.questions.question_forms.grammar import read_form
 from kg_retrievers.questions.question_forms.tokens import tokens_of
 
@@ -249,7 +248,8 @@ def _route(
 def _count_named(index: GraphIndex, question: str, seeds: Sequence[str]) -> int:
     """Return how many names are given, or how many entities a question mentions, which may be none."""
     if seeds:
-        return index.within(Reach(tuple(seeds)), lambda: len({index.graph.label(seed) for seed in seeds}))
+        graph = index.part(PartRequest(tuple(seeds))).graph
+        return len({graph.label(seed) for seed in seeds})
     try:
         return len(linker_of(index).link(question))
     except EntityLinkingError:

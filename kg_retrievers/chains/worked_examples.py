@@ -18,7 +18,7 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest
 
 #: SimGRAG, appendix C.1: 12 worked examples; table 3 compares 4, 8 and 12.
 SHOTS = 12
@@ -116,8 +116,9 @@ def _answer(retriever: BaseKGRetriever, example: Question, documents: Sequence[D
     naming = [f"[{n}]" for n, one in enumerate(documents, 1) if gold & _entities(one)]
     if not naming:
         return "Reason: No piece of evidence says it.\nAnswer: The evidence does not say."
-    index, keys = retriever.index, tuple(example.answers)
-    labels = index.within(Reach(keys), lambda: [as_data(index.graph.label(key)) for key in keys])
+    keys = tuple(example.answers)
+    graph = retriever.index.part(PartRequest(keys)).graph
+    labels = [as_data(graph.label(key)) for key in keys]
     says = f"says {naming[0]}" if len(naming) == 1 else f"say {', '.join(naming[:-1])} and {naming[-1]}"
     return f"Reason: So {says}.\nAnswer: {'; '.join(labels)}"
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import kg_retrievers
 from kg_retrievers.cli.graph_files import given_options
@@ -144,5 +144,4 @@ class QueryDatabase:
 
 def connected_database(index: GraphIndex) -> Executor:
     """Return the database of a connected index."""
-    database: Executor = index.connected.reader  # type: ignore[attr-defined]  # a ConnectedIndex
-    return database
+    return cast(Executor, index.reader)

@@ -14,8 +14,7 @@ from kg_retrievers.core.stages import RetrievalState, Text
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import link_question, linker_of
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest, link_question, linker_of
 
 #: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000
@@ -42,11 +41,14 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     #: The most entities of a neighbourhood; those with the highest personalised PageRank are kept. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return the part of a connected graph that a stage looks at: the neighbourhood of the question's entities."""
+    def part(self, state: Mapping[str, Any]) -> GraphIndex:
+        """Fetch the neighbourhood of the question's entities, of a connected graph."""
         self._check_scope()
-        seeds = state.get("seed_entities")
-        return Reach() if seeds is None else Reach(tuple(seeds), self.max_hops, between=True)
+        return super().part(state)
+
+    def part_request(self, entities: tuple[str, ...]) -> PartRequest:
+        """As in the base: what is around the entities, with the facts between the outermost ones."""
+        return PartRequest(entities, self.max_hops, between=True)
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is at hand, where all of it is looked at.

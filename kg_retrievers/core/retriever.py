@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
@@ -15,19 +15,17 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
-from kg_retrievers.core.batches import Configs, narrowed, widened
 from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.other_graph import on_index
-from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
 from kg_retrievers.core.readings import linked_entities, note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
@@ -43,6 +41,7 @@ from kg_retrievers.core.stages import (
 )
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
+    EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
     NoEvidenceError,
@@ -54,10 +53,8 @@ from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
-from kg_retrievers.index import GraphIndex, check_index, linker_of
-from kg_retrievers.index.gathering import gather, one_of_many
+from kg_retrievers.index import GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.hints import RAISE_FACTS
-from kg_retrievers.index.reach import Reach
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
 _REFUSALS = logging.getLogger(REFUSALS_LOGGER)
@@ -68,8 +65,8 @@ OnRefusal = Literal["empty", "raise"]
 #: The name of a preset: the settings of the method's paper.
 Preset = Literal["paper"]
 
-#: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
-REACHED_HOPS = 3
+#: How many hops around the entities of a question a part of a connected graph goes.
+PART_HOPS = 3
 
 #: A language model that a method may use.
 LanguageModel = BaseLanguageModel[Any] | None
@@ -279,22 +276,38 @@ class BaseKGRetriever(BaseRetriever):
 
     @property
     def running_stages(self) -> tuple[Stage, ...]:
-        """The stages as they are run: where the graph is connected, each with the part at hand that it looks at."""
+        """The stages as they run: over a connected graph, each over the part that the question needs."""
         if not self.index.is_connected:
             return self.stages
         return tuple(
-            replace(stage, run=PartStage(stage, self.index, partial(self.reach, stage.name))) for stage in self.stages
+            replace(one, run=RunnableLambda(partial(self._over_part, at))) for at, one in enumerate(self.stages)
         )
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return which part of a connected graph a stage looks at: what is around the entities of the question.
+    def _over_part(self, at: int, state: Mapping[str, Any]) -> Runnable[Any, dict[str, Any]]:
+        """Return a stage over the part of the graph that the question needs; LangChain runs it on the same state."""
+        return self.over(self.part(state)).stages[at].run
+
+    def over(self, part: GraphIndex) -> Self:
+        """Return the retriever over a part of its connected graph."""
+        return self if part is self.index else self.with_index(part)
+
+    def part(self, state: Mapping[str, Any]) -> GraphIndex:
+        """Fetch the part of a connected graph that the stages need: the facts around the entities of the question.
+
+        It is kept, so that the stages of a question share it.
 
         Args:
-            stage: Its name.
-            state: What it gets.
+            state: The state of the stages.
         """
-        seeds = state.get("seed_entities")
-        return Reach(tuple(seeds or ()), 0 if seeds is None else REACHED_HOPS)
+        seeds: Sequence[str] = state.get("seed_entities") or ()
+        if "seed_entities" not in state:
+            with suppress(EntityLinkingError):
+                seeds, _ = link_question(linker_of(self.index), state["question"])
+        return self.index.part(self.part_request(tuple(sorted(set(seeds)))))
+
+    def part_request(self, entities: tuple[str, ...]) -> PartRequest:
+        """Return which part of a connected graph is around the entities of a question."""
+        return PartRequest(entities, PART_HOPS)
 
     def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
         """Return the first thing that keeps an entity out of what the stages found; None where nobody can tell.
@@ -383,9 +396,11 @@ class BaseKGRetriever(BaseRetriever):
         return {"seed_entities": list(question.seed_entities)} if question.seed_entities else {}
 
     def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
+        """Do as `check_inputs`; of a connected graph, over the entities that the inputs name and the facts between."""
+        if not inputs or not self.index.is_connected:
+            return self.check_inputs(inputs)
         keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
-        return self.index.within(Reach(tuple(sorted(keys)), between=True), lambda: self.check_inputs(inputs))
+        return self.over(self.index.part(PartRequest(tuple(sorted(keys)), between=True))).check_inputs(inputs)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
@@ -407,7 +422,7 @@ class BaseKGRetriever(BaseRetriever):
         calls by another name than their label stand in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
-        if self.index.is_cut:
+        if self.index.truncated:
             if not evidence:
                 raise nothing_fetched(who)
             evidence = [replace(one, truncated=True) for one in evidence]
@@ -483,52 +498,15 @@ class BaseKGRetriever(BaseRetriever):
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 
-    def batch(
-        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **kwargs: Any
-    ) -> list[list[Document]]:
-        """Ask many questions; as one `invoke` after the other, but they share embeddings and scans of names.
-
-        Args:
-            inputs: The questions.
-            config: The config of all, or a list with that of each. Where it says no `max_concurrency`, up to
-                `ASKING_TOGETHER` questions ask the index together.
-            return_exceptions: Whether an error stands in the list in place of Documents, rather than being raised.
-            **kwargs: As of `invoke`.
-        """
-        if len(inputs) < 2:
-            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        if self._calls_model:  # whose limits LangChain's number of threads respects
-            with gather():
-                return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        with gather(at_once=os.cpu_count()):
-            widened_config = widened(config, len(inputs))
-            return super().batch(inputs, widened_config, return_exceptions=return_exceptions, **kwargs)
-
-    async def abatch(
-        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **kwargs: Any
-    ) -> list[list[Document]]:
-        """Ask many questions as `batch` does; those that call a language model run all at once, and share nothing."""
-        if len(inputs) < 2 or self._calls_model:
-            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        with gather():
-            narrowed_config = narrowed(config, len(inputs))
-            return await super().abatch(inputs, narrowed_config, return_exceptions=return_exceptions, **kwargs)
-
-    @property
-    def _calls_model(self) -> bool:
-        return any(stage.calls_model for stage in self.stages)
-
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
-        with one_of_many():
-            return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+        return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
-        with one_of_many():
-            return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+        return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
 
 def _texts_in(value: object) -> Iterator[str]:

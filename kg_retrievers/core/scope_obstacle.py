@@ -59,7 +59,7 @@ def cut_off(retriever: BaseNeighborhoodRetriever, entity: str, seeds: Sequence[s
 
 
 def _unconnected(retriever: BaseNeighborhoodRetriever, entity: str, seeds: Sequence[str], stage: str) -> Obstacle:
-    facts = "facts that were fetched" if retriever.index.is_connected else "facts"
+    facts = "facts that were fetched" if retriever.index.is_part else "facts"
     label = retriever.graph.label(entity)
     text = f"No chain of {facts} joins {label!r} with what the question is read to name: {_named(retriever, seeds)}."
     return Obstacle("not_linked", stage, text, Lift(inputs={"seed_entities": [*seeds, entity]}))

@@ -22,10 +22,8 @@ from kg_retrievers.evaluation.identity import digest
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.index.question_entities import tell_unknown_answer
-from kg_retrievers.index.reach import Reach
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10
@@ -165,7 +163,7 @@ def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> s
     if lost_own := [question for question in own if not _holds_answer(question.graph, question)]:
         count = f"the graph holds no gold answer of {len(lost_own)} of {len(questions)} questions"
         return f"{count}, each with a graph of its own, as of {lost_own[0].text!r:.200}."
-    holds = in_parts(index, shared, _gold, lambda some: [_holds_answer(index.graph, question) for question in some])
+    holds = [_holds_answer(part.graph, question) for part, some in index.parts(shared, _gold) for question in some]
     lost = [question for question, held in zip(shared, holds, strict=True) if not held]
     if not lost:
         return ""
@@ -179,8 +177,8 @@ def _identity(question: Question) -> str:
     return f"{row} {question.graph.fingerprint}" if isinstance(question, GraphQuestion) else row
 
 
-def _gold(questions: Sequence[Question]) -> Reach:
-    return Reach(tuple(sorted({key for question in questions for key in question.answers})))
+def _gold(questions: Sequence[Question]) -> PartRequest:
+    return PartRequest(tuple(sorted({key for question in questions for key in question.answers})))
 
 
 def _holds_answer(graph: KnowledgeGraph, question: Question) -> bool:

@@ -23,8 +23,7 @@ from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
 from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
 from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest
 
 
 @dataclass(frozen=True)
@@ -182,12 +181,9 @@ def _written(asked: Asked, wanted: Sequence[str]) -> list[WrittenAnswer] | None:
 def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
     """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
     distinct = tuple(dict.fromkeys(keys))
-
-    def looked_up() -> tuple[dict[str, str], bool | None]:
-        held = any(key in index.graph.entities for key in gold) if gold else None
-        return {key: index.graph.label(key) for key in distinct}, held
-
-    return index.within(Reach(distinct), looked_up)
+    graph = index.part(PartRequest(distinct)).graph
+    held = any(key in graph.entities for key in gold) if gold else None
+    return {key: graph.label(key) for key in distinct}, held
 
 
 def _texts(question: Question) -> list[str]:

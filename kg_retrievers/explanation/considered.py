@@ -16,7 +16,6 @@ from kg_retrievers.explanation.named import Other, masked_question
 from kg_retrievers.explanation.run import run_stages
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.reach import Reach
 
 #: How many of the nearest others are told.
 NEAREST = 3
@@ -90,8 +89,7 @@ def _scope(retriever: BaseKGRetriever, seeds: list[str]) -> tuple[int | None, in
         return len(retriever.graph.entities), len(retriever.graph)
     if not seeds:
         return None, None
-    reach = Reach(tuple(seeds), retriever.max_hops, between=True)
-    found = retriever.index.within(reach, lambda: retriever.neighborhood(seeds))
+    found = retriever.over(retriever.part({"seed_entities": seeds})).neighborhood(seeds)
     return len(found.nodes), len(found.triples)
 
 

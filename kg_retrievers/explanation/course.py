@@ -9,12 +9,12 @@ from typing import Any
 
 from kg_retrievers.core.ensemble import MEMBER_INPUTS, BaseEnsembleRetriever
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
+from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, KGRetrieversError, LowConfidenceError
 from kg_retrievers.explanation.lifting import lift, merged
 from kg_retrievers.explanation.linked import not_linked
 from kg_retrievers.explanation.run import Place, Run, run_stages
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest
 
 #: The most obstacles that are lifted one after the other.
 MOST_OBSTACLES = 8
@@ -136,8 +136,8 @@ def _not_sure(
 def _by_method(retriever: BaseKGRetriever, key: str, run: Run) -> Obstacle | None:
     """Return what a method says, with what is around the entity and those of the question at hand."""
     seeds = tuple(run.state.get("seed_entities") or ())
-    around = Reach((key, *seeds), REACHED_HOPS, between=True)
-    return retriever.index.within(around, lambda: retriever.obstacle(key, run.state))
+    around = PartRequest((key, *seeds), PART_HOPS, between=True)
+    return retriever.over(retriever.index.part(around)).obstacle(key, run.state)
 
 
 def _by_member(ensemble: BaseEnsembleRetriever, question: str, key: str, run: Run, as_answer: bool) -> Obstacle | None:

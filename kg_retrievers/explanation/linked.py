@@ -6,7 +6,7 @@ from kg_retrievers.core.obstacles import Lift, Obstacle
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.explanation.run import Run, run_stages
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest
 
 #: The most entities beside the one asked for that are tried as what the question may name.
 TRIED = 32
@@ -18,7 +18,7 @@ def not_linked(retriever: BaseKGRetriever, question: str, key: str, run: Run) ->
     What lifts it is the first entity beside the one asked for from which the method finds it, else the entity itself.
     """
     index = retriever.index
-    near = index.within(Reach((key,), 1), lambda: _neighbors(index.graph, key))
+    near = _neighbors(index.part(PartRequest((key,), 1)).graph, key)
     for seed in near:
         tried = run_stages(retriever, question, {"seed_entities": [seed], "min_confidence": 0.0})
         if tried.place_of(key, as_answer=retriever.proposes_answers):

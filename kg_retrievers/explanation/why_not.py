@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kg_retrievers.core.obstacles import Lift, Obstacle
-from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever
+from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
 from kg_retrievers.drawing import Drawing
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.explanation.course import overcome
@@ -20,8 +20,7 @@ from kg_retrievers.explanation.wording import lift_lines, shell_lines
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import link_question, linker_of
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest, link_question, linker_of
 
 __all__ = ["WhyNot", "combined", "lift", "why_not"]
 
@@ -180,11 +179,9 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
     course = overcome(retriever, question, key, inputs, as_answer=retriever.proposes_answers)
     now, obstacles, known = course.retriever, course.obstacles, _known(course.retriever, course.run)
     lacking = tuple(fact for obstacle in obstacles for fact in obstacle.lift.facts)
-
-    def joined() -> _Joined:
-        return _joining(now.index.graph, retriever.index.graph, known, key, lacking)
-
-    facts, present, labels = now.index.within(Reach((key, *known), REACHED_HOPS, between=True), joined)
+    around = PartRequest((key, *known), PART_HOPS, between=True)
+    graphs = [index.part(around).graph for index in (now.index, retriever.index)]
+    facts, present, labels = _joining(graphs[0], graphs[1], known, key, lacking)
     return WhyNot(
         question,
         key,

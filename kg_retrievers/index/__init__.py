@@ -2,6 +2,7 @@
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.index.ambiguity import Homonym, tell_apart
+from kg_retrievers.index.connected_graph import PartRequest
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import (
     HashedEmbeddings,
@@ -44,6 +45,7 @@ __all__ = [
     "LoadedNames",
     "Mention",
     "NameSearch",
+    "PartRequest",
     "QuestionEntity",
     "SentenceTransformerEmbeddings",
     "ServerNames",

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from kg_retrievers.errors import InvalidArgumentError
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
-from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.cache import Immutable, LocalLock
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
-from kg_retrievers.index.reach import Reach
-from kg_retrievers.index.recent import Recent
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.mentions import QuestionText
+from kg_retrievers.index.server_names import ServerNames, StoredName
+from kg_retrievers.index.vector_store import VectorStoreSearch
+from kg_retrievers.index.words import words_of
 
 _LOGGER = logging.getLogger(__name__)
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 #: The most facts of a part. PathQuestion's questions need some hundred, MetaQA's within 3 hops up to 120,000.
 MAX_FACTS = 20_000
@@ -21,14 +34,48 @@ MAX_FACTS = 20_000
 #: How many facts, and how many descriptions of entities, are kept of earlier parts.
 KEPT = 500_000
 
-#: The most hops of a part that goes any number of hops; where entities are left then, it is truncated.
+#: The most hops of a part without a number of hops; if entities are left then, it is truncated.
 MOST_HOPS = 100
 
-#: How many seconds what was read is taken for what the database holds.
+#: How many seconds a part is taken for the state of the database.
 FRESH_SECONDS = 300.0
 
 #: How many seconds one query may take.
 TIMEOUT = 30.0
+
+#: How many words of a question a name has at most, if the database looks it up.
+NAME_WORDS = 10
+
+
+class PartRequest(NamedTuple):
+    """Which part of a connected graph to fetch: the facts around some entities.
+
+    Attributes:
+        keys: The entities.
+        hops: How many facts an entity of the part is away from these, at most; None for any number.
+        between: Whether to fetch the facts between the outermost entities, too.
+        names: Texts. The part also begins from the entities with exactly such a name, or else from those with the `k`
+            nearest names.
+        k: How many names are near to a text.
+        near: Whether near names count beside exact ones.
+        relations: The relations to fetch if the part with all relations is too large.
+        steps: The relations of each hop; all relations by default.
+        labels: Whether to fetch the labels and types of the outermost entities.
+        also: Further entities, without the facts around them.
+        max_facts: The most facts of the part, if it differs from that of the index.
+    """
+
+    keys: tuple[str, ...] = ()
+    hops: int | None = 0
+    between: bool = False
+    names: tuple[str, ...] = ()
+    k: int = 1
+    near: bool = False
+    relations: tuple[str, ...] = ()
+    steps: tuple[tuple[str, ...], ...] = ()
+    labels: bool = True
+    also: tuple[str, ...] = ()
+    max_facts: int | None = None
 
 
 class GraphPart(NamedTuple):
@@ -36,19 +83,21 @@ class GraphPart(NamedTuple):
 
     Attributes:
         graph: Its facts; all relations of the whole graph have the same ids in every part.
-        truncated: Whether facts within reach are missing: there are too many, or their relations are new.
-        narrowed: Whether facts of relations are missing that the work did not name.
+        truncated: Whether facts are missing: there are too many, their relations are new, or nothing was asked for.
+        narrowed: Whether the part has only the facts of the relations that were asked for.
+        names: The names from which it begins.
     """
 
     graph: KnowledgeGraph
     truncated: bool
     narrowed: bool = False
+    names: tuple[str, ...] = ()
 
 
 class _Around(NamedTuple):
     """Facts around entities, the entities that were met, and whether there are more facts, or facts left out.
 
-    All facts were asked for of the first `asked` of the entities.
+    The facts of the first `asked` of the entities were asked for.
     """
 
     facts: list[Triple]
@@ -58,32 +107,82 @@ class _Around(NamedTuple):
     left_out: bool
 
 
+class Recent(Generic[Value]):
+    """Keeps values by key: so many of them, and for so many seconds. Safe to share between threads."""
+
+    def __init__(self, most: int, seconds: float, size: Callable[[Value], int]) -> None:
+        """Begin empty; `size` returns how much a value counts."""
+        self._most, self._seconds, self._size_of = most, seconds, size
+        self._values: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
+        self._size, self._lock = 0, LocalLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as an empty one."""
+        return type(self), (self._most, self._seconds, self._size_of)
+
+    def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return the values of those keys that have one."""
+        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
+        with self._lock:
+            for key in keys:
+                kept = self._values.get(key)
+                if kept is not None and kept[0] > oldest:
+                    found[key] = kept[1]
+        return found
+
+    def keep(self, values: Mapping[Key, Value]) -> None:
+        """Keep values; the oldest go."""
+        now = time.monotonic()
+        with self._lock:
+            for key, value in values.items():
+                self._drop(key)
+                self._values[key] = now, value
+                self._size += 1 + self._size_of(value)
+            while self._size > self._most:
+                self._drop(next(iter(self._values)))
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
+    def _drop(self, key: Hashable) -> None:
+        if kept := self._values.pop(key, None):
+            self._size -= 1 + self._size_of(kept[1])
+
+
 class ConnectedGraph(Immutable):
     """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
 
-    The facts of an entity, where all of them were read, its description and names are kept for `fresh_seconds`; so a
+    The facts of an entity, if all of them were read, its description and names are kept for `fresh_seconds`; so a
     change of the database is seen after that time at the latest, or after `forget`. Facts of relations that are
     new since then are left out, since the ids of relations stay as they are; a warning names these relations once.
 
     Args:
         reader: Reads the database.
-        max_facts: The most facts of a part; where there are more, the part is truncated.
-        fresh_seconds: How long what was read is kept, 0 or more.
+        embeddings: The embeddings of the names in the store.
+        store: The store of the names; without one, the database looks up names that are written exactly.
+        max_facts: The most facts of a part; if there are more, the part is truncated.
+        fresh_seconds: How many seconds a part is kept, 0 or more.
         timeout: The most seconds of one query, above 0.
 
     Raises:
         InvalidArgumentError: If a number is out of range.
+        StaleIndexError: If the store was filled with other embeddings.
     """
 
     def __init__(
         self,
         reader: PartReader,
+        embeddings: Embeddings,
+        store: VectorStoreSearch | None = None,
         *,
         max_facts: int = MAX_FACTS,
         fresh_seconds: float = FRESH_SECONDS,
         timeout: float = TIMEOUT,
     ) -> None:
-        """Read which relations there are."""
+        """Read the names of the relations."""
         if not _is_number(max_facts, int) or max_facts < 1:
             raise InvalidArgumentError(
                 f"GraphIndex.connect: max_facts must be an integer from 1, but got {max_facts!r}."
@@ -94,61 +193,63 @@ class ConnectedGraph(Immutable):
             )
         if not _is_number(timeout, int, float) or not timeout > 0:
             raise InvalidArgumentError(f"GraphIndex.connect: timeout must be above 0 seconds, but got {timeout!r}.")
-        self.reader = reader
+        self.reader, self.store = reader, store
+        self.names = None if store is None else ServerNames(store, embeddings)
+        if self.names is not None:
+            self.names.refresh()
         self.max_facts, self.timeout = max_facts, timeout
         self.relations = tuple(reader.relations(refresh=True, timeout=timeout))
         self._known = frozenset(self.relations)
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.triple_count = reader.count_facts(timeout=timeout)
         self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
         self._described: Recent[StoredEntity | None] = Recent(KEPT, fresh_seconds, _one)
-        #: Parts of graphs, with what is derived from them.
-        self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, len)
         self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
+        #: Indexes of parts, by their requests.
+        self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, _facts)
+        #: The mentions of entities in questions.
+        self.mentions: Recent[Any] = Recent(KEPT, fresh_seconds, len)
 
     def forget(self) -> None:
-        """Forget what was read, so that the next part is as the database is now."""
-        self._rows.clear()
-        self._described.clear()
-        self._named.clear()
-        self.parts.clear()
+        """Forget all that was read, so that the next part is as the database is now."""
+        for kept in (self._rows, self._described, self._named, self.parts, self.mentions):
+            kept.clear()
 
-    def part(self, keys: Iterable[str], reach: Reach) -> GraphPart:
-        """Return the facts within reach of some entities.
+    # --- facts --------------------------------------------------------------------------------------------------------
 
-        Cost: a query for each hop, with the descriptions of the entities that it begins from; one for the outermost
-        entities, with the facts between these if they are wanted; none for what is kept.
+    def fetch(self, request: PartRequest, embed: Callable[[Sequence[str]], Array]) -> GraphPart:
+        """Fetch the part of a request.
+
+        Cost: a query for each hop, with the descriptions of the entities that it begins from, one for the facts between
+        the outermost entities, or one for their descriptions; one look-up of all names; none for anything kept.
 
         Args:
-            keys: The entities; those that the database lacks are left out.
-            reach: How far it goes from them.
+            request: The part. Entities that the database lacks are left out.
+            embed: Embeds texts that are no names.
         """
-        starts = sorted(set(keys))
-        found = self._around(starts, reach, None)
-        narrowed = found.truncated and bool(reach.relations)
-        if narrowed:
-            found = self._around(starts, reach, reach.relations)
-        further = self._of_known(reach.facts)
-        facts = dict.fromkeys((*found.facts, *further))
-        ends = {end for triple in further for end in (triple.head, triple.tail)}
-        called = [*found.met, *sorted(ends)] if reach.names_ends else found.met[: found.asked]
-        graph = self.graph_of(facts, [*called, *reach.also])
-        left_out = found.left_out or len(further) < len(reach.facts)
-        if reach.relations:
-            return GraphPart(graph, found.truncated, narrowed or left_out)
-        return GraphPart(graph, found.truncated or left_out)
+        named = self.nearest(request.names, request.k, embed, near=request.near)
+        keys = {key for name in named for key in name.keys}.union(request.keys)
+        found, narrowed = self._around(sorted(keys), request, None), False
+        if found.truncated and request.relations:
+            found, narrowed = self._around(sorted(keys), request, request.relations), True
+        called = found.met if request.labels else found.met[: found.asked]
+        graph = self.graph_of(found.facts, [*called, *request.also])
+        asked = keys or request.also
+        truncated = found.truncated or (found.left_out and not request.relations) or not asked
+        names = tuple(dict.fromkeys(one.name for one in named))
+        return GraphPart(graph, truncated, narrowed or (found.left_out and bool(request.relations)), names)
 
-    def _around(self, starts: Sequence[str], reach: Reach, only: Sequence[str] | None) -> _Around:
-        """Return the facts within reach of entities, of some relations if given, and the entities that were met."""
+    def _around(self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None) -> _Around:
+        """Return the facts around entities, of some relations if given, and the entities that were met."""
         met = dict.fromkeys(starts)
         facts: dict[Triple, None] = {}
         frontier, truncated, left_out, asked = list(starts), False, False, len(starts)
-        most = self.max_facts if reach.max_facts is None else reach.max_facts
-        for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
+        most = self.max_facts if request.max_facts is None else request.max_facts
+        for hop in range(MOST_HOPS if request.hops is None else request.hops):
             if not frontier or truncated:
                 break
             asked = len(met)
-            step = reach.steps[hop] if hop < len(reach.steps) else only
+            step = request.steps[hop] if hop < len(request.steps) else only
             read, truncated = self._facts_of(frontier, most - len(facts), step)
             found = self._of_known(read)
             left_out = left_out or len(found) < len(read)
@@ -156,10 +257,10 @@ class ConnectedGraph(Immutable):
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
             met |= dict.fromkeys(frontier)
-        truncated = truncated or (reach.hops is None and bool(frontier))
-        if reach.between and frontier and not truncated and len(facts) < most:
-            read_between = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
-            rest = self._keep_descriptions(read_between)
+        truncated = truncated or (request.hops is None and bool(frontier))
+        if request.between and frontier and not truncated and len(facts) < most:
+            rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
+            self._keep_descriptions(rest)
             between = self._of_known(rest.triples)
             left_out = left_out or len(between) < len(rest.triples)
             facts |= dict.fromkeys(between)
@@ -167,12 +268,12 @@ class ConnectedGraph(Immutable):
         return _Around(list(facts), list(met), asked, truncated, left_out)
 
     def _of_known(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Return the facts whose relation was there when the index was connected; warn once of each other relation."""
+        """Return the facts of relations that were there at the connection; warn once of each other relation."""
         known = [triple for triple in facts if triple.relation in self._known]
         if len(known) < len(facts):
-            new = sorted({triple.relation for triple in facts}.difference(self._known, self._told))
+            new = sorted({triple.relation for triple in facts}.difference(self._known, self._warned))
             if new:
-                self._told.update(new)
+                self._warned.update(new)
                 _LOGGER.warning(
                     "GraphIndex: the database has relations that it did not have when the index was connected: %s. "
                     "Their facts are left out. Connect again to use them: GraphIndex.connect(...).",
@@ -180,15 +281,22 @@ class ConnectedGraph(Immutable):
                 )
         return known
 
-    def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
+    def with_facts(self, part: KnowledgeGraph, facts: Iterable[Triple], keys: Iterable[str]) -> GraphPart:
+        """Add facts that were read already, and entities that the database has, to a part."""
+        wanted = list(facts)
+        known = self._of_known(wanted)
+        ends = {end for triple in known for end in (triple.head, triple.tail)}
+        graph = self.graph_of({*part.triples(), *known}, [*part.entities, *ends, *keys])
+        return GraphPart(graph, len(known) < len(wanted))
+
+    def graph_of(self, facts: Collection[Triple], keys: Iterable[str]) -> KnowledgeGraph:
         """Return a graph of facts of known relations and of the entities that the database has; ids are by key."""
-        described = self._describe(list(dict.fromkeys(keys)))
+        ends = {end for triple in facts for end in (triple.head, triple.tail)}
+        described = self._describe(sorted(set(keys)))
         builder = GraphBuilder()
         for name in self.relations:
             builder.relation(name)
-        facts = list(facts)
-        named = {end for triple in facts for end in (triple.head, triple.tail)}
-        for key in sorted(named.union(described)):
+        for key in sorted(ends.union(described)):
             builder.entity(key)
             entity = described.get(key)
             if entity is not None:
@@ -198,15 +306,6 @@ class ConnectedGraph(Immutable):
             builder.add(*triple)
         columns, _ = builder.columns()
         return KnowledgeGraph(columns)
-
-    def entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is exactly one of some names."""
-        kept = self._named.get_all(names)
-        if wanted := [name for name in names if name not in kept]:
-            found = self.reader.entities_named(wanted, timeout=self.timeout)
-            self._named.keep(found)
-            kept |= found
-        return {name: kept[name] for name in names}
 
     def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[list[Triple], bool]:
         """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
@@ -218,7 +317,8 @@ class ConnectedGraph(Immutable):
             return rows[: max(limit, 0)], True
         if not wanted:
             return rows, False
-        found = self._keep_descriptions(self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout))
+        found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        self._keep_descriptions(found)
         if only is None and not found.truncated:
             self._rows.keep(_by_entity(found.triples, wanted))
         return [*rows, *found.triples], found.truncated
@@ -233,10 +333,72 @@ class ConnectedGraph(Immutable):
             kept |= found
         return {key: entity for key, entity in kept.items() if entity is not None}
 
-    def _keep_descriptions(self, found: Facts) -> Facts:
-        """Keep the descriptions that came with facts."""
+    def _keep_descriptions(self, found: Facts) -> None:
         self._described.keep({entity.key: entity for entity in found.entities})
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def nearest(
+        self, texts: Sequence[str], k: int, embed: Callable[[Sequence[str]], Array], *, near: bool = False
+    ) -> list[StoredName]:
+        """Return the names that are written as texts, or else the `k` nearest names of the store.
+
+        Args:
+            texts: The texts; the keys of entities count as names.
+            k: How many near names.
+            embed: Embeds texts that are no names.
+            near: Whether near names count beside exact ones.
+        """
+        texts = list(dict.fromkeys(texts))
+        exact = self._exact(texts)
+        found = [name for names in exact.values() for name in names]
+        if self.names is not None and (vague := [text for text in texts if near or not exact[text]]):
+            vectors = embed([readable(text) for text in vague])
+            with self._waiting():
+                found += [one.name for names in self.names.nearest(vectors, k) for one in names]
         return found
+
+    def in_question(self, question: str) -> list[str]:
+        """Return the keys of the entities whose names a question holds, in whatever case."""
+        text = QuestionText(question)
+        windows = [
+            text.text(first, last)
+            for first in range(len(text.tokens))
+            for last in range(first, min(first + NAME_WORDS, len(text.tokens)))
+        ]
+        if self.names is not None:
+            with self._waiting():
+                found = self.names.written_as(dict.fromkeys(windows))
+            return sorted({key for names in found.values() for name in names for key in name.keys})
+        cases = {spelt for window in windows for spelt in _spellings(window)}
+        return sorted({key for keys in self._entities_named(sorted(cases)).values() for key in keys})
+
+    def _exact(self, texts: Sequence[str]) -> dict[str, list[StoredName]]:
+        """Return the names that are written as each text, and the entities whose key it is."""
+        found: dict[str, list[StoredName]] = {text: [] for text in texts}
+        if self.names is not None and texts:
+            with self._waiting():
+                written = self.names.written_as(texts)
+            found |= {text: [name for name in names if name.name == text] for text, names in written.items()}
+        if missing := [text for text in texts if not found[text]]:
+            for text, keys in self._entities_named(missing).items():
+                found[text] = [StoredName(text, tuple(keys))] if keys else []
+        return found
+
+    def _entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the keys of the entities whose key, label or alias is exactly one of some names."""
+        kept = self._named.get_all(names)
+        if wanted := [name for name in names if name not in kept]:
+            found = self.reader.entities_named(wanted, timeout=self.timeout)
+            self._named.keep(found)
+            kept |= found
+        return {name: kept[name] for name in names}
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        """Let all waits for the store in this block end after the timeout of a query."""
+        reason = f"GraphIndex: the vector store did not answer within {self.timeout:g} s."
+        hint = {"hint_python": "Is it overloaded or locked? Else raise timeout.", "hint_shell": "Is it overloaded?"}
+        return deadline(self.timeout, lambda: DatabaseTimeoutError(reason, **hint))
 
 
 def _is_number(value: object, *kinds: type) -> bool:
@@ -257,3 +419,16 @@ def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list
 def _one(entity: StoredEntity | None) -> int:
     """Return how much a description counts."""
     return 1
+
+
+def _facts(index: Any) -> int:
+    """Return how many facts the index of a part has."""
+    return len(index.graph)
+
+
+def _spellings(text: str) -> set[str]:
+    """Return how a name may be written that a question holds in other letters."""
+    words = words_of(text)
+    if not words:
+        return {text}
+    return {text, text.title(), text.lower(), text.capitalize(), "_".join(words)}

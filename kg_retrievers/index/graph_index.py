@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph.cache import check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.relation_samples import FACTS
 from kg_retrievers.graph.shown_table import html_table
 from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
@@ -25,21 +28,36 @@ from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
-from kg_retrievers.index.connected_graph import FRESH_SECONDS, MAX_FACTS, TIMEOUT
+from kg_retrievers.index.connected_graph import (
+    FRESH_SECONDS,
+    MAX_FACTS,
+    TIMEOUT,
+    ConnectedGraph,
+    GraphPart,
+    PartRequest,
+)
 from kg_retrievers.index.embedding_cache import EmbeddingCache, VectorCache
 from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.graph_search import GraphSearch
+from kg_retrievers.index.graph_search import GraphSearch, PartNames
 from kg_retrievers.index.graph_vectors import embed_graph
 from kg_retrievers.index.name_columns import NAME_COLUMNS, VERSION, name_columns
 from kg_retrievers.index.parts import check_model, check_store, graph_of, identity, make_searches
 from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.reach import Attempt, Reach
-from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import SLACK, ExactSearch, VectorStoreSearch
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.parts import PartReader
 
-T = TypeVar("T")
+Item = TypeVar("Item")
+
+#: The facts of how many entities are read for the outline of a connected graph.
+OUTLINE_ENTITIES = 2_000
+
+#: For how many items one part of a connected graph is fetched.
+ITEMS_OF_PART = 1_000
+
+#: The most facts of a connected graph from which the pattern of some examples is learned.
+LEARNED_FACTS = 200_000
 
 # Begins the names of the columns of the table of names.
 _LINKING = "linking."
@@ -80,6 +98,10 @@ class GraphIndex(GraphSearch):
         embeddings: What turns texts into vectors.
         dimension: The length of the vectors; 0 for an empty graph.
         fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
+        connected: The graph in a database, of which the index fetches parts or is a part; None for a graph in memory.
+        origin: The connected index of which this is a part; the index itself if it is not a part.
+        truncated: Whether facts are missing in this part of a connected graph.
+        narrowed: Whether this part of a connected graph has only the facts of some relations.
 
     Example:
         >>> from kg_retrievers.index import default_embeddings
@@ -103,6 +125,9 @@ class GraphIndex(GraphSearch):
         super().__init__(graph, embeddings, dimension, names, relations, types, triples)
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
+        self.connected: ConnectedGraph | None = None
+        self.origin: GraphIndex = self
+        self.truncated = self.narrowed = False
 
     @classmethod
     def build(
@@ -216,6 +241,11 @@ class GraphIndex(GraphSearch):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder that the index was opened from, or the vectors where it does not hold them any more."""
+        if self.connected is not None and not self.is_part:
+            hint = "Connect in the other process: GraphIndex.connect(executor, embeddings)."
+            for part in (self.connected.reader, self.embeddings, self.connected.store):
+                check_picklable(part, "GraphIndex", hint)
+            return _over, (self.connected, self.embeddings)
         hint = "Open it in the other process: GraphIndex.open(path, embeddings)."
         check_picklable(self.embeddings, "GraphIndex", hint)
         if self._folder and self._is_saved_in(self._folder):
@@ -235,10 +265,11 @@ class GraphIndex(GraphSearch):
         fresh_seconds: float = FRESH_SECONDS,
         timeout: float = TIMEOUT,
     ) -> GraphIndex:
-        """Connect to a graph that stays in its database: each question fetches the part that it looks at.
+        """Connect to a graph that stays in its database: each question fetches the part that it needs.
 
-        Only the schema is read now. A method fetches what is around the entities of a question, in one query for each
-        hop, and works on that as on any other graph; evidence of a part that `max_facts` cut is marked as truncated.
+        Only the schema is read now; the graph of the index holds the relations and no facts. A retriever fetches the
+        facts around the entities of a question, in one query for each hop, and works on this part as on any other
+        graph. Evidence of a part that `max_facts` cut is marked as truncated.
 
         Args:
             reader: An executor: `Neo4jExecutor`, `LadybugExecutor`, `SparqlExecutor` or `QueryExecutor`.
@@ -254,11 +285,10 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the store was filled with other embeddings.
             DatabaseError: If the database cannot be reached, or refuses what is asked.
         """
-        module = import_module("kg_retrievers.index.connected_index")  # its class extends this one
-        index: GraphIndex = module.connect(
+        connected = ConnectedGraph(
             reader, embeddings, vectors, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout
         )
-        return index
+        return _over(connected, embeddings)
 
     @classmethod
     def update(
@@ -358,85 +388,167 @@ class GraphIndex(GraphSearch):
         meta = saved_meta(folder, "index")
         return identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
 
+    # --- graphs in databases ------------------------------------------------------------------------------------------
+
     @property
     def is_connected(self) -> bool:
         """Whether the graph is in a database, of which each question fetches a part; see `connect`."""
-        return False
+        return self.connected is not None and not self.is_part
+
+    @property
+    def is_part(self) -> bool:
+        """Whether this is a part of a connected graph."""
+        return self.origin is not self
 
     @property
     def finds_near_names(self) -> bool:
         """Whether names are found that are written in another way; those of a connected graph only by a store."""
-        return True
-
-    def has_graph_of(self, other: GraphIndex) -> bool:
-        """Tell whether another index is of the same graph."""
-        return other is self or (not other.is_connected and self.graph.fingerprint == other.graph.fingerprint)
-
-    def attempts(self, reach: Reach, *, once: bool = False) -> Iterator[Attempt]:
-        """Yield attempts at some work, in the context of which the part of the graph is at hand that it looks at.
-
-        All of a graph that is not connected is at hand, so there is one attempt. Of a connected one there is another
-        one where the work looked up entities by name that were not in the part; then they are. So the work must have
-        no effect but its result, unless it is done `once`.
-
-        Args:
-            reach: What it looks at.
-            once: Whether there is one attempt only.
-        """
-        yield Attempt()
-
-    def within(self, reach: Reach, work: Callable[[], T]) -> T:
-        """Return the result of the last of the `attempts` at some work."""
-        for attempt in self.attempts(reach):
-            with attempt:
-                result = work()
-        return result
-
-    def lacks(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> bool:
-        """Tell whether entities or facts are missing in the part of a connected graph at hand.
-
-        They are noted, so that the next attempt at the work has them. Nothing is missing of a graph that is not
-        connected, since nothing can be added to it.
-
-        Args:
-            keys: The entities.
-            facts: Facts that the database holds.
-        """
-        return False
-
-    def look_as_far_as(self, hops: int) -> None:
-        """Note how many facts away from where it begins some work looks; no effect where all of the graph is at hand.
-
-        Where the part at hand goes less far, the next attempt at the work has one that does.
-        """
+        return self.connected is None or self.connected.names is not None
 
     @property
     def reader(self) -> PartReader | None:
-        """What reads the database of a connected graph; None of another one."""
-        return None
-
-    @property
-    def whole(self) -> GraphIndex:
-        """The index of the whole graph, or of what stands for it: of a connected one, some facts of each relation."""
-        return self
+        """The reader of a connected graph; None for a graph in memory."""
+        return None if self.connected is None else self.connected.reader
 
     @property
     def triple_count(self) -> int | None:
-        """How many triples the graph has; None where a database holds it that does not count them."""
-        return len(self.graph)
+        """How many triples the whole graph has; None if it is in a database that does not count them."""
+        return len(self.graph) if self.connected is None else self.connected.triple_count
+
+    def has_graph_of(self, other: GraphIndex) -> bool:
+        """Tell whether another index is of the same graph."""
+        if self.reader is not None or other.reader is not None:
+            return self.reader is other.reader
+        return other is self or self.graph.fingerprint == other.graph.fingerprint
+
+    def part(self, request: PartRequest) -> GraphIndex:
+        """Fetch a part of a connected graph as an index in memory; a graph in memory is its own part.
+
+        Parts are kept by their requests, as long as they are fresh.
+
+        Raises:
+            DatabaseError: If the database or the store of names cannot be reached, or refuses a query.
+        """
+        connected = self.connected
+        if connected is None:
+            return self
+        kept: dict[PartRequest, GraphIndex] = connected.parts.get_all([request])
+        if request not in kept:
+            kept[request] = self._as_part(connected.fetch(request, self.origin.embed))
+            connected.parts.keep(kept)
+        return kept[request]
+
+    def parts(
+        self, items: Sequence[Item], request: Callable[[Sequence[Item]], PartRequest]
+    ) -> Iterator[tuple[GraphIndex, Sequence[Item]]]:
+        """Yield parts of a connected graph for many items, each with its items; of a graph in memory, the whole.
+
+        A part that is too large for several items is fetched for each half of them. The part of one item may be
+        truncated.
+
+        Args:
+            items: The items, such as examples.
+            request: Returns the request for some of the items.
+
+        Example:
+            >>> from kg_retrievers.index import HashedEmbeddings
+            >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+            >>> index = GraphIndex.build(graph, HashedEmbeddings())
+            >>> parts = index.parts(["Her"], lambda keys: PartRequest(tuple(keys), hops=1))
+            >>> [(len(part.graph), keys) for part, keys in parts]
+            [(1, ['Her'])]
+        """
+        if not self.is_connected:
+            yield self, items
+            return
+        waiting = [items[first : first + ITEMS_OF_PART] for first in range(0, len(items), ITEMS_OF_PART)]
+        while waiting:
+            some = waiting.pop(0)
+            part = self.part(request(some))
+            if part.truncated and len(some) > 1:
+                half = len(some) // 2
+                waiting[:0] = [some[:half], some[half:]]
+            else:
+                yield part, some
+
+    def names_in(self, question: str) -> list[str]:
+        """Return the keys of the entities of a connected graph whose names a question holds, in whatever case."""
+        return [] if self.connected is None else self.connected.in_question(question)
+
+    def holding(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> GraphIndex:
+        """Return a part of a connected graph that also holds some entities and facts of the database.
+
+        Returns:
+            The index itself if it holds them, or if its graph is in memory.
+        """
+        connected = self.connected
+        missing = {key for key in keys if key not in self.graph.entities}
+        unread = {triple for triple in facts if triple not in self.graph}
+        if connected is None or not (missing or unread):
+            return self
+        return self._as_part(connected.with_facts(self.graph, unread, missing))
+
+    def _as_part(self, found: GraphPart) -> GraphIndex:
+        """Return an index of a part, which shares the vectors of relations and texts."""
+        origin, graph = self.origin, found.graph
+        ids = sorted({id for name in found.names if (id := graph.names.find(name)) >= 0})
+        names = PartNames(graph, np.array(ids, np.int64), origin._embed_names)
+        types = ExactSearch(origin._embed_names([readable(name) for name in graph.types]))
+        part = GraphIndex(graph, self.embeddings, self.dimension, names, origin._relations, types)
+        part.origin, part.connected, part._texts = origin, origin.connected, origin._texts
+        part.truncated, part.narrowed = found.truncated, found.narrowed
+        return part
+
+    def _embed_names(self, texts: Sequence[str]) -> Array:
+        """Embed some texts, or none, and keep none of them."""
+        return self._texts.embed_new(texts) if texts else np.empty((0, self.dimension), np.float32)
 
     @property
-    def is_cut(self) -> bool:
-        """Whether facts that are looked at are missing, as of a connected graph where there were too many."""
-        return False
+    def whole(self) -> GraphIndex:
+        """The index of the whole graph; of a connected graph, an index of some facts of each relation."""
+        if self.reader is None:
+            return self
+        return self.origin.derived.get("outline", (), self.origin._outline)
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether the facts of a connected graph that are looked at have those relations alone that the work named."""
-        return False
+    def _outline(self) -> GraphIndex:
+        """Read some facts of each relation and facts around these; all facts of a small graph."""
+        connected = self.connected
+        assert connected is not None
+        count = connected.triple_count
+        is_small = count is not None and count <= connected.max_facts
+        most = max(count or 1, 1) if is_small else FACTS
+        facts = set(connected.reader.sample_facts(connected.relations, most, timeout=connected.timeout).triples)
+        if not is_small:
+            facts.update(self.part(PartRequest(tuple(sorted(self._ends_of_samples(facts))), 1)).graph.triples())
+        ends = {end for triple in facts for end in (triple.head, triple.tail)}
+        return self._as_part(GraphPart(connected.graph_of(sorted(facts), sorted(ends)), not is_small))
+
+    def _ends_of_samples(self, facts: Iterable[Triple]) -> set[str]:
+        """Return the ends of some facts of each relation, about `OUTLINE_ENTITIES` in all."""
+        each = max(OUTLINE_ENTITIES // (2 * max(len(self.graph.relations), 1)), 1)
+        counts, ends = Counter[str](), set[str]()
+        for head, relation, tail in sorted(facts):
+            counts[relation] += 1
+            if counts[relation] <= each:
+                ends |= {head, tail}
+        return ends
+
+    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the k types nearest to each text; see `GraphSearch.nearest_types`.
+
+        A part of a connected graph finds those that it has of the k types nearest in the whole graph.
+        """
+        found = super().nearest_types(texts, k)
+        if not self.is_part or not len(self.graph.types) or not texts or self.whole is self:
+            return found
+        return [
+            _nearer(own, elsewhere, k) for own, elsewhere in zip(found, self.whole.nearest_types(texts, k), strict=True)
+        ]
 
     def __repr__(self) -> str:
-        """The graph and the embeddings."""
+        """The graph, or the reader of a connected one, and the embeddings."""
+        if self.is_connected:
+            return f"GraphIndex.connect({self.reader!r}, {embedding_name(self.embeddings)})"
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
 
     def _repr_html_(self) -> str | None:
@@ -453,6 +565,23 @@ class GraphIndex(GraphSearch):
             ("fingerprint", self.fingerprint),
         ]
         return html_table("GraphIndex", ("of", "is"), rows)
+
+
+def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:
+    """Return the index of a connected graph, whose own graph holds the relations and no facts."""
+    vectors = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
+    graph, dimension = connected.graph_of([], []), vectors.shape[1]
+    nothing, relations = ExactSearch(vectors[:0]), ExactSearch(vectors[: len(connected.relations)])
+    index = GraphIndex(graph, embeddings, dimension, nothing, relations, nothing)
+    index.connected = connected
+    return index
+
+
+def _nearer(own: Candidates, elsewhere: Candidates, k: int) -> Candidates:
+    """Return the types of a part that are among the k nearest of the whole graph."""
+    farthest = elsewhere.distances[k - 1] if len(elsewhere.distances) >= k else np.inf
+    kept = own.distances <= farthest + SLACK
+    return Candidates(own.ids[kept], own.distances[kept])
 
 
 def check_index(who: str, index: object) -> None:

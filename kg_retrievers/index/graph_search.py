@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,33 @@ from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
 
 #: How many labels of entities are embedded at once.
 LABEL_BATCH = 1024
+
+
+class PartNames(ExactSearch):
+    """The names of a part of a connected graph: each is embedded when it is needed, and some can be found.
+
+    Args:
+        graph: The part.
+        found: The ids of the names that a search may find.
+        embed: Embeds texts.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, found: Array, embed: Callable[[Sequence[str]], Array]) -> None:
+        """Begin without vectors."""
+        self._graph, self._found, self._embed = graph, found, embed
+
+    def __len__(self) -> int:
+        """The number of names that can be found."""
+        return len(self._found)
+
+    def vectors_of(self, ids: Array) -> Array:
+        """Return the vectors of some names, float32, shape (n, d)."""
+        return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
+
+    def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
+        """Find the nearest names; see `NameSearch.search`."""
+        ids, distances = ExactSearch(self.vectors_of(self._found)).search(vectors, k)
+        return self._found[ids], distances
 
 
 class GraphSearch(Immutable):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
@@ -13,6 +14,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.index.connected_graph import PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
 from kg_retrievers.index.mentions import (
@@ -28,8 +30,7 @@ from kg_retrievers.index.mentions import (
     longest,
     with_ranks,
 )
-from kg_retrievers.index.misspelt_names import misspelt, misspelt_windows, near_entities, nearest_labels
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index.misspelt_names import FUZZY_NAMES, misspelt, misspelt_windows, near_entities, nearest_labels
 from kg_retrievers.index.short_names import ShortNames
 from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
 
@@ -97,7 +98,7 @@ class EntityLinker:
         self._cache = Cache()
 
     def with_index(self, index: GraphIndex) -> EntityLinker:
-        """Return a linker with the same settings for another graph: that of its index where this is that of its own."""
+        """Return a linker with the same settings for another graph; for the linker of an index, that of the other."""
         if self is linker_of(self.index):
             return linker_of(index)
         return type(self)(index, max_candidates=self.max_candidates, no_entity=self.no_entity)
@@ -116,8 +117,13 @@ class EntityLinker:
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
-        if self.index.is_connected:  # which keeps parts of its graph, as long as they are fresh
-            return self.index.within(Reach(question=question, hops=1, names_ends=False), partial(self._link, question))
+        if (connected := self.index.connected) is not None:
+            key = (question, self.max_candidates)
+            kept = connected.mentions.get_all([key])
+            if key not in kept:
+                kept[key] = self._mentions_in_database(question)
+                connected.mentions.keep(kept)
+            return self._held(question, kept[key])
         recent = self._recent
         if (known := recent.get(question)) is None:
             recent[question] = known = tuple(self._link(question))
@@ -125,8 +131,35 @@ class EntityLinker:
                 recent.pop(old, None)
         return list(known)
 
+    def _mentions_in_database(self, question: str) -> list[Mention]:
+        """Find the mentions among the names of a connected graph.
+
+        First, the names that the question holds are fetched, then those near to the words that are left.
+        """
+        keys = tuple(self.index.names_in(question))
+        names: tuple[str, ...] = ()
+        if self.index.finds_near_names:
+            part = self.index.part(PartRequest(keys, hops=1, labels=False))
+            named, _ = EntityLinker(part, max_candidates=self.max_candidates)._named(text := QuestionText(question))
+            windows = misspelt_windows(text, named, self._is_generic)
+            names = tuple(dict.fromkeys(text.text(*window) for window in windows))
+        request = PartRequest(keys, hops=1, names=names, k=FUZZY_NAMES, near=True, labels=False)
+        linker = EntityLinker(self.index.part(request), max_candidates=self.max_candidates, no_entity=self.no_entity)
+        return linker._link(question)
+
+    def _held(self, question: str, mentions: Sequence[Mention]) -> list[Mention]:
+        """Return the mentions of entities that a part of a connected graph holds."""
+        if not self.index.is_part:
+            return list(mentions)
+        entities = self.index.graph.entities
+        held = [replace(one, candidates=tuple(c for c in one.candidates if c.entity in entities)) for one in mentions]
+        held = [mention for mention in held if mention.candidates]
+        if not held and self.no_entity == "raise":
+            raise self._nothing_found(question, ())
+        return held
+
     def _link(self, question: str) -> list[Mention]:
-        """Find the mentions of a question that is not recent."""
+        """Find the mentions of a question among the names of a graph in memory."""
         text = QuestionText(question)
         named, generic = self._named(text)
         short = self._short_names.find(text, named)
@@ -156,20 +189,20 @@ class EntityLinker:
             raise InvalidArgumentError(
                 f"EntityLinker.resolve: wanted a list of entity keys, but got the text {keys!r}."
             )
-        reach = Reach(tuple(keys), names=tuple(keys))
-        return self.index.within(reach, lambda: [self._resolve(key) for key in keys])
+        index = self.index.part(PartRequest(tuple(keys), names=tuple(keys), k=FUZZY_NAMES))
+        return [self._resolve(index, key) for key in keys]
 
-    def _resolve(self, key: str) -> str:
-        graph = self.index.graph
+    def _resolve(self, index: GraphIndex, key: str) -> str:
+        graph = index.graph
         if key in graph.entities:
             return key
         found = graph.entities_named(key)
         if len(found) > 1:
             raise EntityLinkingError(f"{key!r} is the name of several entities; give one of the keys {found}.")
         if not found:
-            near = near_entities(self.index, [key] if key.strip() else [])
+            near = near_entities(index, [key] if key.strip() else [])
             message = f"{key!r} is no entity key, label or alias of the graph."
-            hints = {} if self.index.finds_near_names else LOAD_NAMES
+            hints = {} if index.finds_near_names else LOAD_NAMES
             raise EntityLinkingError(message, nearest_labels(chain(*near)), **hints)
         return found[0]
 

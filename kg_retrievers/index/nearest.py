@@ -10,15 +10,11 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.gathering import answer_together
-from kg_retrievers.index.vector_store import NameSearch, VectorStoreSearch, stale_store
+from kg_retrievers.index.vector_store import ExactSearch, NameSearch, stale_store
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
 EXACT_NAME_MARGIN = 1e-3
-
-#: From how many names on the questions of a batch share a scan; that of fewer is done sooner than the others ask.
-SHARED_SCAN = 4096
 
 
 def find_nearest(
@@ -56,13 +52,11 @@ def find_nearest(
             raise stale_store()
         return list(zip(ids, distances, strict=True))
 
-    shares = len(table) >= SHARED_SCAN and not isinstance(search, VectorStoreSearch)  # which looks up one by one
     equal = {text: exact(text) for text in texts}
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
-    if vague:
-        scanned = answer_together((id(search), k), vague, scan) if shares else scan(vague)
-        rows = dict(zip(vague, scanned, strict=True))
+    if vague and not (isinstance(search, ExactSearch) and not len(search)):  # else none of the names can be found
+        rows = dict(zip(vague, scan(vague), strict=True))
     nothing = np.empty(0, np.int64), np.empty(0, np.float32)
     return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
 

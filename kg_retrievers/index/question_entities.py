@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known
+from kg_retrievers.index.connected_graph import PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.linking import EntityLinker
-from kg_retrievers.index.reach import Reach
 
 #: Replaces an entity in a question whose entities are masked.
 MASK = "_"
@@ -65,11 +65,11 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
             best, short = scores.count(scores[0]), mention.candidates[0].how == "short"
             found.append(QuestionEntity(mention.start, mention.end, mention.text, keys, best, False, short))
         return found
-    return linker.index.within(Reach(tuple(given)), lambda: _given_entities(linker, question, given))
+    return _given_entities(linker, question, given)
 
 
 def _given_entities(linker: EntityLinker, question: str, given: Sequence[str]) -> list[QuestionEntity]:
-    graph = linker.index.graph
+    graph = linker.index.holding(given).graph
     alike: dict[str, list[str]] = {}
     for key in dict.fromkeys(given):
         alike.setdefault(graph.label(key), []).append(key)
@@ -109,7 +109,7 @@ def tell_unknown_answer(index: GraphIndex, questions: Sequence[Question]) -> str
     """Return what `describe_unknown_answer` says of the graph of an index; of a connected one by few queries."""
     asked = questions[:LOOKED_UP] if index.is_connected else questions
     answers = tuple(sorted({key for one in asked for key in one.answers}))
-    return index.within(Reach(answers, names=answers), lambda: describe_unknown_answer(index.graph, asked))
+    return describe_unknown_answer(index.part(PartRequest(answers, names=answers)).graph, asked)
 
 
 def describe_unknown_answer(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:

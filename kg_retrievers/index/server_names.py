@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -75,7 +74,7 @@ class ServerNames:
         self.store = store
         self.embeddings = embeddings
         self._about: About | None = None
-        self._warned = threading.Event()
+        self._has_warned = False
 
     @property
     def about(self) -> About | None:
@@ -151,9 +150,9 @@ class ServerNames:
         return [Near(stored_name(hit.document), hit.distance) for hit in hits[:k]]
 
     def _warn(self, found: int, wanted: int, is_limited: bool) -> None:
-        if self._warned.is_set():
+        if self._has_warned:
             return
-        self._warned.set()
+        self._has_warned = True
         documents = self.store.documents
         reason = _LIMITED.format(most=documents.most) if is_limited else _APPROXIMATE
         text = f"{documents.who} found {found} names where {wanted} were asked for, and it holds more: {reason}"

@@ -11,7 +11,6 @@ from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.gathering import answer_together
 
 #: The largest distance between two embeddings of one text by the same model: machines and batches round differently.
 #: Other models are at a distance of about 1.
@@ -50,7 +49,7 @@ class TextVectors:
         new = [text for text in dict.fromkeys(texts) if text not in rows and text not in recent]
         wanted = list(dict.fromkeys([*new, probe[0]])) if probe else new
         if wanted:
-            recent |= zip(wanted, answer_together(id(self), wanted, self.embed_new), strict=True)
+            recent |= zip(wanted, self.embed_new(wanted), strict=True)
         if probe and np.linalg.norm(recent.pop(probe[0]) - probe[1]) > SAME_VECTOR:
             raise StaleIndexError(
                 f"GraphIndex: {embedding_name(self._embeddings)} gives another vector for {probe[0]!r} than the index "

@@ -20,7 +20,7 @@ from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.shown_text import as_data, as_data_lines
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
@@ -207,8 +207,8 @@ class _SubRetriever(BasePGRetriever):
         """Return the labels that several entities of the graph bear."""
         index = self._bridge.retriever.index
         labels = sorted({label for found in nodes for label in found.metadata["labels"].values()})
-        reach = Reach(names=tuple(labels))
-        return index.within(reach, lambda: {one for one in labels if len(index.graph.entities_named(one)) > 1})
+        graph = index.part(PartRequest(names=tuple(labels))).graph
+        return {one for one in labels if len(graph.entities_named(one)) > 1}
 
 
 def _node(document: Document) -> NodeWithScore:

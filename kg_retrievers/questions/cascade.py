@@ -19,7 +19,6 @@ from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms import QuestionFormGenerator
-from kg_retrievers.questions.reaches import WALKED_HOPS
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
@@ -86,8 +85,6 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
-        #: How many facts away from the entities of a question it looks, at first.
-        self.hops = self.examples.hops if self.examples and not self.model else WALKED_HOPS
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the cascade over another graph, with the patterns of the same examples."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -44,18 +44,18 @@ class Directions:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The graph; of a connected one, that which stands for it."""
+        """The graph; of a connected one, some facts of each relation."""
         return self.index.whole.graph
 
-    @cached_property
+    @property
     def _meet(self) -> dict[tuple[int, int], bool]:
         """The pairs of labels that were compared so far."""
-        return {}
+        return self.index.whole.derived.get("meeting labels", (), dict)
 
-    @cached_property
+    @property
     def _two_kinds(self) -> dict[int, bool]:
         """Of the relations that were looked at so far, whether heads and tails are of different kinds."""
-        return {}
+        return self.index.whole.derived.get("kinds of ends", (), dict)
 
     def correct(
         self,

@@ -21,14 +21,13 @@ from kg_retrievers.index import (
     MASK,
     EntityLinker,
     GraphIndex,
+    PartRequest,
     QuestionEntity,
     check_same_embeddings,
     embed,
     find_name,
     mask,
 )
-from kg_retrievers.index.in_parts import in_parts
-from kg_retrievers.index.reach import Reach
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.questions.learned_revisits import learn_revisits
 from kg_retrievers.questions.linking_generator import LinkingGenerator
@@ -119,9 +118,6 @@ class ExamplePatternGenerator(LinkingGenerator):
         EntityLinkingError: From `invoke`, if no entity is found.
     """
 
-    #: It looks at the relations of the entities alone.
-    hops = 1
-
     def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
         """Mask the examples and embed them."""
         super().__init__(index, linker)
@@ -152,6 +148,8 @@ class ExamplePatternGenerator(LinkingGenerator):
         """
         check_same_embeddings(type(self).__name__, self.index, index)
         moved, graph = super().with_index(index), self.index.graph
+        if index.origin is self.index.origin:  # relations have the same ids in all parts
+            return moved
         moved._relation_ids = {}
         moved._templates = {
             slots: [one._replace(labels=_labels_in(index.graph, graph, one.labels)) for one in templates]
@@ -173,7 +171,8 @@ class ExamplePatternGenerator(LinkingGenerator):
             for one, pattern in zip(masked, patterns, strict=True)
             for slot, name in enumerate(firsts[one][1])
         ]
-        of_slots = iter(in_parts(self.index, slots, self._reach, lambda some: [self._labels(slot) for slot in some]))
+        parts = self.index.parts(slots, self._request)
+        of_slots = (self._labels(part.graph, slot) for part, some in parts for slot in some)
         for one, pattern in zip(masked, patterns, strict=True):
             example, names = firsts[one]
             labels = tuple(next(of_slots) for _ in names)
@@ -191,22 +190,23 @@ class ExamplePatternGenerator(LinkingGenerator):
             if isinstance(relation, Known) and slot in (head, tail):
                 yield label_of(self._relation_id(relation.text), slot != head)
 
-    def _reach(self, slots: Sequence[_Slot]) -> Reach:
+    def _request(self, slots: Sequence[_Slot]) -> PartRequest:
+        """Return the part of a connected graph that tells the labels of the entities in slots."""
         relations = self.index.graph.relations
         wanted = {relations[relation_of(label)] for slot in slots for label in slot.labels if relation_of(label) >= 0}
-        return Reach(hops=1, names=tuple(sorted({slot.name for slot in slots})), steps=(tuple(sorted(wanted)),))
+        return PartRequest(hops=1, names=tuple(sorted({slot.name for slot in slots})), steps=(tuple(sorted(wanted)),))
 
-    def _labels(self, slot: _Slot) -> tuple[int, ...]:
+    def _labels(self, graph: KnowledgeGraph, slot: _Slot) -> tuple[int, ...]:
         """Return the adjacency labels that an entity needs to fill a slot.
 
         Where the example's own entity has a relation in the other direction only, that direction counts: people write
         patterns either way round.
         """
         labels = []
-        entities = self.index.graph.entities_named(slot.name) or [slot.name]
+        entities = graph.entities_named(slot.name) or [slot.name]
         for label in slot.labels:
             other = reversed_label(label)
-            turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
+            turned = not _has_labels(graph, entities, [label]) and _has_labels(graph, entities, [other])
             labels.append(other if turned else label)
         return tuple(labels)
 
@@ -295,14 +295,15 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Whether the entities have the relations that the template needs."""
         labels = self._templates[len(option.filled)][option.position].labels
         return all(
-            self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(option.filled, labels, strict=True)
+            _has_labels(self.index.graph, slot.entities, of_slot)
+            for slot, of_slot in zip(option.filled, labels, strict=True)
         )
 
-    def _has_labels(self, entities: Sequence[str], labels: Sequence[int]) -> bool:
-        """Whether some of the entities has an edge of every label."""
-        graph = self.index.graph
-        ids = [id for entity in entities if (id := graph.entities.find(entity)) >= 0]
-        return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
+
+def _has_labels(graph: KnowledgeGraph, entities: Sequence[str], labels: Sequence[int]) -> bool:
+    """Whether some of the entities has an edge of every label."""
+    ids = [id for entity in entities if (id := graph.entities.find(entity)) >= 0]
+    return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
 
 
 def confidence_at(distance: float) -> float:

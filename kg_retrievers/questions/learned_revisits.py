@@ -11,9 +11,7 @@ from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.index import MASK, GraphIndex, find_name, mask
-from kg_retrievers.index.in_parts import in_parts
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import MASK, GraphIndex, PartRequest, find_name, mask
 
 #: How many examples of a template are compared.
 EXAMPLES_COMPARED = 5
@@ -46,15 +44,12 @@ def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Ques
         for position in answered[:EXAMPLES_COMPARED]:
             if (pattern := examples[position].pattern) and (steps := _steps_of(pattern)):
                 voting.setdefault(tuple(relation for relation, _ in steps), []).append(position)
-    votes = dict[int, int]()
-    for relations, voters in voting.items():
-        voted = in_parts(
-            index,
-            [examples[position] for position in voters],
-            partial(_reach, relations),
-            lambda some: [0 if index.is_cut else _vote(index.graph, example) for example in some],
-        )
-        votes |= zip(voters, voted, strict=True)
+    votes = {
+        position: 0 if part.truncated else _vote(part.graph, examples[position])
+        for relations, voters in voting.items()
+        for part, positions in index.parts(voters, partial(_request, relations, examples))
+        for position in positions
+    }
     learned = list(examples)
     for positions in templates.values():
         if total := sum(votes.get(position, 0) for position in positions):
@@ -63,11 +58,11 @@ def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Ques
     return learned
 
 
-def _reach(relations: Sequence[str], examples: Sequence[Question]) -> Reach:
-    """Return what walks along some relations cross, from the known nodes of examples."""
-    known = [node for example in examples if example.pattern for node in example.pattern.nodes]
-    nodes = [node for node in known if isinstance(node, Known)]
-    return Reach(
+def _request(relations: Sequence[str], examples: Sequence[Question], positions: Sequence[int]) -> PartRequest:
+    """Return the part that walks along some relations cross, from the known nodes of some examples."""
+    patterns = [pattern for position in positions if (pattern := examples[position].pattern)]
+    nodes = [node for pattern in patterns for node in pattern.nodes if isinstance(node, Known)]
+    return PartRequest(
         tuple(sorted({node.entity for node in nodes if node.entity is not None})),
         len(relations),
         names=tuple(sorted({node.text for node in nodes if node.entity is None})),

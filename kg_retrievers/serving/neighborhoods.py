@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import GraphIndex, linker_of
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.serving.answers import fact_of
 from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount
 from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
@@ -27,14 +24,10 @@ def resolve(index: GraphIndex, entity: str) -> str:
         return linker_of(index).resolve([entity])[0]
     except EntityLinkingError as error:
         for name in error.suggestions:
-            for key in index.within(Reach(names=(name,)), partial(_named, index, name)):
+            for key in index.part(PartRequest(names=(name,))).graph.entities_named(name):
                 if entity in (shown(key), shown(name)):
                     return key
         raise
-
-
-def _named(index: GraphIndex, name: str) -> list[str]:
-    return index.graph.entities_named(name)
 
 
 def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | None) -> Neighbors:
@@ -49,7 +42,7 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
     Raises:
         InvalidArgumentError: If the entity has no fact of this relation.
     """
-    return index.within(Reach((entity,), hops=1), lambda: _neighbors(index.graph, entity, limit, relation))
+    return _neighbors(index.part(PartRequest((entity,), hops=1)).graph, entity, limit, relation)
 
 
 def _neighbors(graph: KnowledgeGraph, key: str, limit: int, relation: str | None) -> Neighbors:

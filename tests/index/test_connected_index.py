@@ -35,10 +35,7 @@ from kg_retrievers.errors import DatabaseTimeoutError, EntityLinkingError, Inval
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.index import linker_of
-from kg_retrievers.index.connected_index import ConnectedIndex
-from kg_retrievers.index.in_parts import in_parts
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import PartRequest, linker_of
 from kg_retrievers.sample import load_graph, load_questions
 
 EMBEDDINGS = HashedEmbeddings()
@@ -82,7 +79,7 @@ def reader_of(index: GraphIndex) -> GraphReader:
 def asked(retriever: BaseKGRetriever, question: str) -> list[str]:
     """Return the queries of a question that is asked for the second time, of whose part nothing is kept."""
     index = retriever.index
-    assert isinstance(index, ConnectedIndex)
+    assert index.connected
     retriever.invoke(question)
     index.connected.forget()
     before = len(reader_of(index).queries)
@@ -96,37 +93,20 @@ def test_a_neighborhood_is_three_queries() -> None:
     assert asked(retriever, "Who directed Inception?") == ["facts_of", "facts_of", "facts_between"]
 
 
-def test_a_pattern_is_made_of_three_hops_without_examples_and_of_one_with_them() -> None:
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, RelationPathRetriever])
+def test_all_stages_share_one_part_of_three_hops(kind: type[BaseKGRetriever]) -> None:
+    """The outermost entities are described in a query of their own."""
+    retriever = kind.from_index(connected(store=True), min_confidence=0.0)
     question = "Which films did the director of Inception direct?"
-    zero_shot = SimGRAGRetriever.from_index(connected(store=True), min_confidence=0.0)
-    assert asked(zero_shot, question) == ["facts_of"] * 3
-    pattern = Pattern.of(
-        (Unknown("film"), "directed_by", Unknown("who")), ("Alien", "directed_by", Unknown("who")), target="film"
-    )
-    examples = [Question("Which films did the director of Alien direct?", pattern=pattern)]
-    by_examples = SimGRAGRetriever.from_index(connected(store=True), examples=examples, min_confidence=0.0)
-    assert asked(by_examples, question) == ["facts_of", "facts_of", "describe"]
-
-
-def test_work_that_looks_further_gets_a_part_that_goes_so_far() -> None:
-    index, sizes = connected(), list[int]()
-
-    def work() -> int:
-        index.look_as_far_as(2)
-        sizes.append(len(index.graph))
-        return sizes[-1]
-
-    assert index.within(Reach(("Inception",), hops=1), work) == max(sizes)
-    assert len(sizes) == 2
-    assert sizes[0] < sizes[1]
+    assert asked(retriever, question) == ["facts_of"] * 3 + ["describe"]
 
 
 def test_only_the_outermost_entities_have_no_names_where_these_are_not_wanted() -> None:
     builder = [("a", "knows", "b"), ("b", "knows", "c")]
     graph = KnowledgeGraph.from_triples(builder, labels={"a": "Ann", "b": "Ben", "c": "Cat"})
     index = connected(in_order(graph))
-    reach = Reach(("a",), hops=2, names_ends=False)
-    assert index.within(reach, lambda: [index.graph.label(key) for key in "abc"]) == ["Ann", "Ben", "c"]
+    graph = index.part(PartRequest(("a",), hops=2, labels=False)).graph
+    assert [graph.label(key) for key in "abc"] == ["Ann", "Ben", "c"]
 
 
 class CountlessReader(GraphReader):
@@ -394,21 +374,16 @@ def test_models_are_trained_on_a_graph_at_hand_and_used_over_a_connected_one() -
 def test_parts_are_bounded_by_relations_hop_by_hop() -> None:
     index = connected()
     film = next(GRAPH.triples(relation="starring"))[0]
-    reach = Reach((film,), 2, steps=(("starring",), ("starring",)))
-    assert index.within(reach, lambda: {triple.relation for triple in index.graph.triples()}) == {"starring"}
+    part = index.part(PartRequest((film,), 2, steps=(("starring",), ("starring",))))
+    assert {triple.relation for triple in part.graph.triples()} == {"starring"}
 
 
 def test_what_the_database_lacks_is_looked_for_once() -> None:
     """The store still holds a name that the database has lost."""
     graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("Ghost", "has_genre", "Drama")]))
     index = GraphIndex.connect(GraphReader(STAR), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
-    attempts = 0
-    for attempt in index.attempts(Reach(("film 1",), 1)):
-        with attempt:
-            attempts += 1
-            found = index.nearest_entities(["Ghost"], 1)
-    assert not len(found[0].ids)
-    assert attempts == 2
+    part = index.part(PartRequest(names=("Ghost",)))
+    assert not len(part.nearest_entities(["Ghost"], 1)[0].ids)
 
 
 def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
@@ -418,7 +393,8 @@ def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
     count = len(reader_of(index).queries)
     assert retriever.invoke("Who directed Alien?") == first
     assert len(reader_of(index).queries) == count
-    index.connected.forget()  # type: ignore[attr-defined]
+    assert index.connected
+    index.connected.forget()
     assert retriever.invoke("Who directed Alien?") == first
     assert len(reader_of(index).queries) > count
 
@@ -460,28 +436,27 @@ def test_a_store_that_does_not_answer_is_waited_for_no_longer_than_for_a_query()
 
 def test_facts_of_new_relations_are_left_out_until_connected_again(caplog: pytest.LogCaptureFixture) -> None:
     index = connected(STAR)
-    assert isinstance(index, ConnectedIndex)
+    assert index.connected
     before = NeighborhoodRetriever.from_index(index).invoke("What is film 7?")
     reader_of(index).graph = in_order(
         KnowledgeGraph.from_triples([*STAR.triples(), ("Drama", "part_of", "Cinema"), ("Cinema", "has_genre", "Art")])
     )
     index.connected.forget()
-    part = index.connected.part(["film 7"], Reach(hops=3))
+    part = index.part(PartRequest(("film 7",), 3))
     assert part.truncated
     assert set(part.graph.triples()) == set(STAR.triples())
     assert "Cinema" not in part.graph.entities  # behind a fact that is left out
-    index.connected.part(["Drama"], Reach(hops=1, between=True))
+    index.part(PartRequest(("Drama",), 1, between=True))
     assert len(caplog.records) == 1
     assert "['part_of']" in caplog.text
     assert "Connect again" in caplog.text
-    named = index.connected.part(["Drama"], Reach(hops=1, relations=("has_genre",)))
+    named = index.part(PartRequest(("Drama",), 1, relations=("has_genre",)))
     assert (named.truncated, named.narrowed) == (False, True)
     marked = NeighborhoodRetriever.from_index(index).invoke("What is film 7?")
     assert [one.page_content for one in marked] == [one.page_content for one in before]
-    assert not index.connected.part(["film 7"], Reach(hops=1)).truncated  # nowhere near
+    assert not index.part(PartRequest(("film 7",), 1)).truncated  # nowhere near
     again = GraphIndex.connect(index.connected.reader, EMBEDDINGS)
-    assert isinstance(again, ConnectedIndex)
-    found = again.connected.part(["Drama"], Reach(hops=1))
+    found = again.part(PartRequest(("Drama",), 1))
     assert not found.truncated
     assert ("Drama", "part_of", "Cinema") in set(found.graph.triples())
 
@@ -513,12 +488,8 @@ def test_what_is_no_such_number_is_refused(name: str, value: Any) -> None:
 def test_work_on_many_things_is_halved_where_the_part_is_too_large() -> None:
     index = connected(STAR, max_facts=12)
     films = [f"film {number}" for number in range(50)]
-    facts = in_parts(
-        index,
-        films,
-        lambda some: Reach(tuple(some), 1),
-        lambda some: [len(list(index.graph.triples(film))) for film in some],
-    )
+    parts = index.parts(films, lambda some: PartRequest(tuple(some), 1))
+    facts = [len(list(part.graph.triples(film))) for part, some in parts for film in some]
     assert facts == [1] * 50
 
 

@@ -10,9 +10,8 @@ from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import EntityLinker, GraphIndex, mask, question_entities
-from kg_retrievers.index.in_parts import LEARNED_FACTS, in_parts
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, mask, question_entities
+from kg_retrievers.index.graph_index import LEARNED_FACTS
 
 #: How many questions of a template its relation paths are mined from.
 EXAMPLES_MINED = 10
@@ -61,16 +60,19 @@ def read_templates(
     Left out are examples that name no entity, or have no answer of the graph.
     """
     templates: dict[str, list[MinedQuestion]] = {}
-    read = in_parts(index, examples, _named, lambda some: [_read(index.graph, linker, example) for example in some])
+    parts = index.parts(examples, _named)
+    read = [_read(part.graph, linker, example) for part, some in parts for example in some]
     for masked, question in filter(None, read):
         if question.answers and len(templates.get(masked, ())) < EXAMPLES_MINED:
             templates.setdefault(masked, []).append(question)
     return templates
 
 
-def _named(examples: Sequence[Question]) -> Reach:
+def _named(examples: Sequence[Question]) -> PartRequest:
     """Return the entities that examples give, and their answers."""
-    return Reach(tuple(sorted({key for example in examples for key in (*example.seed_entities, *example.answers)})))
+    return PartRequest(
+        tuple(sorted({key for example in examples for key in (*example.seed_entities, *example.answers)}))
+    )
 
 
 def _read(graph: KnowledgeGraph, linker: EntityLinker, example: Question) -> tuple[str, MinedQuestion] | None:
@@ -93,20 +95,16 @@ def mine_template(index: GraphIndex, questions: Sequence[MinedQuestion], *, max_
     well as the ends of any single relation path are, only these walks are returned. Over a connected graph, none are
     where more than `LEARNED_FACTS` facts are around each of the questions.
     """
-    mined = in_parts(
-        index,
-        questions,
-        lambda some: _around(some, max_hops),
-        lambda some: [] if index.is_cut else [_mine(index.graph, some, max_hops=max_hops)],
-    )
+    parts = index.parts(questions, lambda some: _around(some, max_hops))
+    mined = [_mine(part.graph, some, max_hops=max_hops) for part, some in parts if not part.truncated]
     return max(mined, key=lambda paths: paths[0].f1 if paths else 0.0, default=[])
 
 
-def _around(questions: Sequence[MinedQuestion], max_hops: int) -> Reach:
+def _around(questions: Sequence[MinedQuestion], max_hops: int) -> PartRequest:
     """Return what walks from the entities of questions may cross."""
     keys = {key for one in questions for keys in one.entities for key in keys}
     answers = {key for one in questions for key in one.answers}
-    return Reach(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
+    return PartRequest(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
 
 
 def _mine(graph: KnowledgeGraph, mined: Sequence[MinedQuestion], *, max_hops: int) -> list[Mined]:

@@ -28,8 +28,7 @@ from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
-from kg_retrievers.index import GraphIndex, linker_of, question_entities
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
 from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
@@ -133,9 +132,9 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             Stage("follow_relation_paths", RunnableLambda(self._follow_relation_paths), ("answers", "documents")),
         )
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return the part of a connected graph that a stage looks at: what walks may cross."""
-        return super().reach(stage, state)._replace(between=False)
+    def part_request(self, entities: tuple[str, ...]) -> PartRequest:
+        """As in the base: what walks from the entities may cross."""
+        return PartRequest(entities, self.max_hops)
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
@@ -204,7 +203,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         best: Mapping[str, Any] = next(iter(state["relation_paths"]), {})
         confidence = best.get("confidence")
         why = {name: best.get(name, ()) for name in ("unplaced", "nearest", "lacking")}
-        self.check_confidence(state, confidence, **why, truncated=self.index.is_cut)
+        self.check_confidence(state, confidence, **why, truncated=self.index.truncated)
         found = follow_relation_paths(
             self.graph,
             state["relation_paths"],

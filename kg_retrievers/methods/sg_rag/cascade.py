@@ -16,7 +16,6 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, Queries, TemplateCypherWriter
 from kg_retrievers.questions.cascade import CascadePatternGenerator, is_sure
-from kg_retrievers.questions.reaches import WALKED_HOPS
 
 
 class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
@@ -57,7 +56,6 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.model = None if llm is None else LLMCypherWriter(index, llm, examples=examples or ())
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
-        self.hops = WALKED_HOPS if self.model else self.patterns.hops
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the cascade over another graph, with the templates of the same examples."""

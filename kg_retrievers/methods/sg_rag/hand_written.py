@@ -93,8 +93,6 @@ class HandWrittenCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     """
 
     calls_model = False
-    #: It looks at the names of entities alone.
-    hops = 0
 
     def __init__(self, index: GraphIndex, templates: Sequence[CypherTemplate]) -> None:
         """Mask the questions of the templates and embed them."""

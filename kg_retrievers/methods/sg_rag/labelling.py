@@ -14,9 +14,16 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import relation_of
-from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, linker_of, mask, question_entities
-from kg_retrievers.index.in_parts import LEARNED_FACTS, in_parts
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import (
+    EntityLinker,
+    GraphIndex,
+    PartRequest,
+    QuestionEntity,
+    linker_of,
+    mask,
+    question_entities,
+)
+from kg_retrievers.index.graph_index import LEARNED_FACTS
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, steps_of, walk_pattern
 
 #: How many of the examples that differ only in their entities are tried for one template.
@@ -105,16 +112,16 @@ def _alike(index: GraphIndex, examples: Sequence[Question], linker: EntityLinker
     """Return the examples to label by their text without the entities."""
     groups: dict[str, _Named] = {}
     wanted = [at for at, example in enumerate(examples) if example.pattern is None and example.answers]
-    named = in_parts(
-        index,
-        [examples[position] for position in wanted],
-        lambda some: Reach(tuple(sorted({seed for example in some for seed in example.seed_entities}))),
-        lambda some: [_named_entities(index.graph, linker, example) for example in some],
-    )
-    for position, entities in zip(wanted, named, strict=True):
-        if entities is not None:
-            spans = [(entity.start, entity.end) for entity in entities]
-            groups.setdefault(mask(examples[position].text, spans), {})[position] = entities
+
+    def given(positions: Sequence[int]) -> PartRequest:
+        return PartRequest(tuple(sorted({seed for at in positions for seed in examples[at].seed_entities})))
+
+    for part, positions in index.parts(wanted, given):
+        for position in positions:
+            entities = _named_entities(part.graph, linker, examples[position])
+            if entities is not None:
+                spans = [(entity.start, entity.end) for entity in entities]
+                groups.setdefault(mask(examples[position].text, spans), {})[position] = entities
     return groups
 
 
@@ -135,8 +142,9 @@ def _closest_of(
     tried = list(group)[:EXAMPLES_TRIED]
     keys = {key for at in tried for entity in group[at] for key in entity.entities[: entity.best]}
     answers = {answer for at in tried for answer in examples[at].answers}
-    around = Reach(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
-    return index.within(around, lambda: [] if index.is_cut else _closest(index.graph, examples, group, max_hops))
+    around = PartRequest(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
+    part = index.part(around)
+    return [] if part.truncated else _closest(part.graph, examples, group, max_hops)
 
 
 def _closest(

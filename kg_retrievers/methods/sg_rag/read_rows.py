@@ -1,13 +1,13 @@
-"""The rows of queries, with the entities and facts in them at hand where the graph is connected."""
+"""The rows of queries, and the entities and facts in them that a part of a connected graph lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.values import EntityNode, Rows, triples_in
-from kg_retrievers.errors import InvalidArgumentError, NoEvidenceError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.index import GraphIndex
@@ -17,34 +17,47 @@ from kg_retrievers.methods.sg_rag.queries import checked_executor
 RunQuery = Callable[[Mapping[str, Any], int], Rows]
 
 
-def cache_rows(index: GraphIndex, run: RunQuery) -> RunQuery:
-    """Return what runs each query once, and has what its rows name added to the part of the graph at hand.
+class LackingRowsError(Exception):
+    """The rows of a query name entities or facts that a part of a connected graph lacks."""
+
+    def __init__(self, keys: Collection[str], facts: Collection[Triple]) -> None:
+        """Take what is lacking."""
+        super().__init__("The rows name what the part of the graph lacks.")
+        self.keys, self.facts = keys, facts
+
+
+class RowCache:
+    """Runs each query once.
 
     Args:
-        index: The indexed graph.
         run: Runs a query.
-
-    Raises:
-        NoEvidenceError: If the part lacks something; the work is done again with it (`GraphIndex.attempts`).
     """
-    kept: dict[str, Rows] = {}
-    noted: set[str | Triple] = set()
 
-    def run_once(query: Mapping[str, Any], most: int) -> Rows:
+    def __init__(self, run: RunQuery) -> None:
+        """Begin empty."""
+        self._run = run
+        self._rows: dict[str, Rows] = {}
+        self._looked_up: set[str | Triple] = set()
+
+    def run(self, index: GraphIndex, query: Mapping[str, Any], most: int) -> Rows:
+        """Return the rows of a query.
+
+        Raises:
+            LackingRowsError: If they name entities or facts that a part of a connected graph lacks, unless these were
+                looked for already.
+        """
         key = repr((query["query"], query["parameters"], most))
-        if key not in kept:
-            kept[key] = run(query, most)
-        rows = kept[key]
-        if not index.is_connected:
+        if key not in self._rows:
+            self._rows[key] = self._run(query, most)
+        rows = self._rows[key]
+        if index.reader is None:
             return rows
-        facts = {triple for row in rows.rows for triple in triples_in(row)} - noted
-        keys = {key for row in rows.rows for value in row for key in _keys_in(value)} - noted
-        noted.update(facts, keys)
-        if index.lacks(keys, facts):
-            raise NoEvidenceError("CypherRetriever: the rows name what the part of the graph at hand lacks.")
+        facts = {triple for row in rows.rows for triple in triples_in(row)} - self._looked_up
+        keys = {key for row in rows.rows for value in row for key in _keys_in(value)} - self._looked_up
+        self._looked_up.update(facts, keys)
+        if index.holding(keys, facts) is not index:
+            raise LackingRowsError(keys, facts)
         return rows
-
-    return run_once
 
 
 def _keys_in(value: Any) -> Iterator[str]:
@@ -57,7 +70,7 @@ def _keys_in(value: Any) -> Iterator[str]:
 
 
 def checked_reader(reader: PartReader) -> Executor:
-    """Return what reads a connected graph, once it is known to run queries.
+    """Return the reader of a connected graph as an executor of queries.
 
     Raises:
         InvalidArgumentError: If it runs none.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from langchain_core.documents import Document
@@ -27,7 +28,6 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
 from kg_retrievers.methods.sg_rag.presets import PRESETS
@@ -41,11 +41,10 @@ from kg_retrievers.methods.sg_rag.queries import (
     complete_query,
     read_queries,
 )
-from kg_retrievers.methods.sg_rag.read_rows import RunQuery, cache_rows, checked_reader
+from kg_retrievers.methods.sg_rag.read_rows import LackingRowsError, RowCache, RunQuery, checked_reader
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
 from kg_retrievers.methods.sg_rag.why_not import Limits, find_obstacle
-from kg_retrievers.questions.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -132,7 +131,7 @@ class CypherRetriever(BaseKGRetriever):
         Raises:
             InvalidArgumentError: If `executor` is set, whose database holds this retriever's graph.
         """
-        if self.executor is not None and index is not self.index:
+        if self.executor is not None and index.origin is not self.index.origin:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: its executor holds the graph that it was built on, and no other. Build it "
                 "without executor=; each graph is then loaded into a database of its own."
@@ -247,18 +246,15 @@ class CypherRetriever(BaseKGRetriever):
         limits = Limits(self.timeout, self.max_rows, self.max_bindings)
         return find_obstacle(self.graph, self.database, limits, answer, entity, state)
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return the part of a connected graph that a stage looks at; what queries return is added as it comes."""
-        if stage == "write_cypher":
-            given = state.get("seed_entities") or ()
-            return reach_of_question(self.index, state["question"], given, self.writer)
-        return Reach()
-
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
-        """Run the queries, each once, with what they return at hand."""
-        seeds = tuple(state.get("seed_entities") or ())
-        run = cache_rows(self.index, lambda query, most: self._rows(state, query, most))
-        return self.index.within(Reach(seeds, len(seeds) > 1), lambda: self._answer(state, run))
+        """Run the queries, each once; over a part of a connected graph, with the entities and facts of their rows."""
+        cached = RowCache(lambda query, most: self._rows(state, query, most))
+        index = self.index.holding(state.get("seed_entities") or ())
+        while True:
+            try:
+                return self.over(index)._answer(state, partial(cached.run, index))
+            except LackingRowsError as lacking:
+                index = index.holding(lacking.keys, lacking.facts)
 
     def _answer(self, state: CypherState, run: RunQuery) -> dict[str, Any]:
         """Run the queries in order until one has rows; where the first has an operation, all that have the same."""

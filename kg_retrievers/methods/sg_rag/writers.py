@@ -32,7 +32,7 @@ from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.directions import Edge, directions_of
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operation_parts import part_of
-from kg_retrievers.questions.reaches import INDEX_GRAPH, WALKED_HOPS, cut_short, reach_of_pattern
+from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -82,7 +82,6 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.index, self.generator, self.distinct = index, generator, distinct
         self.prompts = getattr(generator, "prompts", {})
         self.calls_model = getattr(generator, "calls_model", True)
-        self.hops = getattr(generator, "hops", WALKED_HOPS)
         self._directions = directions_of(index)
 
     def with_index(self, index: GraphIndex) -> Self:
@@ -171,15 +170,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         Raises:
             SearchBudgetError: If these facts cannot be fetched, or not all of them.
         """
-        if not self.index.is_connected or not (pattern.conditions or pattern.absent):
+        if not (pattern.conditions or pattern.absent):
             return key_limits(self.index, pattern)
-
-        def limits() -> KeyLimits:
-            if self.index.is_cut:
-                raise cut_short("what fits the conditions", INDEX_GRAPH)
-            return key_limits(self.index, pattern)
-
-        return self.index.within(reach_of_pattern(self.index, pattern, (), 1, hints=INDEX_GRAPH), limits)
+        part = pattern_part(self.index, pattern, hints=INDEX_GRAPH)
+        if part.truncated:
+            raise cut_short("what fits the conditions", INDEX_GRAPH)
+        return key_limits(part, pattern)
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph

@@ -25,7 +25,6 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
-from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.generators import AsksModel, make_generator
 from kg_retrievers.methods.simgrag.match_query import NodeTypes, match_query
@@ -39,7 +38,7 @@ from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.llm import SHOTS
-from kg_retrievers.questions.reaches import cut_short, reach_of_pattern, reach_of_question
+from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -176,16 +175,12 @@ class SimGRAGRetriever(BaseKGRetriever):
             Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
         )
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return the part of a connected graph that a stage looks at.
-
-        A pattern is generated from what is around the entities of the question. It is matched around the candidates of
-        its known nodes, which the stage fetches itself.
-        """
-        if stage == "generate_pattern":
-            given = state.get("seed_entities") or ()
-            return reach_of_question(self.index, state["question"], given, self.pattern_generator)
-        return Reach()
+    def part(self, state: Mapping[str, Any]) -> GraphIndex:
+        """As in the base; once there is a pattern, the part of a connected graph that matching it needs."""
+        if "pattern" not in state:
+            return super().part(state)
+        seeds = state.get("seed_entities") or ()
+        return pattern_part(self.index, Pattern.from_dict(state["pattern"]), seeds, self.k_nodes)
 
     def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
         """As in the base: what keeps an entity out of the answers of the nearest subgraphs."""
@@ -207,37 +202,20 @@ class SimGRAGRetriever(BaseKGRetriever):
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
-        """Match the pattern; over a connected graph first by exact names alone, which takes fewer facts.
-
-        Near names are matched there where the exact ones give fewer than k Documents, or where near means nearest.
-        """
-        pattern, seeds = Pattern.from_dict(state["pattern"]), state.get("seed_entities") or []
+        """Run the stage that writes `answers` and `documents`."""
+        pattern = Pattern.from_dict(state["pattern"])
         why = pattern.unplaced, pattern.nearest, pattern.lacking, pattern.truncated
         self.check_confidence(state, pattern.confidence, *why)
-        if not self.index.is_connected:
-            return self._matched(state, pattern)
-        if not _means_nearest(pattern):
-            limit = EXACT_DISTANCE if self.max_distance is None else min(self.max_distance, EXACT_DISTANCE)
-            exact = self.model_copy(update={"k_nodes": 1, "max_distance": limit})
-            around = reach_of_pattern(self.index, pattern, seeds, 1)
-            found = self.index.within(around, lambda: exact._matched(state, pattern, may_be_empty=True))
-            if len(found["documents"]) >= state["k"]:
-                return found
-        around = reach_of_pattern(self.index, pattern, seeds, self.k_nodes)
-        return self.index.within(around, lambda: self._matched(state, pattern))
-
-    def _matched(self, state: SimGRAGState, pattern: Pattern, *, may_be_empty: bool = False) -> dict[str, Any]:
         pattern = pin_seeds(pattern, state.get("seed_entities") or [], self.graph)
-        if self.index.is_cut and (pattern.operation or pattern.absent):
+        if self.index.truncated and (pattern.operation or pattern.absent):
             raise cut_short(repr(pattern.operation.kind) if pattern.operation else "what is absent")
         evidence = self.match(pattern, state["k"], question=state["question"])
-        if may_be_empty and not evidence:
-            return {"answers": [], "documents": []}
-        narrowed = self.index.is_narrowed and not may_be_empty and not _means_nearest(pattern)
-        if narrowed or pattern.truncated:
-            if not evidence:
-                raise nothing_fetched(type(self).__name__)
+        if self.index.narrowed and not _means_nearest(pattern):  # another relation may fit better than a far one
+            evidence = [one if one.score == 1 else replace(one, truncated=True) for one in evidence]
+        if pattern.truncated:
             evidence = [replace(one, truncated=True) for one in evidence]
+        if not evidence and (self.index.narrowed or pattern.truncated):
+            raise nothing_fetched(type(self).__name__)
         documents = self.documents_from(evidence, state["k"], state["question"])
         return {"answers": top_answers(evidence), "documents": documents}
 

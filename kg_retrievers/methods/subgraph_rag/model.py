@@ -148,7 +148,7 @@ class GraphTripleScorer:
         They are those as head and as tail, with GraphSAGE those for an entity itself and for what it leads to.
         """
         graph = self.index.graph
-        if self.index.is_connected or len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
+        if self.index.is_part or len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
             return self._make_parts(entities)
         with self._lock:
             if self._made is None:

@@ -38,8 +38,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.graph.types import Triple, read_paths
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.methods.union.fusion import fuse, member_results
 from kg_retrievers.methods.union.why_not import find_obstacle, told_by
 
@@ -288,16 +287,16 @@ class UnionRetriever(BaseEnsembleRetriever):
         """As in the base."""
         return told_by(name, obstacle, state, self.member_k)
 
-    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
-        """Return what a stage looks at of a connected graph: the entities found; members have parts of their own."""
-        if stage == "retrieve":
-            return Reach()
+    def part(self, state: Mapping[str, Any]) -> GraphIndex:
+        """Fetch the entities that the members found; members fetch parts of their own."""
+        if "found" not in state:
+            return self.index
         rows = [row for found in state["found"].values() for row in found]
         keys = {key for row in rows for head, _, tail in row["triples"] for key in (head, tail)}
         keys.update(key for row in rows for key in row["answers"])
         keys.update(key for row in rows for _, key in row["details"].get("entities", ()))
         keys.update(key for row in rows for key in row["details"].get(LONE_ENTITIES, ()))
-        return Reach(tuple(sorted(keys)))
+        return self.index.part(PartRequest(tuple(sorted(keys))))
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

@@ -16,6 +16,7 @@ from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.questions.linking_generator import LinkingGenerator
+from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.arms import UnreadError
 from kg_retrievers.questions.question_forms.asking import Asker
 from kg_retrievers.questions.question_forms.class_words import singular
@@ -27,7 +28,6 @@ from kg_retrievers.questions.question_forms.quantities import has_quantity
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.questions.question_forms.values import ValueFinder
-from kg_retrievers.questions.reaches import WALKED_HOPS, names_nothing
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
@@ -109,9 +109,8 @@ class QuestionFormGenerator(LinkingGenerator):
         """
         if len(question.split()) > MAX_TOKENS:
             return None
-        self.index.look_as_far_as(WALKED_HOPS)
         pattern = self._read(question, entities)
-        return None if pattern is None else replace(pattern, truncated=self.index.is_cut)
+        return None if pattern is None else replace(pattern, truncated=self.index.truncated)
 
     def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         tokens = self._tokens(question, entities)
@@ -134,7 +133,7 @@ class QuestionFormGenerator(LinkingGenerator):
         except UnreadError:
             if not form.unread and self._is_number(question, entities, form, None):
                 return None
-            if self.index.is_connected and not any(token.slot for token in tokens):
+            if self.index.is_part and not any(token.slot for token in tokens):
                 raise names_nothing(question) from None
             words = [token.text for token in tokens if token.telling]
             raise LowConfidenceError(

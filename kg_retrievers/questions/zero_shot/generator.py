@@ -119,7 +119,6 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             EntityLinkingError: If no entity has facts.
         """
         max_hops = min(max_hops, MAX_HOPS)
-        self.index.look_as_far_as(max_hops)
         used = list(slots[:MAX_SLOTS])
         words = question_words(token_table(), masked_text(question, used))
         found = list(self._understandings(question, used, words, max_hops, max_walks))
@@ -147,7 +146,6 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             max_hops: The most steps of a walk.
             starts: The ids of the entities that are meant; None for those of the topic.
         """
-        self.index.look_as_far_as(max_hops)
         words = question_words(token_table(), masked_text(question, slots))
         around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
         arm = self._arm(question, slots, topic, words, max_hops, around)
@@ -272,7 +270,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         )
         has = next((walk[0] for walk in arm.walks if not is_backward(walk[0])), None)
         own = "" if has is None else f"; it has {readable(self._relation(has))!r}"
-        where = "among the facts that were fetched" if self.index.is_cut else "in this graph"
+        where = "among the facts that were fetched" if self.index.truncated else "in this graph"
         return f"{lacking} {where}{own}"
 
     def _pattern(self, understood: Understanding, kind: str | None) -> Pattern:
@@ -294,7 +292,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             unplaced=understood.unplaced,
             nearest=understood.nearest,
             lacking=understood.lacking,
-            truncated=self.index.is_cut,
+            truncated=self.index.truncated,
         )
 
     def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
@@ -316,7 +314,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
         (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
         fact = self._triple(_node(first), _node(second), label)
-        return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.is_cut)
+        return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.truncated)
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kg_retrievers.graph.shown_text import one_line
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.reach import Reach
+from kg_retrievers.index import GraphIndex, PartRequest
 
 #: How many entities are suggested, and the most characters of a name.
 SUGGESTED, CHARACTERS = 8, 200
@@ -17,10 +16,7 @@ def suggest(index: GraphIndex, text: str) -> list[dict[str, str]]:
         index: The indexed graph.
         text: What was typed.
     """
-    return index.within(Reach(names=(text,), k=SUGGESTED * 2), lambda: _near(index, text))
-
-
-def _near(index: GraphIndex, text: str) -> list[dict[str, str]]:
+    index = index.part(PartRequest(names=(text,), k=SUGGESTED * 2, near=True))
     graph, [near] = index.graph, index.nearest_entities([text], SUGGESTED * 2)
     keys = [graph.entities[id] for id in near.ids.tolist()]
     wanted = text.casefold()

@@ -1,34 +1,30 @@
-"""Which part of a connected graph it takes to generate a pattern, and to match it."""
+"""The part of a connected graph that matching a pattern needs, and the refusals of what it does not hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
-from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
+from kg_retrievers.core.retriever import PART_HOPS
+from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
 from kg_retrievers.graph.pattern import PatternTriple
-from kg_retrievers.index import GraphIndex, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.index.hints import RAISE_FACTS, Hints
-from kg_retrievers.index.reach import Reach
 from kg_retrievers.questions.allowed_entities import NAMES, nearest_only
 
-#: How many steps the walks have of which a pattern is generated.
-WALKED_HOPS = 3
-
-#: What carries out what neither a part of a graph nor the queries of a database tell.
+#: The next step if neither a part of a graph nor the queries of a database answer.
 INDEX_GRAPH: Hints = {
     "hint_python": "Read and index the graph: GraphIndex.build(KnowledgeGraph.from_executor(executor), embeddings).",
     "hint_shell": "Ask without --connect, of a graph that is read: see kg-retrievers index --help.",
 }
 
-#: What carries out what a part of a graph does not tell.
+#: The next step if a part of a graph does not answer.
 ASK_DATABASE: Hints = {
     "hint_python": f"Ask CypherRetriever, whose queries the database runs. {INDEX_GRAPH['hint_python']}",
     "hint_shell": f"Ask with --method sg-rag, whose queries the database runs. {INDEX_GRAPH['hint_shell']}",
 }
 
-#: What carries out a question about all entities of a type.
+#: The next step for a question about all entities of a type.
 ASK_MODEL: Hints = {
     "hint_python": "Ask CypherRetriever with llm=, whose queries the database runs, or name an entity. "
     f"{INDEX_GRAPH['hint_python']}",
@@ -37,29 +33,19 @@ ASK_MODEL: Hints = {
 }
 
 
-def reach_of_question(index: GraphIndex, question: str, given: Sequence[str], generator: object) -> Reach:
-    """Return what a generator looks at: what is around the entities that a question names, or those that are given.
+def pattern_part(
+    index: GraphIndex, pattern: Pattern, given: Sequence[str] = (), k: int = 1, *, hints: Hints = ASK_DATABASE
+) -> GraphIndex:
+    """Fetch the facts around the known nodes of a pattern, as far as it goes; a graph in memory is its own part.
 
-    It says how far it looks by an attribute `hops`; `WALKED_HOPS`, if it does not.
-    """
-    keys = set(given)
-    if not given:
-        with suppress(EntityLinkingError):
-            keys.update(key for entity in question_entities(linker_of(index), question) for key in entity.entities)
-    return Reach(tuple(sorted(keys)), getattr(generator, "hops", WALKED_HOPS), names_ends=False)
-
-
-def reach_of_pattern(
-    index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int, *, hints: Hints = ASK_DATABASE
-) -> Reach:
-    """Return what is around the candidates of the known nodes of a pattern, as far as the pattern goes.
+    If the part with all relations is too large, it is narrowed to those of the pattern.
 
     Args:
-        index: Finds the relations that it names.
+        index: The index of the graph.
         pattern: The pattern.
         given: Entities that its known nodes may be.
-        k: How many names are candidates for a known node.
-        hints: What to do next where it cannot be fetched.
+        k: How many near names are candidates for a known node that the graph does not name.
+        hints: What to do next if the part cannot be fetched.
 
     Raises:
         SearchBudgetError: If a triple of the pattern is joined to no known node, so that any fact may fit it.
@@ -69,11 +55,11 @@ def reach_of_pattern(
         >>> from kg_retrievers.index import HashedEmbeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze")])
         >>> index = GraphIndex.build(graph, HashedEmbeddings())
-        >>> pattern = Pattern.of(("Her", "by", Unknown("p")), (Unknown("f"), "by", Unknown("p")), target="f")
-        >>> reach = reach_of_pattern(index, pattern, (), 1)
-        >>> reach.names, reach.hops, reach.relations
-        (('Her',), 2, ('by',))
+        >>> pattern_part(index, Pattern.of(("Her", "by", Unknown("p")), target="p")) is index
+        True
     """
+    if index.reader is None:
+        return index
     away = _distances(_beginnings(pattern, pattern.triples), pattern.triples)
     if any(triple.head not in away for triple in pattern.triples):
         raise SearchBudgetError(
@@ -86,12 +72,14 @@ def reach_of_pattern(
     hops = max(min(away.get(end, 0) for end in (triple.head, triple.tail)) + 1 for triple in triples)
     known = [node for triple in triples for node in (triple.head, triple.tail) if isinstance(node, Known)]
     names = {node.text for node in known if node.entity is None}
-    return Reach(
-        tuple(sorted({node.entity for node in known if node.entity is not None}.union(given))),
-        hops,
-        names=tuple(sorted(names.union(*_lists(pattern).values()))),
-        k=k,
-        relations=_relations(index, triples),
+    return index.part(
+        PartRequest(
+            tuple(sorted({node.entity for node in known if node.entity is not None}.union(given))),
+            max(hops, PART_HOPS),
+            names=tuple(sorted(names.union(*_lists(pattern).values()))),
+            k=k,
+            relations=_relations(index, triples),
+        )
     )
 
 
@@ -109,7 +97,7 @@ def _lists(pattern: Pattern) -> dict[str, list[str]]:
 
 
 def cut_short(what: str, hints: Hints = ASK_DATABASE) -> SearchBudgetError:
-    """Return the error where more facts are around entities than are fetched, so that something is not known."""
+    """Return the error if more facts are around the entities than a part holds, so that something is not known."""
     return SearchBudgetError(
         f"More facts are around the entities of the question than are fetched, so that {what} is not known.",
         hint_python=f"{RAISE_FACTS['hint_python']} {hints['hint_python']}",
@@ -118,7 +106,7 @@ def cut_short(what: str, hints: Hints = ASK_DATABASE) -> SearchBudgetError:
 
 
 def names_nothing(question: str) -> SearchBudgetError:
-    """Return the error where a question is about all entities of a type, which are not fetched of a connected graph."""
+    """Return the error of a question about all entities of a type, which no part of a connected graph holds."""
     return SearchBudgetError(
         f"No entity of the graph was found in {question!r:.200}, and the graph stays in its database, so that all "
         "entities of a type cannot be fetched.",
