@@ -5,10 +5,12 @@
 #   TORCH   what pip is given to install PyTorch for the tests, with any options of pip. On Linux the plain default
 #           brings gigabytes of CUDA packages from the public index; where a build for the CPU is at hand, name it here.
 #   SECONDS for how long `make fuzz` runs.
+#   SELECT  which tests run, as an expression of markers.
 #   WORKERS in how many processes the tests run, of up to 1 GB each; 0 for this one.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
+SELECT ?= not heavy
 SECONDS := 600
 
 VENV := .venv
@@ -80,7 +82,7 @@ demo: $(CORE) ## ask the sample graph a few questions; no download of models, no
 	@$(BIN)/kg-retrievers demo
 
 test: $(TEST) ## run the tests, the README and the notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(SELECT)"
 
 test-all: $(TEST) ## run the tests that take minutes too
 	@$(LOCKED) requirements/test-heavy.txt

@@ -23,8 +23,12 @@ settings.register_profile("thorough", deadline=None, max_examples=200)  # `make 
 settings.load_profile("fast")
 
 
+@pytest.hookimpl(tryfirst=True)  # before items are selected by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let property tests that state their number of examples draw a quarter of it in the fast profile."""
+    """Mark tests that need real data. In the fast profile, property tests draw a quarter of their stated examples."""
+    for item in items:
+        if "data_dir" in getattr(item, "fixturenames", ()):
+            item.add_marker("real")
     if config.getoption("--hypothesis-profile", default=None) == "thorough":
         return
     tests = [getattr(item, "obj", None) for item in items]

@@ -85,7 +85,7 @@ async def test_the_text_says_what_the_data_say(connect):
     async with connect() as client:
         answer = await client.call_tool("ask", {"question": "Who directed Her?"})
         assert (
-            "Answer: Spike Jonze\nConfidence: 0.99\n[1] Her -> directed by -> Spike Jonze\n" in answer.content[0].text
+            "Answer: Spike Jonze\nConfidence: 0.98\n[1] Her -> directed by -> Spike Jonze\n" in answer.content[0].text
         )
         refused = await client.call_tool("ask", {"question": "Who is the mother of the moon?"})
         assert "\nWhy: No entity of the graph was found" in refused.content[0].text
