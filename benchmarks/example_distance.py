@@ -24,21 +24,20 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers import (
-    ExamplePatternGenerator,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
     Question,
     SimGRAGRetriever,
-    ZeroShotPatternGenerator,
 )
 from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import default_embeddings, linker_of, question_entities
-from kg_retrievers.questions.cascade import EXAMPLE_DISTANCE
-from kg_retrievers.questions.examples import confidence_at
+from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
+from kg_retrievers.questions.reader import EXAMPLE_DISTANCE
 from kg_retrievers.questions.self_questions import generate_questions
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -246,7 +245,7 @@ def show_cascade(rows: Sequence[Asked]) -> None:
 
 
 def _taken(row: Asked) -> tuple[float, bool]:
-    """Return the confidence of what `CascadePatternGenerator` takes, and whether it is right."""
+    """Return the confidence of what `QuestionReader` takes, and whether it is right."""
     of_example = confidence_at(row.distance) if row.distance < DISTANCES[-1] else 0.0
     if row.distance <= EXAMPLE_DISTANCE:
         return of_example, row.example_right

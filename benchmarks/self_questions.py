@@ -23,7 +23,6 @@ from pathlib import Path
 from question_splits import DATA
 
 from kg_retrievers import (
-    ExamplePatternGenerator,
     GraphIndex,
     KnowledgeGraph,
     Question,
@@ -37,6 +36,7 @@ from kg_retrievers import (
     train_triple_scorer,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.questions.examples import ExamplePatternGenerator
 
 #: The graph of each set, and how its questions are read.
 SETS = {

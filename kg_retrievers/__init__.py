@@ -14,7 +14,7 @@ from kg_retrievers.errors import did_you_mean, warn_renamed
 _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
 #: Names of earlier versions, each with that of today. One works for one minor version.
-_RENAMED = {"check_names": "check_grounding", "LinkedPatternGenerator": "ZeroShotPatternGenerator"}
+_RENAMED = {"check_names": "check_grounding"}
 
 #: What needs an extra is loaded by its name and not by a star, and so are the functions that train.
 _NEED_EXTRAS = frozenset(

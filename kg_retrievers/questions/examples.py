@@ -30,7 +30,7 @@ from kg_retrievers.index import (
 )
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.questions.learned_revisits import learn_revisits
-from kg_retrievers.questions.linking_generator import LinkingGenerator
+from kg_retrievers.questions.reading import LinkingGenerator
 
 #: The logistic function of a distance that says how likely the example's pattern is right: its value at distance 0 and
 #: its slope, in log-odds. Fitted by `benchmarks/example_distance.py` with the default embeddings, on four graphs that

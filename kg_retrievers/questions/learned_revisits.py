@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question
-from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.index import MASK, GraphIndex, PartRequest, find_name, mask
+from kg_retrievers.questions.reading import walks_of
 
 #: How many examples of a template are compared.
 EXAMPLES_COMPARED = 5
@@ -120,21 +121,6 @@ def _walk_of(graph: KnowledgeGraph, pattern: Pattern) -> _Walk | None:
 
 
 def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
-    """Return the relations from the only known node of a pattern to its target, and whether each is crossed backward.
-
-    None if the pattern is no walk.
-    """
-    known = [node for node in pattern.nodes if isinstance(node, Known)]
-    if len(known) != 1:
-        return None
-    here: Term = known[0]
-    left, steps = list(pattern.triples), list[tuple[str, bool]]()
-    while left:
-        triple = next((triple for triple in left if here in (triple.head, triple.tail)), None)
-        if triple is None or not isinstance(triple.relation, Known):
-            return None
-        left.remove(triple)
-        backward = triple.head != here
-        steps.append((triple.relation.text, backward))
-        here = triple.head if backward else triple.tail
-    return steps if isinstance(here, Unknown) and here.name == pattern.target else None
+    """Return the relations from the only known node of a pattern to its target; None if it is no such walk."""
+    walks = walks_of(pattern)
+    return walks[0].steps if walks and len(walks) == 1 else None

@@ -183,7 +183,7 @@ def test_measured_questions_are_no_examples(run: Run) -> None:
     examples = written["settings"]["examples"]
     assert len(examples.pop("digest")) == 32
     assert examples == {"data": "labelled.jsonl", "split": None, "given": 1, "dropped": 1}
-    assert written["settings"]["fields"]["pattern_generator"] == "CascadePatternGenerator"
+    assert written["settings"]["fields"]["pattern_generator"] == "QuestionReader"
     assert written["metrics"]["hit"] == 1
 
 
@@ -406,7 +406,7 @@ def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pyte
         written = figures("out.json")
         assert written["method"] == "simgrag"
         assert (written["settings"]["llm"], written["settings"]["examples"]["given"]) == ("openai:test-model", 1)
-        assert written["settings"]["fields"]["pattern_generator"] == "CascadePatternGenerator"
+        assert written["settings"]["fields"]["pattern_generator"] == "QuestionReader"
         assert written["metrics"]["text_hit"] == 1
         code, out, err = run("compare", *FILMS, *both, "--method", ALL, "--json", "-")
     assert (code, err) == (0, "")
@@ -478,8 +478,8 @@ def test_compare_methods_and_then_their_records(run: Run) -> None:
     written = figures("out.json")
     plain, examples = written["runs"]
     assert (plain["settings"]["examples"], examples["settings"]["examples"]["given"]) == (None, 1)
-    assert plain["settings"]["fields"]["pattern_generator"] == "CascadePatternGenerator"
-    assert examples["settings"]["fields"]["pattern_generator"] == "CascadePatternGenerator"
+    assert plain["settings"]["fields"]["pattern_generator"] == "QuestionReader"
+    assert examples["settings"]["fields"]["pattern_generator"] == "QuestionReader"
     assert written["failures"] == {"simgrag:plain": [], "simgrag:examples": []}
     code, again, err = run("compare", "kept/simgrag-plain.jsonl", "kept/simgrag-examples.jsonl")
     assert (code, err, again) == (0, "", out)

@@ -24,7 +24,6 @@ from pydantic import Field
 from kg_retrievers import (
     EntityLinker,
     Evidence,
-    ExamplePatternGenerator,
     ExtractiveAnswerer,
     GraphIndex,
     HashedEmbeddings,
@@ -53,6 +52,7 @@ from kg_retrievers.errors import (
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.evaluation.records import FORMAT, read_records
+from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -501,7 +501,8 @@ def test_records_of_another_model_or_other_examples_are_refused(
 
 def test_an_identity_is_the_same_in_every_process() -> None:
     code = """
-from kg_retrievers import ExamplePatternGenerator, GraphIndex, HashedEmbeddings
+from kg_retrievers.questions.examples import ExamplePatternGenerator
+from kg_retrievers import GraphIndex, HashedEmbeddings
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.sample import load_questions
 from kg_retrievers.testing import tiny_graph

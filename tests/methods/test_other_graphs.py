@@ -32,9 +32,9 @@ from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
 from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter, LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.questions.cascade import CascadePatternGenerator
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.questions.llm import LLMPatternGenerator
+from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 CONFIGS: dict[str, Any] = {
@@ -122,7 +122,7 @@ def test_templates_with_a_relation_that_is_not_there_fit_nothing(here: GraphInde
 
 def test_the_language_model_and_its_prompts_go_along(here: GraphIndex, there: GraphIndex) -> None:
     llm = ScriptedChatModel(replies=[])
-    cascade = CascadePatternGenerator(here, llm=llm, examples=EXAMPLES[:1]).with_index(there)
+    cascade = QuestionReader(here, llm=llm, examples=EXAMPLES[:1]).with_index(there)
     assert cascade.model
     assert cascade.model.llm is llm
     assert cascade.model.examples is not None

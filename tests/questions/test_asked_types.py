@@ -11,7 +11,7 @@ from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.methods.sg_rag import CypherRetriever
 from kg_retrievers.questions.asked_types import TypeNouns
-from kg_retrievers.questions.cascade import CascadePatternGenerator
+from kg_retrievers.questions.reader import QuestionReader
 
 FACTS = [
     ("Blue Jug", "maker", "Ann Lee"),
@@ -107,7 +107,7 @@ def test_things_without_a_type_answer_where_none_of_the_type_does(in_memory: Sim
 
 def pattern_of(index: GraphIndex, question: str) -> Pattern:
     """Return what a question is read as."""
-    return CascadePatternGenerator(index).invoke({"question": question, "seed_entities": []})
+    return QuestionReader(index).read(question).pattern
 
 
 @pytest.mark.parametrize("question", [question for question, value, _ in QUESTIONS if value is not False])

@@ -29,9 +29,9 @@ from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
-from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
+from kg_retrievers.methods.rog.proposer import RelationPathProposer
 from kg_retrievers.methods.rog.state import RelationPathState
 from kg_retrievers.methods.rog.why_not import Asked, find_obstacle
 
@@ -46,7 +46,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     """Follows the relation paths proposed for a question from its entities to the answers.
 
     Labelled examples propose the relation paths if some are near, else the words of the question, zero-shot, or a
-    language model if neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's entities
+    language model if neither is sure: see `RelationPathProposer`. Evidence is all walks from the question's entities
     along a relation path; the answers are the entities where they end. Whether a walk may return to where it began, or
     cross a triple twice, is decided by `kg_retrievers.graph.revisits`: it may not if it has both a forward and a
     backward step. "widened" in the details says that nothing was found until it might. If a question names several
@@ -114,7 +114,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("proposer") is None:
             neighbors = fields.get("neighbors", NEIGHBORS)
-            return {"proposer": CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)}
+            return {"proposer": RelationPathProposer(index, llm=llm, examples=examples, neighbors=neighbors)}
         if llm is not None or examples is not None:
             raise InvalidArgumentError(
                 f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."

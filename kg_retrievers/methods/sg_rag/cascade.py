@@ -15,11 +15,12 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, Queries, TemplateCypherWriter
-from kg_retrievers.questions.cascade import CascadePatternGenerator, is_sure
+from kg_retrievers.questions.reader import QuestionReader
+from kg_retrievers.questions.reading import Reading
 
 
 class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
-    """Writes the query of the first that is sure, in the order of `CascadePatternGenerator`.
+    """Writes the query of the first that is sure, in the order of `QuestionReader`.
 
     Where an example is near, `TemplateCypherWriter` fills its template and those of the next nearest; else
     `PatternCypherWriter` writes the zero-shot pattern. If neither is sure, `LLMCypherWriter` asks the language model,
@@ -52,7 +53,7 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Make the writers."""
         self.templates = None if examples is None else TemplateCypherWriter(index, examples)
         known = self.templates.generator if self.templates else None
-        self.patterns = PatternCypherWriter(index, CascadePatternGenerator(index, examples=known))
+        self.patterns = PatternCypherWriter(index, QuestionReader(index, examples=known))
         self.model = None if llm is None else LLMCypherWriter(index, llm, examples=examples or ())
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
@@ -68,9 +69,9 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask the language model where the others are not sure."""
         try:
-            pattern: Pattern = yield Call(self.patterns.generator, input)
-            if self.model is None or is_sure(pattern):
-                return (yield from self._write(pattern, input))
+            reading: Reading = yield Call(self.patterns.generator, input)
+            if self.model is None or reading.is_sure:
+                return (yield from self._write(reading.pattern, input))
         except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
             if self.model is None:
                 raise

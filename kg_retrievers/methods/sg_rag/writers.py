@@ -33,6 +33,7 @@ from kg_retrievers.questions.directions import Edge, directions_of
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operation_parts import part_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
+from kg_retrievers.questions.reading import PatternGenerator, pattern_of
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -54,7 +55,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     Args:
         index: The indexed graph.
-        generator: From `{"question", "seed_entities", "entities"}` to a `Pattern`.
+        generator: From `{"question", "seed_entities", "entities"}` to a `Pattern` or `Reading`.
         distinct: Which nodes must be different entities; see `render`. "auto" lets each pattern and the words of the
             question decide, and where that is not certain, writes further queries, with "widened", by which unknowns
             may be entities that the pattern names: see `decide_revisits`.
@@ -69,7 +70,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     def __init__(
         self,
         index: GraphIndex,
-        generator: Runnable[Any, Pattern],
+        generator: PatternGenerator,
         *,
         distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     ) -> None:
@@ -93,7 +94,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Call the generator, and write its pattern."""
-        pattern = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
+        read = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
+        pattern = pattern_of(read)
         return list(islice(self.write(pattern, input["executor"], input["entities"], input["question"]), MAX_QUERIES))
 
     def write(

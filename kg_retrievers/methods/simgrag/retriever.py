@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.documents import top_answers
@@ -26,7 +26,6 @@ from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
-from kg_retrievers.methods.simgrag.generators import AsksModel, make_generator
 from kg_retrievers.methods.simgrag.match_query import NodeTypes, match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
@@ -39,6 +38,8 @@ from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.llm import SHOTS
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
+from kg_retrievers.questions.reader import AsksModel, QuestionReader
+from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -81,7 +82,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     (`distinct="auto"`); "widened" in the details marks what is found only because it may; a typed node adds the
     distance of its entity's type beyond that of the nearest type of the graph, and an entity without type adds nothing;
     embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
-    generator is sure: see `CascadePatternGenerator`. `preset="paper"` does none of this, but for unit vectors and for
+    generator is sure: see `QuestionReader`. `preset="paper"` does none of this, but for unit vectors and for
     names that a text equals, which are at distance 0 and all others at `EXACT_NAME_MARGIN` at least.
 
     Cost: no call of the language model, one where it is asked, two where its first reply cannot be used.
@@ -103,7 +104,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
     #: From `{"question", "seed_entities"}` to a Pattern.
-    pattern_generator: Runnable[Any, Pattern] = MADE
+    pattern_generator: PatternGenerator = MADE
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How many names are candidates for a known node.
@@ -157,8 +158,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("pattern_generator") is None:
-            made_by = {"asks_model": fields.get("asks_model", "unsure"), "shots": fields.get("shots", SHOTS)}
-            return {"pattern_generator": make_generator(index, llm, examples, **made_by)}
+            made_by = {name: fields[name] for name in ("asks_model", "shots") if name in fields}
+            return {"pattern_generator": QuestionReader(index, llm=llm, examples=examples, **made_by)}
         if llm is not None or examples is not None:
             raise InvalidArgumentError(
                 f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
@@ -332,5 +333,5 @@ def _means_nearest(pattern: Pattern) -> bool:
     return bool(pattern.operation or pattern.conditions or pattern.absent or pattern.typed)
 
 
-def _as_state(pattern: Pattern) -> dict[str, Any]:
-    return {"pattern": pattern.to_dict()}
+def _as_state(read: Pattern | Reading) -> dict[str, Any]:
+    return {"pattern": pattern_of(read).to_dict()}

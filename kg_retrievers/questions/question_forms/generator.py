@@ -15,7 +15,6 @@ from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
-from kg_retrievers.questions.linking_generator import LinkingGenerator
 from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.arms import UnreadError
 from kg_retrievers.questions.question_forms.asking import Asker
@@ -28,6 +27,7 @@ from kg_retrievers.questions.question_forms.quantities import has_quantity
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.questions.question_forms.values import ValueFinder
+from kg_retrievers.questions.reading import LinkingGenerator
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +18,7 @@ from kg_retrievers.graph.revisits import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.questions.asked_types import type_nouns
-from kg_retrievers.questions.linking_generator import LinkingGenerator
+from kg_retrievers.questions.reading import LinkingGenerator, Reading
 from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.questions.zero_shot.lacking import best_lacked
 from kg_retrievers.questions.zero_shot.ranking import (
@@ -95,14 +96,30 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         )
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        return self.read(input).pattern
+
+    def read(self, input: Mapping[str, Any]) -> Reading:
+        """Return what a question asks for, as `QuestionReader.read` does."""
         question, slots = input["question"], self._slots(input)
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
+        if "walks" in input:
+            return self._walks(question, slots, input["walks"], input.get("max_hops", MAX_HOPS))
         states = len(slots) > 1 and ASKING.isdisjoint(re.findall(r"\w+", question.casefold()))
         if states and (claim := self._claim(question, slots[:2])):
-            return claim
+            return Reading(claim)
         kind = type_nouns(self.index).asked(masked_text(question, slots))
-        return self._pattern(self.understand(question, slots), kind)
+        return Reading(self._pattern(self.understand(question, slots), kind))
+
+    def _walks(self, question: str, slots: Sequence[QuestionEntity], most: int, max_hops: int) -> Reading:
+        """Return the likeliest walks; the confidence of each falls with its probability."""
+        understood = self.understand(question, slots, max_hops=max_hops, max_walks=most)
+        first, *others = understood.walks
+        patterns = [self._pattern(understood, None)]
+        for walk in others if len(understood.arms) == 1 else ():
+            share = understood.confidence * walk.probability / first.probability
+            patterns.append(self._pattern(replace(understood, arms=(walk,), confidence=share), None))
+        return Reading(patterns[0], tuple(patterns[1:]))
 
     def understand(
         self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = MAX_HOPS, max_walks: int = 16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from kg_retrievers.errors import (
     LowConfidenceError,
     RelationPathParseError,
 )
-from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph import Adjacency, Pattern, Unknown
 from kg_retrievers.graph.adjacency import triple_of
 from kg_retrievers.methods.rog import (
     ExampleRelationPaths,
@@ -35,6 +36,7 @@ from kg_retrievers.methods.rog import (
     proposals,
 )
 from kg_retrievers.questions.examples import confidence_at
+from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 Facts = list[tuple[str, str, str]]
@@ -591,8 +593,8 @@ def test_the_first_that_is_sure_proposes() -> None:
     def asked(question: str, confidence: float, **given: Any) -> tuple[str, int]:
         llm = ScriptedChatModel(replies=["directed_by"])
         found = retriever(llm=llm, **given)
-        row = {"relations": [[BY, "forward"]], "score": 0.5, "from": "zero-shot", "confidence": confidence}
-        found.proposer.zero_shot = RunnableLambda(lambda _: [row])  # type: ignore[attr-defined]
+        pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", confidence=confidence)
+        found.proposer.reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))  # type: ignore[attr-defined]
         document = found.invoke(question)[0]
         return document.metadata["details"]["relation_paths"][0]["from"], len(llm.prompts)
 

@@ -7,6 +7,7 @@ import json
 import pickle
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -45,6 +46,7 @@ from kg_retrievers.methods.sg_rag import (
     subgraphs,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
+from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 from kg_retrievers.testing.other_process import call_in_other_process
 
@@ -286,7 +288,8 @@ def test_the_first_that_is_sure_writes_the_query() -> None:
         llm = ScriptedChatModel(replies=[reply])
         found = retriever(examples=EXAMPLES, llm=llm)
         pattern = Pattern.of(("Arrival", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
-        found.writer.patterns.generator.zero_shot = RunnableLambda(lambda _: pattern)  # type: ignore[attr-defined]
+        reader: Any = found.writer.patterns.generator  # type: ignore[attr-defined]
+        reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))
         (document,) = found.invoke(question)
         return document.metadata["details"]["from"], document.metadata["confidence"], len(llm.prompts)
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kg_retrievers import (
-    ExamplePatternGenerator,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
@@ -19,6 +18,7 @@ from kg_retrievers import (
     Unknown,
 )
 from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.sample import load_graph
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 

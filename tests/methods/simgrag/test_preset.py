@@ -23,8 +23,8 @@ from kg_retrievers import (
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Term
 from kg_retrievers.methods.simgrag.presets import FACTKG, PAPER
-from kg_retrievers.questions.cascade import CascadePatternGenerator
 from kg_retrievers.questions.llm import LLMPatternGenerator
+from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.testing import ScriptedChatModel
 
 NAMES = ["red river", "green river", "red house", "old bridge", "new bridge", "stone tower"]
@@ -160,7 +160,7 @@ def test_our_own_shots_fill_up() -> None:
 
 def test_without_a_model_the_preset_takes_the_cascade() -> None:
     retriever = SimGRAGRetriever.from_index(INDEX, preset="paper")
-    assert isinstance(retriever.pattern_generator, CascadePatternGenerator)
+    assert isinstance(retriever.pattern_generator, QuestionReader)
     assert retriever.invoke("Who directed Her?")[0].metadata["answers"] == ["Jonze"]
 
 

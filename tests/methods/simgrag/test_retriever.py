@@ -15,13 +15,13 @@ from langchain_openai import ChatOpenAI
 from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Reply, ServerError
 
 from kg_retrievers import (
-    CascadePatternGenerator,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
     Known,
     LLMPatternGenerator,
     Pattern,
+    QuestionReader,
     SimGRAGRetriever,
     Unknown,
     answer_chain,
@@ -283,7 +283,7 @@ def test_from_index_builds_the_cascade() -> None:
     given: dict[str, Any] = {"llm": llm, "examples": load_questions()}
     for names in ([], ["examples"], ["llm"], ["examples", "llm"]):
         generator = simgrag(**{name: given[name] for name in names}).pattern_generator
-        assert isinstance(generator, CascadePatternGenerator)
+        assert isinstance(generator, QuestionReader)
         assert (generator.examples is not None, generator.model is not None) == ("examples" in names, "llm" in names)
     assert simgrag(pattern_generator=must_not_be_called).pattern_generator is must_not_be_called
     assert [stage.calls_model for stage in simgrag(llm=llm).stages] == [True, False]

@@ -9,10 +9,10 @@ import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import LowConfidenceError
-from kg_retrievers.questions.cascade import CascadePatternGenerator
 from kg_retrievers.questions.question_forms import QuestionFormGenerator
 from kg_retrievers.questions.question_forms.grammar import read_form
 from kg_retrievers.questions.question_forms.tokens import tokens_of
+from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 FACTS = [
@@ -84,7 +84,7 @@ def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
 def test_plain_questions_stay(question: str) -> None:
     """A question without an operation gets the pattern of the zero-shot generator."""
     given = {"question": question}
-    plain, cascade = ZeroShotPatternGenerator(INDEX).invoke(given), CascadePatternGenerator(INDEX).invoke(given)
+    plain, cascade = ZeroShotPatternGenerator(INDEX).invoke(given), QuestionReader(INDEX).invoke(given).pattern
     assert (plain, plain.confidence) == (cascade, cascade.confidence)
 
 

@@ -1,19 +1,20 @@
-"""The cascade: an example that is near, else the zero-shot pattern, else a language model."""
+"""The reader: an example that is near, else the zero-shot pattern, else a language model."""
 
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
-from kg_retrievers.questions.cascade import EXAMPLE_DISTANCE, SURE, CascadePatternGenerator, is_sure
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
+from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
+from kg_retrievers.questions.reading import SURE, Reading, walks_of
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 X = Unknown("x")
@@ -28,19 +29,19 @@ NEAR, FAR = "Who directed Amélie?", "Please tell me all about the making of Am�
 
 def cascade(
     *replies: str, examples: Any = EXAMPLES, confidence: float | None = None, **said: Any
-) -> tuple[CascadePatternGenerator, ScriptedChatModel]:
+) -> tuple[QuestionReader, ScriptedChatModel]:
     """Return a cascade and its language model; with a confidence, that of a zero-shot pattern made up for the test."""
     llm = ScriptedChatModel(replies=list(replies))
-    made = CascadePatternGenerator(INDEX, llm=llm if replies else None, examples=examples)
+    made = QuestionReader(INDEX, llm=llm if replies else None, examples=examples)
     if confidence is not None:
         pattern = Pattern.of(("Amélie", "starring", X), target="x", source="zero-shot", confidence=confidence, **said)
-        made.zero_shot = RunnableLambda(lambda _: pattern)
+        made.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))  # type: ignore[assignment]
     return made, llm
 
 
 def test_a_near_example_asks_no_model() -> None:
     made, llm = cascade(REPLY, confidence=0.0)
-    pattern = made.invoke({"question": NEAR})
+    pattern = made.read(NEAR).pattern
     assert (pattern.source, pattern) == ("examples", Pattern.of(("Amélie", "directed by", X), target="x"))
     assert pattern.confidence == pytest.approx(confidence_at(0.0), abs=0.01)
     assert llm.prompts == []
@@ -48,7 +49,7 @@ def test_a_near_example_asks_no_model() -> None:
 
 def test_a_distant_example_leaves_the_question_to_a_sure_zero_shot_pattern() -> None:
     made, llm = cascade(REPLY, confidence=SURE)
-    assert made.invoke({"question": FAR}).source == "zero-shot"
+    assert made.read(FAR).pattern.source == "zero-shot"
     assert llm.prompts == []
 
 
@@ -57,7 +58,7 @@ def test_a_distant_example_leaves_the_question_to_a_sure_zero_shot_pattern() -> 
 )
 def test_the_model_is_asked_with_the_nearest_examples_as_shots(confidence: float, said: dict[str, Any]) -> None:
     made, llm = cascade(REPLY, confidence=confidence, **said)
-    pattern = made.invoke({"question": FAR})
+    pattern = made.read(FAR).pattern
     assert (pattern.source, pattern.confidence) == ("llm", None)
     ((message,),) = llm.prompts
     shown = [line.removeprefix("Question: ") for line in message.text.splitlines() if line.startswith("Question: ")]
@@ -68,10 +69,10 @@ def test_the_model_is_asked_with_the_nearest_examples_as_shots(confidence: float
 def test_without_a_model_a_distant_example_needs_the_higher_confidence() -> None:
     for confidence, source in ((0.0, "examples"), (0.3, "zero-shot")):
         made, _ = cascade(confidence=confidence)
-        pattern = made.invoke({"question": FAR})
+        pattern = made.read(FAR).pattern
         assert pattern.source == source
         assert pattern.confidence is not None
-        assert not is_sure(pattern)
+        assert not Reading(pattern).is_sure
 
 
 def test_two_that_agree_are_surer_than_one() -> None:
@@ -79,7 +80,7 @@ def test_two_that_agree_are_surer_than_one() -> None:
     star = Question("Which actors does Her star?", pattern=Pattern.of(("Her", "starring", X), target="x"))
     made, _ = cascade(examples=[star], confidence=0.5)
     alone = ExamplePatternGenerator(INDEX, [star]).invoke({"question": FAR}).confidence or 0.0
-    pattern = made.invoke({"question": FAR})
+    pattern = made.read(FAR).pattern
     assert pattern.source == "zero-shot"
     assert pattern.confidence == pytest.approx(0.5 + 0.5 * alone)
     assert alone > 0
@@ -88,35 +89,35 @@ def test_two_that_agree_are_surer_than_one() -> None:
 @pytest.mark.parametrize("examples", [None, EXAMPLES])
 def test_without_a_model_an_unsure_pattern_says_so(examples: Any) -> None:
     made, _ = cascade(examples=examples, confidence=0.2)
-    pattern = made.invoke({"question": FAR})
+    pattern = made.read(FAR).pattern
     assert (pattern.source, pattern.confidence) == ("zero-shot", 0.2)
 
 
 def test_an_example_whose_relations_the_entity_lacks_is_not_near() -> None:
     """Nobody wrote Amélie in the graph."""
     made, _ = cascade(examples=[WROTE], confidence=0.2)
-    assert made.invoke({"question": "Who wrote Amélie?"}).source == "zero-shot"
+    assert made.read("Who wrote Amélie?").pattern.source == "zero-shot"
 
 
 def test_a_question_without_an_entity_goes_to_the_model() -> None:
     made, llm = cascade(REPLY)
-    assert made.invoke({"question": "Who directed Xyzzyplugh?"}).source == "llm"
+    assert made.read("Who directed Xyzzyplugh?").pattern.source == "llm"
     assert len(llm.prompts) == 1
     without, _ = cascade()
     with pytest.raises(EntityLinkingError, match="No entity of the graph"):
-        without.invoke({"question": "Who directed Xyzzyplugh?"})
+        without.read("Who directed Xyzzyplugh?")
 
 
 def test_too_few_entities_for_any_example() -> None:
     both = Pattern.of((X, "directed by", "Spike Jonze"), (X, "written by", "Charlie Kaufman"), target="x")
     question = Question("Which films did Spike Jonze direct and Charlie Kaufman write?", pattern=both)
     made, _ = cascade(examples=[question], confidence=0.9)
-    assert made.invoke({"question": NEAR}).source == "zero-shot"
+    assert made.read(NEAR).pattern.source == "zero-shot"
 
 
 def test_entities_that_are_given_are_used_by_all() -> None:
     made, _ = cascade(examples=[STARRED])
-    pattern = made.invoke({"question": "Who directed it?", "seed_entities": ["Amélie"]})
+    pattern = made.read("Who directed it?", ["Amélie"]).pattern
     assert pattern.source == "zero-shot"
     assert pattern.triples[0].head.entity == "Amélie"  # type: ignore[union-attr]
 
@@ -130,13 +131,13 @@ def test_prompts_and_calls() -> None:
 
 def test_examples_may_be_given_as_their_generator() -> None:
     examples = ExamplePatternGenerator(INDEX, EXAMPLES)
-    assert CascadePatternGenerator(INDEX, examples=examples).examples is examples
+    assert QuestionReader(INDEX, examples=examples).examples is examples
 
 
 @pytest.mark.parametrize("arguments", [{"llm": "openai:any"}, {"examples": [Question("Who?")]}], ids=str)
 def test_what_cannot_write_patterns_is_refused(arguments: Any) -> None:
     with pytest.raises(InvalidArgumentError):
-        CascadePatternGenerator(INDEX, **arguments)
+        QuestionReader(INDEX, **arguments)
 
 
 @pytest.mark.parametrize("question", [NEAR, FAR])
@@ -145,6 +146,24 @@ def test_sync_equals_async(question: str) -> None:
     for replies in ([], [REPLY, REPLY]):
         made, _ = cascade(*replies)
         assert asyncio.run(made.ainvoke({"question": question})) == made.invoke({"question": question})
+
+
+def test_walks_come_with_alternatives_of_falling_confidence() -> None:
+    """Relation paths are walks from the entities to the target; operations are not read."""
+    reading = QuestionReader(INDEX).read("How many films did Spike Jonze direct?", walks=3, max_hops=1)
+    patterns = [reading.pattern, *reading.alternatives]
+    assert reading.pattern.operation is None
+    walks = [walks_of(pattern) for pattern in patterns]
+    assert walks[0] == [(Known("Spike Jonze", entity="Spike Jonze"), [("directed_by", True)])]
+    assert 1 < len(patterns) <= 3
+    confidences = [pattern.confidence or 0.0 for pattern in patterns]
+    assert confidences == sorted(confidences, reverse=True)
+
+
+def test_a_model_may_be_asked_always() -> None:
+    llm = ScriptedChatModel(replies=[REPLY])
+    reader = QuestionReader(INDEX, llm=llm, examples=EXAMPLES, asks_model="always")
+    assert reader.read(NEAR).pattern.source == "llm"
 
 
 def test_the_distance_is_one_at_which_examples_are_likely_right() -> None:

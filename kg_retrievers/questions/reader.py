@@ -1,16 +1,15 @@
-"""Question -> Pattern by the first that is sure: a near example, the form, zero-shot, or a language model."""
+"""Question -> Reading by the first that is sure: a near example, the question's form, its words, a language model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 
-from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
@@ -19,41 +18,35 @@ from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms import QuestionFormGenerator
+from kg_retrievers.questions.reading import Reading
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).
 EXAMPLE_DISTANCE = 0.2
 
-#: Ours. The confidence from which on no language model is asked.
-SURE = 0.8
+#: When a language model is asked for the pattern: if nothing else is sure, or always.
+AsksModel = Literal["unsure", "always"]
 
 
-def is_near(example: FilledExample) -> bool:
-    """Whether an example is taken: its question is at most `EXAMPLE_DISTANCE` away, and the entities fit."""
-    return example.fits and example.distance <= EXAMPLE_DISTANCE
+class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
+    """Reads questions about a graph as patterns.
 
+    The first that is sure writes the pattern, and `pattern.source` names it:
 
-def is_sure(pattern: Pattern) -> bool:
-    """Whether no language model need be asked: the confidence is `SURE`, and the pattern covers the question."""
-    return pattern.confidence is not None and pattern.confidence >= SURE and not pattern.unplaced
-
-
-class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
-    """Takes the pattern of an example where one is near, else the zero-shot one, else that of a language model.
-
-    A question that needs an operation, by its form, is read by `QuestionFormGenerator` in place of the zero-shot one.
-
-    The language model, if there is one, is asked where the pattern is not sure (`is_sure`) or no entity is found; the
-    nearest examples are shown to it. Without one, the likelier of the zero-shot pattern and that of a more distant
-    example is taken, and its confidence says how likely it is right; where the two agree, they are wrong together only
-    if both are wrong. The source of the pattern says who wrote it.
+    1. "examples": your nearest labelled question, if its distance is at most `EXAMPLE_DISTANCE` and the entities fit.
+    2. "question-forms": the form of a question that needs an operation, such as "how many".
+    3. "zero-shot": the walks that the words of the question ask for. A more distant example is taken if it is likelier.
+       If both agree, they are wrong together only if both are wrong.
+    4. "llm": the language model, if there is one and none of these is sure (`Reading.is_sure`), or no entity is found.
+       It is shown the nearest examples.
 
     Args:
         index: The indexed graph.
         llm: The language model, if there is one.
         examples: Questions with patterns, or the generator made of them, if there are some.
-        linker: Finds the entities of a question where none are given.
+        linker: Finds the entities of a question if none are given.
+        asks_model: When the language model is asked.
         shots: How many worked examples the language model is shown; see `LLMPatternGenerator`.
 
     Raises:
@@ -63,6 +56,13 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         SearchBudgetError: From `invoke`, if the question is about all entities of a type of a connected graph, and
             there is no language model.
         PatternParseError: From `invoke`, if the language model's second reply is unreadable, too.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, default_embeddings
+        >>> from kg_retrievers.sample import load_graph
+        >>> reader = QuestionReader(GraphIndex.build(load_graph(), default_embeddings()))
+        >>> reader.read("Who directed Her?").pattern.to_dict()["triples"]
+        [[{'known': 'Her', 'entity': 'Her'}, 'directed_by', {'unknown': 'entity 1'}]]
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | ExamplePatternGenerator | None = None,
         linker: EntityLinker | None = None,
+        asks_model: AsksModel = "unsure",
         shots: int = SHOTS,
     ) -> None:
         """Make the generators."""
@@ -80,35 +81,48 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         if examples is not None and not isinstance(examples, ExamplePatternGenerator):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
-        self.zero_shot: Runnable[Any, Pattern] = ZeroShotPatternGenerator(index, linker=self.linker)
+        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
         self.forms = QuestionFormGenerator(index, linker=self.linker)
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
+        self.asks_model = asks_model
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
 
     def with_index(self, index: GraphIndex) -> Self:
-        """Return the cascade over another graph, with the patterns of the same examples."""
+        """Return the reader over another graph, with the patterns of the same examples."""
         moved = copy(self)
         moved.linker = self.linker.with_index(index)
         moved.examples = self.examples and self.examples.with_index(index)
-        moved.zero_shot, moved.forms = on_index(self.zero_shot, index), self.forms.with_index(index)
+        moved.zero_shot, moved.forms = self.zero_shot.with_index(index), self.forms.with_index(index)
         moved.model = self.model and self.model.with_index(index)
         return moved
 
-    def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
-        """Ask the language model where the others are not sure."""
-        try:
-            pattern = yield from self._without_model(input)
-        except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
-            if self.model is None:
-                raise
-        else:
-            if self.model is None or is_sure(pattern):
-                return pattern
-        by_model: Pattern = yield Call(self.model, input)
-        return by_model
+    def read(self, question: str, seed_entities: Sequence[str] = (), **walks: int) -> Reading:
+        """Return the reading of a question.
 
-    def _without_model(self, input: Mapping[str, Any]) -> Body[Pattern]:
+        Args:
+            question: The question.
+            seed_entities: The keys of its entities; found in the question if none are given.
+            **walks: `walks`, to read walks alone without operations, and so many of them in pattern and alternatives;
+                `max_hops`, the most steps of these.
+        """
+        return self.invoke({"question": question, "seed_entities": list(seed_entities), **walks})
+
+    def body(self, input: Mapping[str, Any]) -> Body[Reading]:
+        """Ask the language model if the others are not sure."""
+        if self.model is None or self.asks_model == "unsure":
+            try:
+                reading = yield from self._without_model(input)
+            except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
+                if self.model is None:
+                    raise
+            else:
+                if self.model is None or reading.is_sure:
+                    return reading
+        by_model: Pattern = yield Call(self.model, input)
+        return Reading(by_model)
+
+    def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
         try:
             entities = yield Call(RunnableLambda(self._entities), input)
@@ -116,22 +130,22 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             named_nothing: Pattern | None = yield Call(RunnableLambda(self._by_form), {**input, "entities": []})
             if named_nothing is None:
                 raise
-            return named_nothing
+            return Reading(named_nothing)
         asked = {**input, "entities": entities}
         example: FilledExample | None = None
         if self.examples:
             example = yield Call(RunnableLambda(self._nearest), asked)
-        if example and is_near(example):
-            return example.pattern
+        if example and example.fits and example.distance <= EXAMPLE_DISTANCE:
+            return Reading(example.pattern)
         by_form: Pattern | None = yield Call(RunnableLambda(self._by_form), asked)
         if by_form is not None:
-            return by_form
+            return Reading(by_form)
         try:
-            zero_shot: Pattern = yield Call(self.zero_shot, asked)
+            zero_shot: Reading = yield Call(RunnableLambda(self.zero_shot.read), asked)
         except EntityLinkingError:
             if example is None:
                 raise
-            return example.pattern
+            return Reading(example.pattern)
         return _likelier(zero_shot, example.pattern) if example else zero_shot
 
     def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
@@ -139,11 +153,11 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
 
     def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
-        """Return the pattern of a question that needs an operation; None for another one."""
-        return self.forms.read(input["question"], input["entities"])
+        """Return the pattern of a question that needs an operation; None for another one, or if walks are wanted."""
+        return None if "walks" in input else self.forms.read(input["question"], input["entities"])
 
     def _nearest(self, input: Mapping[str, Any]) -> FilledExample | None:
-        """Return the nearest example; None where the question has too few entities for any."""
+        """Return the nearest example; None if the question has too few entities for any."""
         assert self.examples
         try:
             return next(self.examples.nearest(input))
@@ -151,12 +165,13 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             return None
 
 
-def _likelier(zero_shot: Pattern, example: Pattern) -> Pattern:
-    """Return the pattern with the higher confidence; where both ask for the same, it is that of both together."""
+def _likelier(zero_shot: Reading, example: Pattern) -> Reading:
+    """Return the reading with the higher confidence; if both ask for the same, it is that of both together."""
     first, second = zero_shot.confidence or 0.0, example.confidence or 0.0
-    if _facts(zero_shot) == _facts(example):
-        return replace(zero_shot, confidence=1 - (1 - first) * (1 - second))
-    return example if second > first else zero_shot
+    if _facts(zero_shot.pattern) == _facts(example):
+        surer = replace(zero_shot.pattern, confidence=1 - (1 - first) * (1 - second))
+        return replace(zero_shot, pattern=surer)
+    return Reading(example, (zero_shot.pattern,)) if second > first else zero_shot
 
 
 def _facts(pattern: Pattern) -> frozenset[tuple[str, ...]]:
