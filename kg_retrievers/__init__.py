@@ -9,12 +9,9 @@ from typing import Any
 
 import lazy_loader
 
-from kg_retrievers.errors import did_you_mean, warn_renamed
+from kg_retrievers.errors import did_you_mean
 
 _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
-
-#: Names of earlier versions, each with that of today. One works for one minor version.
-_RENAMED = {"check_names": "check_grounding"}
 
 #: What needs an extra is loaded by its name and not by a star, and so are the functions that train.
 _NEED_EXTRAS = frozenset(
@@ -40,9 +37,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("kg-retrievers")
-    if name in _RENAMED:
-        warn_renamed(f"kg_retrievers.{name}", _RENAMED[name])
-        return _load(_RENAMED[name])
     try:
         return _load(name)
     except AttributeError:

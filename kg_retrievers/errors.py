@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import distributions
@@ -372,19 +370,6 @@ class EntityLinkingError(RefusalError):
         near = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
         super().__init__(message + near, hint_python=hint_python, hint_shell=hint_shell)
         self.suggestions = list(suggestions)
-
-
-def warn_renamed(old: str, new: str) -> None:
-    """Warn the code that calls this package that it uses a name of an earlier version.
-
-    Args:
-        old: What it used, such as "the field no_entity".
-        new: The name of today.
-    """
-    frame, depth = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
-        frame, depth = frame.f_back, depth + 1
-    warnings.warn(f"{old} is called {new} now.", DeprecationWarning, stacklevel=depth)
 
 
 class FewerNamesWarning(UserWarning):

@@ -23,7 +23,6 @@ from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.mcp import run as run_mcp
-from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.reproduce import run as run_reproduce
@@ -42,7 +41,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": run_serve,
     "index": run_index,
     "update": run_update,
-    "migrate": run_migrate,
     "info": run_info,
     "questions": run_questions,
     "train": run_train,

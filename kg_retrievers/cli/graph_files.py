@@ -138,13 +138,10 @@ def is_export(path: Path) -> bool:
     """Whether a path is a folder that holds an export of a graph, which several files make up."""
     if not path.is_dir():
         return False
-    from kg_retrievers.graph.readers.exports.umls import find_umls_files
     from kg_retrievers.graph.readers.formats import csv_files
     from kg_retrievers.graph.readers.limits import Limits
     from kg_retrievers.graph.readers.opening import open_bytes
 
-    if find_umls_files(path):
-        return True
     for file in csv_files(path):
         with suppress(GraphLoadError), open_bytes(file, Limits()) as opened:
             if _NEO4J_HEADER.search(opened.readline(_HEADER_SIZE)):

@@ -95,8 +95,6 @@ def make_parser() -> Parser:
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
     _update(command("update", "Change a saved graph and its index: add facts, remove facts"))
-    migrate = command("migrate", "Convert a folder of an earlier version, and the index in it, to the current format")
-    migrate.add_argument("folder", metavar="FOLDER", help="a folder that `index` wrote")
     _info(command("info", "Show what was understood of a graph, and what is in it"))
     _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
     _train(command("train", "Train a method on questions with answers"))

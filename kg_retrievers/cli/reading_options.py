@@ -11,7 +11,7 @@ from typing import Any
 TABLES = ("csv", "tsv", "pipe", "parquet", "arrow")
 ATTRIBUTED = ("graphml", "gexf", "node-link", "neo4j-csv", "apoc-jsonl")
 RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
-FORMATS = (*TABLES, "jsonl", "json", *ATTRIBUTED, *RDF, "primekg", "wikidata", "umls-rrf")
+FORMATS = (*TABLES, "jsonl", "json", *ATTRIBUTED, *RDF, "wikidata")
 
 #: The formats that `KnowledgeGraph.from_rdf` reads.
 ANY_RDF = (*RDF, "wikidata")
@@ -127,7 +127,7 @@ _ALL = (
         "encoding",
         "of the files (default: utf-8)",
         {"metavar": "NAME"},
-        (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl", "primekg", "umls-rrf"),
+        (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
     ),
     ReadingOption(
         "--on-error",
@@ -162,7 +162,7 @@ _ALL = (
         "delimiter",
         "what stands between cells (default: found by the first lines)",
         {"metavar": "C"},
-        (*_TEXT_TABLES, "neo4j-csv", "primekg"),
+        (*_TEXT_TABLES, "neo4j-csv"),
         _OF_TABLES,
     ),
     ReadingOption(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import networkx as nx
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed, warn_renamed
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, entries_between
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.changes.changing import change_graph
@@ -23,17 +22,13 @@ from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.relation_samples import SAVED_FROM, RelationSamples
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
 from kg_retrievers.graph.silent_columns import missing_columns
-from kg_retrievers.graph.storage import format_2
 from kg_retrievers.graph.storage.bounds import check_graph, check_types
-from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.writer import Keep
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, value_range
 from kg_retrievers.graph.values import Value, read_value
 from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
 
 #: How many triples are read at once where all are asked for.
 TRIPLES_AT_ONCE = 256
@@ -55,8 +50,6 @@ class KnowledgeGraph(GraphConstructors):
         edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
             `edges.heads`, `edges.relations` and `edges.tails` those of all.
         adjacency: The triples by entity, both directions.
-        earlier_triples: The id that each triple has in the folder that the graph was opened from, where this is of an
-            earlier format that numbers triples otherwise; else None.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
         text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
@@ -79,7 +72,6 @@ class KnowledgeGraph(GraphConstructors):
         """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
         self._folder: Path | None = None
-        self.earlier_triples: Array | None = None
         self._saved_samples: RelationSamples | None = None
         self.duplicates = duplicates
         self.skipped = skipped
@@ -112,15 +104,13 @@ class KnowledgeGraph(GraphConstructors):
         Raises:
             GraphLoadError: If it is not complete, or damaged so that an id leads to nothing.
         """
-        columns, meta, earlier = dict(part.columns), part.meta, None
+        columns, meta = dict(part.columns), part.meta
         save_again = {
             "hint_python": "Save the graph again.",
             "hint_shell": f"To index a file: kg-retrievers index FILE --output {path}",
         }
         try:
             check_types(columns)
-            if format_2.has_its_columns(columns):
-                columns, earlier = format_2.convert(path, columns)
             wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
             missing = [name for name in wanted if name not in columns and name not in meta]
             if missing := missing + missing_columns(columns):
@@ -135,7 +125,7 @@ class KnowledgeGraph(GraphConstructors):
         graph = cls(columns, meta["duplicates"], meta["skipped"], *about, meta.get("type_ids"))
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
-        graph._saved_samples, graph.earlier_triples = samples, earlier
+        graph._saved_samples = samples
         return graph
 
     @classmethod
@@ -191,8 +181,8 @@ class KnowledgeGraph(GraphConstructors):
         with FolderWriter(path) as writer:
             index = writer.before.parts.get("index")
             keeps = index is not None and index.meta.get("graph") == self.fingerprint
-            kept = format_2.kept_index(path, self.earlier_triples, writer.before) if keeps else None
-            writer.replace({"graph": self.to_part()} | ({"index": kept} if kept else {}))
+            parts: dict[str, Part | Keep] = {"graph": self.to_part()}
+            writer.replace(parts | ({"index": KEEP} if keeps else {}))
 
     def to_part(self) -> Part:
         """Return what `from_part` reads back once it is saved."""
@@ -257,12 +247,6 @@ cannot hold with on_loss="drop".
 
     def _content(self) -> GraphContent:
         return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)
-
-    def to_pyg(self, index: Any = None) -> Data:
-        """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""
-        warn_renamed("graph.to_pyg(index)", "kg_retrievers.to_pyg(graph, index)")
-        data: Data = import_module("kg_retrievers").to_pyg(self, index)  # its room is above this one
-        return data
 
     def with_changes(
         self,

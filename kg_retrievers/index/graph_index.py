@@ -22,7 +22,6 @@ from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.relation_samples import FACTS
 from kg_retrievers.graph.shown_table import html_table
-from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
@@ -185,7 +184,7 @@ class GraphIndex(GraphSearch):
             )
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION} | SORTED
+                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
         return cls(graph, embeddings, dimension, *make_searches(graph, columns, store))
@@ -220,7 +219,6 @@ class GraphIndex(GraphSearch):
             graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
                 check_store(store.with_rows(columns.get("names_rows")), graph)
-            columns = columns | triple_rows(parts["index"], graph.earlier_triples)
             check_vectors(columns, graph, meta["dimension"])
             index = cls(graph, embeddings, meta["dimension"], *make_searches(graph, columns, store))
             if len(graph.relations):
@@ -344,7 +342,7 @@ class GraphIndex(GraphSearch):
             columns |= {_LINKING + name: column for name, column in (changed.linking() or name_columns(graph)).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             changed.add_to_store()
-            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION} | SORTED)})
+            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
             changed.remove_from_store()
         return IndexUpdate(cls.open(path, embeddings, store=store), *changed.counts())
 

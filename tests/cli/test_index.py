@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from kg_retrievers.graph.storage.parts import FolderWriter, saved_meta
 from kg_retrievers.serving.loading import open_index, recorded_embeddings
 
 Run = Callable[..., tuple[int, str, str]]
-SAVED = Path(__file__).parents[1] / "serving" / "saved_by_0_1.zip"
 INDEX = ("index", "films.csv", "--output", "films.index")
 
 KILLED_SAVE = """
@@ -81,15 +79,6 @@ def test_a_folder_of_something_else_stays(run: Run, folder: Path, name: str) -> 
     assert code == 2
     assert "is not empty and holds no index" in err
     assert os.listdir("films.index") == [name]
-
-
-def test_an_index_of_version_0_1_is_replaced(run: Run, folder: Path) -> None:
-    with zipfile.ZipFile(SAVED) as saved:
-        saved.extractall(folder)
-    assert recorded_embeddings("films.index") == "hashed"
-    assert "Replaced the earlier index" in run(*INDEX)[1]
-    assert recorded_embeddings("films.index") == "static"
-    assert not [name for name in os.listdir("films.index") if name in ("cli.json", "index.json", "graph.json")]
 
 
 def test_ctrl_c_keeps_the_vectors(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,7 @@ def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
     ("argv", "told"),
     [
         (["films.csv", "--language", "en"], "--language is for RDF, but films.csv is csv. Leave it out."),
-        (["films.ttl", "--delimiter", ";"], "--delimiter is for the formats csv, tsv, pipe, neo4j-csv, primekg, but"),
+        (["films.ttl", "--delimiter", ";"], "--delimiter is for the formats csv, tsv, pipe, neo4j-csv, but"),
         (["films.ttl", "--entities", "films.csv"], "but films.ttl is RDF. Leave it out."),
         (["films.jsonl", "--columns", "a,b,c"], "but films.jsonl is jsonl. Leave it out."),
         (["films.jsonl", "--attributes", "drop"], "--attributes is for the formats csv, tsv, pipe, parquet, arrow, "),

@@ -129,13 +129,12 @@ def one_line(content: Content) -> Content:
     )
 
 
-def of_entities(content: Content, *, pipes: bool = True, loops: bool = True) -> Content:
+def of_entities(content: Content) -> Content:
     """Return the graph without its literals and what has no fact, and with a single type, for formats of that kind."""
     entities = {key for key in content.keys if key not in content.datatypes}
-    facts = frozenset(fact for fact in content.facts if fact[2] in entities and (loops or fact[0] != fact[2]))
+    facts = frozenset(fact for fact in content.facts if fact[2] in entities)
     used = {key for head, _, tail in facts for key in (head, tail)}
-    plain = {key: label if pipes else label.replace("|", "/") for key, label in content.labels.items()}
-    labels = {key: plain[key] for key in content.keys if key in used}
+    labels = {key: content.labels[key] for key in content.keys if key in used}
     types = {key: frozenset([min(types)]) for key, types in content.types.items() if key in used}
     return Content(facts, labels, {}, types, {})
 
@@ -378,41 +377,6 @@ def read_apoc(folder: Path) -> KnowledgeGraph:
     return KnowledgeGraph.from_file(folder / "all.json")
 
 
-def read_primekg(folder: Path) -> KnowledgeGraph:
-    content = of_entities(the_graph())
-
-    def end(side: str, key: str) -> dict[str, str]:
-        prefix, _, id = key.partition(":")
-        kind = next(iter(content.types.get(key, [""])))
-        return {
-            f"{side}_{part}": value
-            for part, value in zip(
-                ("source", "id", "name", "type"), (prefix, id, content.labels[key], kind), strict=True
-            )
-        }
-
-    rows = [
-        {"relation": "r", "display_relation": relation, **end("x", head), **end("y", tail)}
-        for head, relation, tail in sorted(content.facts)
-    ]
-    pandas.DataFrame(rows).to_csv(folder / "kg.csv", index=False)
-    return KnowledgeGraph.from_file(folder / "kg.csv")
-
-
-def read_umls(folder: Path) -> KnowledgeGraph:
-    content = of_entities(the_graph(), pipes=False, loops=False)
-    names = [
-        [key, "ENG", "P", "", "PF", "", "Y", *[""] * 7, label, "0", "N", ""] for key, label in content.labels.items()
-    ]
-    relations = [
-        [tail, *[""] * 2, "RO", head, *[""] * 2, relation, *[""] * 6, "N", ""] for head, relation, tail in content.facts
-    ]
-    types = [[key, "T1", "A1", kind, "", ""] for key, kinds in content.types.items() for kind in kinds]
-    for name, rows in (("MRCONSO", names), ("MRREL", relations), ("MRSTY", types)):
-        (folder / f"{name}.RRF").write_text("".join("|".join([*row, "\n"]) for row in rows), encoding="utf-8")
-    return KnowledgeGraph.from_file(folder)
-
-
 # --- frameworks -------------------------------------------------------------------------------------------------------
 
 
@@ -544,8 +508,6 @@ PARTS: dict[str, tuple[Reader, Callable[[Content], Content]]] = {
     "own TSV": (read_own_tsv, one_line),
     "Neo4j CSV": (read_neo4j, without_semicolons),
     "APOC JSON": (read_apoc, lambda content: content.without("datatypes")),
-    "PrimeKG": (read_primekg, of_entities),
-    "UMLS RRF": (read_umls, lambda content: of_entities(content, pipes=False, loops=False)),
     "GraphDocument": (lambda _: read_graph_documents(), lambda content: content.without("datatypes")),
     "LlamaIndex": (lambda _: read_property_graph(), lambda content: unquoted(content).without("datatypes")),
     "PyG": (lambda _: read_pyg(), names_alone),

@@ -1,4 +1,4 @@
-"""Exports of graph databases and published graphs: Neo4j CSV, APOC JSON, PrimeKG, Wikidata, UMLS."""
+"""Exports of graph databases: Neo4j CSV, APOC JSON, Wikidata."""
 
 from __future__ import annotations
 
@@ -157,39 +157,6 @@ def test_malformed_rows_of_apoc(tmp_path: Path, row: Any, wanted: str) -> None:
     assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
 
 
-# --- PrimeKG ----------------------------------------------------------------------------------------------------------
-
-PRIMEKG = (
-    "relation,display_relation,x_index,x_id,x_type,x_name,x_source,y_index,y_id,y_type,y_name,y_source",
-    "protein_protein,ppi,0,9796,gene/protein,PHYHIP,NCBI,8889,56992,gene/protein,KIF15,NCBI",
-    'drug_drug,synergistic interaction,1,DB1,drug,"Copper, (64)",DrugBank,2,DB2,drug,Iron,DrugBank',
-)
-
-
-@pytest.mark.parametrize("name", ["kg.csv", "kg.csv.gz", "kg"])
-def test_primekg(tmp_path: Path, name: str) -> None:
-    graph = KnowledgeGraph.from_file(write(tmp_path / name, *PRIMEKG))
-    assert [*graph.triples()] == [
-        Triple("NCBI:9796", "ppi", "NCBI:56992"),
-        Triple("DrugBank:DB1", "synergistic interaction", "DrugBank:DB2"),
-    ]
-    assert (graph.label("NCBI:9796"), graph.types_of("NCBI:9796")) == ("PHYHIP", ["gene/protein"])
-    assert graph.label("DrugBank:DB1") == "Copper, (64)"
-    assert graph.reading.format == "PrimeKG"
-    assert graph.reading.left_out == {f"cells of column '{name}'": 2 for name in ("relation", "x_index", "y_index")}
-
-
-def test_primekg_by_names_alone(tmp_path: Path) -> None:
-    path = write(tmp_path / "kg.csv", "x_name,display_relation,y_name", "A,ppi,B", "A,,B", "C,ppi")
-    graph = KnowledgeGraph.from_file(path, on_error="skip")
-    assert ([*graph.triples()], graph.skipped) == ([Triple("A", "ppi", "B")], 2)
-    with pytest.raises(GraphLoadError, match="relation is empty"):
-        KnowledgeGraph.from_file(path)
-    other = write(tmp_path / "other.csv", "head,relation,tail", "a,b,c")
-    with pytest.raises(GraphLoadError, match="wanted the columns x_name, display_relation, y_name"):
-        KnowledgeGraph.from_file(other, format="primekg")
-
-
 # --- Wikidata ---------------------------------------------------------------------------------------------------------
 
 _ENTITY, _DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -211,51 +178,3 @@ def test_wikidata(tmp_path: Path, name: str) -> None:
     assert [*graph.triples()] == [Triple("wd:Q1", "director", "wd:Q2")]
     assert (graph.label("wd:Q1"), graph.types_of("wd:Q1")) == ("Her", ["film"])
     assert graph.relation_id("director") == "wdt:P57"
-
-
-# --- UMLS -------------------------------------------------------------------------------------------------------------
-
-CONCEPTS = (
-    "C01|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|D1|Headache|0|N||",
-    "C01|ENG|S|L2|PF|S2|Y|A2||||MSH|ET|D1|Head pain|0|N||",
-    "C01|FRE|S|L3|PF|S3|Y|A3||||MSH|ET|D1|Céphalée|0|N||",
-    "C01|ENG|S|L4|PF|S4|Y|A4||||MSH|ET|D1|Old name|0|O||",
-    "C02|ENG|P|L5|PF|S5|Y|A5||||RX|IN|D2|Aspirin|0|N||",
-)
-RELATIONS = (
-    "C01|A1|AUI|RO|C02|A5|AUI|may_treat|R1||RX|RX|||N||",
-    "C02|A5|AUI|RB|C01|A1|AUI||R2||MSH|MSH|||N||",
-    "C01|A1|AUI|SY|C01|A2|AUI||R3||MSH|MSH|||N||",
-    "C01|A1|AUI|RO|C02|A5|AUI|old|R4||RX|RX|||O||",
-)
-
-
-def test_umls(tmp_path: Path) -> None:
-    write(tmp_path / "MRCONSO.RRF.gz", *CONCEPTS)
-    write(tmp_path / "MRREL.RRF", *RELATIONS)
-    write(tmp_path / "MRSTY.RRF", "C01|T184|A2.2.2|Sign or Symptom|AT1|256|")
-    graph = KnowledgeGraph.from_file(tmp_path)
-    assert [*graph.triples()] == [Triple("C02", "may_treat", "C01"), Triple("C01", "RB", "C02")]
-    assert (graph.label("C01"), graph.aliases("C01"), graph.types_of("C01")) == (
-        "Headache",
-        ["Head pain"],
-        ["Sign or Symptom"],
-    )
-    assert graph.sources(("C02", "may_treat", "C01")) == ["RX"]
-    assert graph.reading.left_out == {
-        "suppressed relations": 1,
-        "relations within a concept": 1,
-        "names in other languages than English": 1,
-        "suppressed names": 1,
-    }
-
-
-def test_umls_needs_both_files(tmp_path: Path) -> None:
-    write(tmp_path / "MRREL.RRF", *RELATIONS)
-    with pytest.raises(GraphLoadError, match=r"there is no MRCONSO\.RRF"):
-        KnowledgeGraph.from_file(tmp_path)
-    write(tmp_path / "MRCONSO.RRF", *CONCEPTS, "C03|ENG")
-    with pytest.raises(GraphLoadError, match="wanted 18 cells, but got 2") as caught:
-        KnowledgeGraph.from_file(tmp_path)
-    assert caught.value.line == 6
-    assert KnowledgeGraph.from_file(tmp_path, on_error="skip").skipped == 1

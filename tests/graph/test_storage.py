@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -36,7 +35,6 @@ from kg_retrievers.graph.storage.parts import (
 )
 from kg_retrievers.testing import tiny_graph
 
-FORMAT_1 = Path(__file__).parents[1] / "serving" / "saved_by_0_1.zip"
 COLUMNS: dict[str, Column] = {
     "ids": np.arange(6, dtype=np.int32).reshape(3, 2),
     "text": np.frombuffer(b"abc", np.uint8),
@@ -388,32 +386,3 @@ def test_readers_beside_a_writer(tmp_path: Path) -> None:
     writer.join()
     assert set(opened) <= {16, 17}
     assert len(opened) > 5
-
-
-# --- the earlier format ---
-
-
-def test_a_folder_of_format_1_is_replaced(tmp_path: Path) -> None:
-    with ZipFile(FORMAT_1) as saved:
-        saved.extractall(tmp_path)
-    folder = tmp_path / "films.index"
-    (folder / "notes.txt").touch()
-    graph = KnowledgeGraph.open(folder)
-    triples = list(graph.triples())
-    assert len(triples) == 3
-    with pytest.raises(InvalidArgumentError, match="holds no graph to keep"):
-        save_parts(folder, {"graph": KEEP})
-    with pytest.raises(IndexLoadError, match="an earlier format"):
-        verify(folder)
-    graph.save(folder)
-    assert list(KnowledgeGraph.open(folder).triples()) == list(graph.triples()) == triples
-    (folder / "notes.txt").unlink()
-    check_no_leftovers(folder)
-
-
-def test_a_damaged_folder_of_format_1(tmp_path: Path) -> None:
-    with ZipFile(FORMAT_1) as saved:
-        saved.extractall(tmp_path)
-    os.truncate(next(tmp_path.glob("films.index/graph-*/triples.npy")), 130)
-    with pytest.raises(GraphLoadError, match="of an earlier version cannot be read"):
-        KnowledgeGraph.open(tmp_path / "films.index")

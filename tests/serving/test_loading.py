@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -17,7 +16,6 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
-    SimGRAGRetriever,
     UnionRetriever,
     cli,
     default_embeddings,
@@ -27,9 +25,6 @@ from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method, find_methods
 from kg_retrievers.serving import loading
 from kg_retrievers.testing import tiny_graph
-
-#: An index and a model of three facts on films, as `kg-retrievers index` and `train` of version 0.1 wrote them.
-SAVED = Path(__file__).with_name("saved_by_0_1.zip")
 
 #: A package as those of LangChain's providers are, which none of the extras installs.
 PROVIDER = """
@@ -59,18 +54,6 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 # --- a former version -------------------------------------------------------------------------------------------------
-
-
-def test_what_version_0_1_saved_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ZipFile(SAVED).extractall(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    index = loading.open_index("films.index")
-    assert len(index.graph) == 3
-    assert SimGRAGRetriever.from_index(index).invoke("Who directed Her?")[0].metadata["answers"] == ["Spike Jonze"]
-    models = loading.read_models(["films.model"])
-    retriever = loading.build_retriever(find_methods("subgraph-rag"), index, {"k": 3}, models=models)
-    assert len(retriever.invoke("Who directed Her?")) == 3
-    assert cli.main(["ask", "films.index", "Who directed Her?", "--model", "films.model"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,11 @@ _GRAPHS = ("graphml", "gexf", "node-link")
 #: The formats that know an option; the other options are for all.
 FORMATS_OF = {
     "columns": (*_TABLES, *_GRAPHS),
-    "delimiter": (*_TEXT_TABLES, "neo4j-csv", "primekg"),
+    "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
     "header": _TEXT_TABLES,
     "facts": _TABLES,
     "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
-    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl", "primekg", "umls-rrf"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
 }
 
 #: The defaults of `attributes` and `encoding`.

@@ -13,8 +13,6 @@ from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.entity_files import add_entity_file
 from kg_retrievers.graph.readers.exports.apoc_json import read_apoc
 from kg_retrievers.graph.readers.exports.neo4j_csv import is_neo4j_header, read_neo4j_files
-from kg_retrievers.graph.readers.exports.primekg import is_primekg_header, read_primekg
-from kg_retrievers.graph.readers.exports.umls import read_umls
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
 from kg_retrievers.graph.readers.frameworks.graph_files import is_node_link, read_node_link_rows, read_xml_rows
@@ -38,8 +36,6 @@ SHOWN = {
     "json": "JSON array",
     "neo4j-csv": "Neo4j CSV",
     "apoc-jsonl": "APOC JSON",
-    "primekg": "PrimeKG",
-    "umls-rrf": "UMLS RRF",
     "parquet": "Parquet",
     "arrow": "Arrow IPC",
     "graphml": "GraphML",
@@ -64,7 +60,7 @@ def read_graph_rows(
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv", "apoc-jsonl", "primekg", "wikidata", "umls-rrf": see the readers of the same names.
+    - "neo4j-csv", "apoc-jsonl", "wikidata": see the readers of the same names.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 
@@ -109,19 +105,14 @@ def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
 
 
 def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    """Read delimited text, which the first row tells to be of Neo4j or PrimeKG."""
+    """Read delimited text, whose first row may show an export of Neo4j."""
     if os.path.isdir(path):
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
     file, builder = TextFile(path, options), GraphBuilder()
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
-    header = split_first(file, layout)
-    if options.columns is None and options.header is not False:
-        if is_neo4j_header(header):
-            options.check_known(path, "neo4j-csv")
-            return _read_neo4j(path, format, options)
-        if is_primekg_header(header):
-            options.check_known(path, "primekg")
-            return _read_primekg(path, format, options)
+    if options.columns is None and options.header is not False and is_neo4j_header(split_first(file, layout)):
+        options.check_known(path, "neo4j-csv")
+        return _read_neo4j(path, format, options)
     _describe(builder, layout.format, layout)
     read_fact_table(file, layout, builder)
     builder.skipped += file.skipped
@@ -151,22 +142,6 @@ def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) ->
     builder = GraphBuilder()
     _describe(builder, "neo4j-csv")
     read_neo4j_files([*csv_files(path)] if os.path.isdir(path) else [path], options, builder)
-    return builder
-
-
-def _read_primekg(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    file, builder = TextFile(path, options), GraphBuilder()
-    layout = find_layout(file, "csv", 3)
-    _describe(builder, "primekg", layout)
-    read_primekg(file, layout, builder)
-    builder.skipped += file.skipped
-    return builder
-
-
-def _read_umls(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
-    _describe(builder, "umls-rrf")
-    read_umls(path, options, builder)
     return builder
 
 
@@ -225,8 +200,6 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
     "json": _read_json,
     "apoc-jsonl": _read_apoc,
     "neo4j-csv": _read_neo4j,
-    "primekg": _read_primekg,
-    "umls-rrf": _read_umls,
     "parquet": _read_arrow,
     "arrow": _read_arrow,
     "graphml": _read_xml,

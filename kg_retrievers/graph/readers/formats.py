@@ -10,7 +10,6 @@ from typing import Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.readers.exports.apoc_json import is_apoc_row
-from kg_retrievers.graph.readers.exports.umls import find_umls_files
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.json_rows import array_elements, decode
@@ -36,9 +35,7 @@ GraphFormat = Literal[
     "n3",
     "neo4j-csv",
     "apoc-jsonl",
-    "primekg",
     "wikidata",
-    "umls-rrf",
 ]
 
 #: The formats of RDF.
@@ -143,12 +140,10 @@ def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
 
 
 def _folder_format(folder: Path) -> GraphFormat:
-    if find_umls_files(folder):
-        return "umls-rrf"
     if csv_files(folder):
         return "neo4j-csv"
     raise GraphLoadError(
-        "is a folder; wanted a file of triples or entities, or a folder of CSV files of Neo4j or of RRF files.",
+        "is a folder; wanted a file of triples or entities, or a folder of CSV files of Neo4j.",
         folder,
         hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
         hint_shell="",

@@ -40,16 +40,15 @@ def check_types(columns: Mapping[str, Array]) -> None:
     """Check that texts are bytes, their hashes uint64, and all else signed integers; in the byte order of this machine.
 
     Args:
-        columns: The columns of a graph, of today's format or an earlier one.
+        columns: The columns of a graph.
 
     Raises:
         ValueError: If a column is of another type, or has another number of dimensions; the message names it.
     """
     for name, column in columns.items():
         wanted = _TYPES.get(name.rpartition(".")[2], "int")
-        dimensions = 2 if name == "triples" else 1  # "triples" is of earlier formats alone
-        if not (column.dtype.name.startswith(wanted) and column.dtype.isnative and column.ndim == dimensions):
-            raise ValueError(f"{name} is {column.dtype.str} of shape {column.shape}, wanted {dimensions}D of {wanted}")
+        if not (column.dtype.name.startswith(wanted) and column.dtype.isnative and column.ndim == 1):
+            raise ValueError(f"{name} is {column.dtype.str} of shape {column.shape}, wanted 1D of {wanted}")
 
 
 def check_graph(columns: Mapping[str, Array]) -> None:

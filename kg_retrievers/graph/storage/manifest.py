@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-#: Raised by one with every change of the layout; a folder of a later version is refused.
+#: Raised by one with every change of the layout; a folder of another version is refused.
 FORMAT_VERSION = 3
-
-#: Earlier formats whose manifests are the same: only the columns of a graph differ, and `format_2` converts them.
-_EARLIER = (2,)
 
 MANIFEST = "manifest.json"
 
@@ -85,12 +82,12 @@ class Manifest:
         """Read back what `to_json` returned.
 
         Raises:
-            ValueError: If the text is damaged, or of a later format; the message says which.
+            ValueError: If the text is damaged, or of another format; the message says which.
         """
         try:
             content = json.loads(text)
             version = content["format"]
-            if version in (FORMAT_VERSION, *_EARLIER):
+            if version == FORMAT_VERSION:
                 return cls._read(content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
             raise ValueError("the manifest is damaged.") from cause

@@ -27,7 +27,6 @@ import numpy as np
 
 from kg_retrievers.errors import FileFormatError, GraphLoadError, IndexLoadError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage import format_1
 from kg_retrievers.graph.storage.lock import LOCK, writer_of
 from kg_retrievers.graph.storage.manifest import MANIFEST, Manifest, SavedColumn, SavedPart, own_files, read_manifest
 from kg_retrievers.graph.storage.writer import KEEP, Column, FolderWriter, Grown, Keep, Part
@@ -114,8 +113,8 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder holds a save that can be read, of this version or an earlier one."""
-    return read_manifest(folder) is not None or format_1.is_saved(folder)
+    """Whether a folder holds a save that can be read."""
+    return read_manifest(folder) is not None
 
 
 def may_hold_save(folder: Path) -> bool:
@@ -129,10 +128,7 @@ def may_hold_save(folder: Path) -> bool:
 
 def saved_meta(folder: Path, name: str) -> Mapping[str, Any]:
     """Return the meta of a saved part; empty where nothing can be read there."""
-    manifest = read_manifest(folder)
-    if manifest is None:
-        return format_1.read_meta(folder, name)
-    return manifest.parts.get(name, SavedPart()).meta
+    return (read_manifest(folder) or Manifest()).parts.get(name, SavedPart()).meta
 
 
 def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) -> int:
@@ -152,8 +148,6 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
             the damaged columns.
     """
     folder = Path(folder)
-    if not (folder / MANIFEST).exists() and format_1.is_saved(folder):
-        raise error("an earlier format, which has no checksums.", folder, **_save_again(folder))
     while True:
         manifest = _manifest(folder, "index", error)
         damaged = [
@@ -169,8 +163,6 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
 
 
 def _open_parts(folder: Path, names: Sequence[str], error: type[FileFormatError]) -> dict[str, OpenedPart]:
-    if not (folder / MANIFEST).exists() and format_1.is_saved(folder):
-        return {name: OpenedPart(*format_1.open_part(folder, name, error)) for name in names}
     manifest = _manifest(folder, names[0], error)
     opened = {}
     for name in names:

@@ -17,7 +17,6 @@ import numpy as np
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage import format_1
 from kg_retrievers.graph.storage.column_file import ColumnFile
 from kg_retrievers.graph.storage.lock import FolderLock
 from kg_retrievers.graph.storage.manifest import (
@@ -157,7 +156,6 @@ class FolderWriter:
                 raise
             self.before, self._is_new = after, False
             _sweep(self._folder, after)
-            format_1.remove(self._folder)
 
     def sweep(self, spared: Collection[str]) -> None:
         """Remove what earlier writers left that were killed, but for some files, so that there is room for others."""
