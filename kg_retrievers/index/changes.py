@@ -92,9 +92,7 @@ class IndexChange:
         store: The vector store of the names, if there is one, with the numbers that names have in it.
     """
 
-    def __init__(
-        self, index: IndexParts, change: GraphChange[KnowledgeGraph], embed_texts: Callable[[Sequence[str]], Array]
-    ) -> None:
+    def __init__(self, index: IndexParts, change: GraphChange, embed_texts: Callable[[Sequence[str]], Array]) -> None:
         """Embed what is new."""
         self.graph = change.graph
         self._index, self._change = index, change
@@ -214,7 +212,7 @@ def _rows_of(rows: Array | None, origins: Array) -> Array:
     return np.where(origins < 0, -1, rows[origins])
 
 
-def _is_reworded(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> Array:
+def _is_reworded(before: KnowledgeGraph, change: GraphChange) -> Array:
     """Return which triples are new or have an end or a relation that is called otherwise: bool."""
     graph, found = change.graph, change.triples < 0
     ids = np.flatnonzero(~found)

@@ -81,9 +81,7 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
     return _columns(parts)
 
 
-def changed_name_columns(
-    columns: Mapping[str, Array], before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]
-) -> dict[str, Array]:
+def changed_name_columns(columns: Mapping[str, Array], before: KnowledgeGraph, change: GraphChange) -> dict[str, Array]:
     """Return the columns of the table of a changed graph; only names and keys that are new are read.
 
     They are what `name_columns` returns; but `longest` counts names that are gone, too.
@@ -246,7 +244,7 @@ def _equal(one: StringTable, ids: Array, other: StringTable, other_ids: Array) -
     return equal
 
 
-def _renumbered(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> tuple[Array, Array, Array]:
+def _renumbered(before: KnowledgeGraph, change: GraphChange) -> tuple[Array, Array, Array]:
     """Return the new id of each id of a table, -1 where it is gone, and the names and the entity keys that are new."""
     graph, size = change.graph, len(change.graph.names)
     name_ids = _successors(change.names, len(before.names))

@@ -20,7 +20,7 @@ from kg_retrievers.graph.adjacency import (
     reversed_label,
     triple_of,
 )
-from kg_retrievers.graph.changes.triple_ids import find_triples
+from kg_retrievers.graph.changes.triples import find_triples
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.edges import Edges
 from kg_retrievers.graph.triple_order import order_by_tail, rank_triples, sort_triples, triple_order

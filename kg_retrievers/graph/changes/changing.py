@@ -9,37 +9,38 @@ graph made anew from its facts holds, and only the order differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack, cast
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, listed
-from kg_retrievers.graph.adjacency import Adjacency, label_count, label_of
-from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
-from kg_retrievers.graph.changes.merge import Graph, Merge, find_relations, written_relations
-from kg_retrievers.graph.changes.missing_triples import nearest_triple
-from kg_retrievers.graph.changes.names import (
+from kg_retrievers.graph.changes.descriptions import (
     Descriptions,
     is_described,
     join_descriptions,
     name_columns,
+    relation_columns,
     replace_descriptions,
 )
-from kg_retrievers.graph.changes.relations import relation_columns
+from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
+from kg_retrievers.graph.changes.merge import Merge, find_relations, written_relations
 from kg_retrievers.graph.changes.sources import TripleIds, datatype_columns, facts_from, source_columns
-from kg_retrievers.graph.changes.triple_ids import find_triples
-from kg_retrievers.graph.changes.triples import change_triples, renumbered
+from kg_retrievers.graph.changes.triples import change_triples, find_triples
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.silent_columns import without_silent
+from kg_retrievers.graph.types import Triple
 
-G = TypeVar("G", bound=Graph)
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
 class Changes(TypedDict, total=False):
     """What `KnowledgeGraph.with_changes` takes; it says what each means."""
 
-    added: Iterable[Sequence[str]] | Graph
-    removed: Iterable[Sequence[str]] | Graph
+    added: Iterable[Sequence[str]] | KnowledgeGraph
+    removed: Iterable[Sequence[str]] | KnowledgeGraph
     labels: Mapping[str, str] | None
     aliases: Mapping[str, Sequence[str]] | None
     types: Mapping[str, Sequence[str]] | None
@@ -48,7 +49,7 @@ class Changes(TypedDict, total=False):
     source: str | None
 
 
-class GraphChange(NamedTuple, Generic[G]):
+class GraphChange(NamedTuple):
     """A changed graph, and what each of its parts was before.
 
     Attributes:
@@ -58,7 +59,7 @@ class GraphChange(NamedTuple, Generic[G]):
         triples: The earlier id of each triple, -1 where it is new.
     """
 
-    graph: G
+    graph: KnowledgeGraph
     entities: Array
     names: Array
     triples: Array
@@ -72,23 +73,7 @@ class _Said(NamedTuple):
     types: Mapping[str, Sequence[str]]
 
 
-class _Facts(NamedTuple):
-    """What becomes of the triples.
-
-    Attributes:
-        adjacency: The triples of the result, in ids of `Merge`.
-        origins: The earlier id of each, -1 where it is new.
-        kept: The id of each triple of the graph in the result, -1 where it is gone.
-        added: The id of each triple of the addition in the result.
-    """
-
-    adjacency: Adjacency
-    origins: Array
-    kept: Array
-    added: Array
-
-
-def change_graph(graph: G, **changes: Unpack[Changes]) -> GraphChange[G]:
+def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChange:
     """Change a graph as `KnowledgeGraph.with_changes` does.
 
     Raises:
@@ -106,7 +91,7 @@ def change_graph(graph: G, **changes: Unpack[Changes]) -> GraphChange[G]:
     return GraphChange(second.graph, *origins)
 
 
-def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> GraphChange[G]:
+def _change(graph: KnowledgeGraph, addition: KnowledgeGraph, changes: Changes, said: _Said | None) -> GraphChange:
     """Merge an addition into a graph.
 
     Args:
@@ -121,18 +106,27 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
     else:
         _check_known(merge, said.types)
         descriptions = replace_descriptions(merge, *said)
-    facts = _changed_facts(merge, changes)
-    kept_entities = _kept_entities(merge, descriptions, facts.adjacency)
-    counts = np.bincount(facts.adjacency.labels, minlength=label_count(merge.relation_count))
-    kept_relations = counts[label_of(np.arange(merge.relation_count), False)] > 0
+    kept, edges, of_addition = _kept_triples(graph, changes), *merge.edges()
+    present = find_triples(graph.adjacency, edges)
+    is_new = present < 0
+    is_new[~is_new] = ~kept[present[~is_new]]
+    given = [graph.edges.heads, graph.edges.relations, graph.edges.tails]
+    counts = [
+        np.bincount(np.append(column[kept], new), minlength=size)
+        for column, new, size in zip(given, edges[is_new].T, merge.sizes, strict=True)
+    ]
+    kept_entities, kept_relations = _kept_entities(merge, descriptions, counts[0] + counts[2]), counts[1] > 0
+    facts = change_triples(given, kept, edges[is_new], kept_entities, kept_relations)
+    of_edges = np.empty(len(edges), np.int64)
+    of_edges[is_new], of_edges[~is_new] = facts.new_ids, facts.kept_ids[present[~is_new]]
 
     entities = graph.entities.joined(addition.entities.subset(merge.is_new_entity)).subset(kept_entities)
-    columns: dict[str, Array] = renumbered(facts.adjacency, kept_entities, kept_relations).columns()
+    columns: dict[str, Array] = facts.adjacency.columns()
     columns |= entities.columns("entities")
     relations, renamed = relation_columns(merge, kept_relations, changes.get("relation_labels") or {})
     names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities), entities)
     columns |= relations | names | datatype_columns(merge, kept_entities)
-    of_triples = TripleIds(facts.kept, facts.added, len(facts.origins))
+    of_triples = TripleIds(facts.kept_ids, of_edges[of_addition], len(facts.origins))
     columns |= source_columns(merge, of_triples, changes.get("removed_sources", ()), changes.get("source"))
     new = int((facts.origins < 0).sum())
     changed = type(graph)(
@@ -147,27 +141,19 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
     return GraphChange(changed, _origins(kept_entities, len(graph.entities)), name_origins, facts.origins)
 
 
-def _changed_facts(merge: Merge, changes: Changes) -> _Facts:
-    graph = merge.graph
+def _kept_triples(graph: KnowledgeGraph, changes: Changes) -> Array:
+    """Return which triples stay: bool."""
     kept = np.ones(len(graph), np.bool_)
     kept[_removed_ids(graph, changes.get("removed", ()))] = False
     kept[facts_from(graph, changes.get("removed_sources", ()))] = False
-    edges, of_addition = merge.edges()
-    present = find_triples(graph.adjacency, edges)
-    is_new = present < 0
-    is_new[~is_new] = ~kept[present[~is_new]]
-    sizes = merge.entity_count, merge.relation_count
-    changed = change_triples(graph.adjacency, np.flatnonzero(~kept), edges[is_new], *sizes)
-    ids = np.empty(len(edges), np.int64)
-    ids[is_new], ids[~is_new] = changed.new_ids, changed.kept_ids[present[~is_new]]
-    return _Facts(changed.adjacency, changed.origins, changed.kept_ids, ids[of_addition])
+    return kept
 
 
-def _rows(triples: Iterable[Sequence[str]] | Graph) -> Iterable[Sequence[str]]:
+def _rows(triples: Iterable[Sequence[str]] | KnowledgeGraph) -> Iterable[Sequence[str]]:
     return cast("Iterable[Sequence[str]]", triples)
 
 
-def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Array:
+def _removed_ids(graph: KnowledgeGraph, removed: Iterable[Sequence[str]] | KnowledgeGraph) -> Array:
     """Return the ids of the triples to remove.
 
     Raises:
@@ -194,7 +180,7 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
     return ids
 
 
-def _remove_hints(graph: Graph, triple: Sequence[str]) -> dict[str, str]:
+def _remove_hints(graph: KnowledgeGraph, triple: Sequence[str]) -> dict[str, str]:
     """Return what to do about a triple that is missing: its ends are keys, which may be written as labels."""
     named = {end: graph.entities_named(end) for end in (triple[0], triple[2]) if end not in graph.entities}
     keys = "".join(f" The key of {end!r} is {listed(found, 3)}." for end, found in named.items() if found)
@@ -203,9 +189,15 @@ def _remove_hints(graph: Graph, triple: Sequence[str]) -> dict[str, str]:
     return {"hint_python": told, "hint_shell": on_shell}
 
 
-def _kept_entities(merge: Merge, descriptions: Descriptions, adjacency: Adjacency) -> Array:
-    """Return which entities stay: bool. One that loses its last triple stays if something describes it."""
-    lonely = np.diff(adjacency.indptr) == 0
+def _kept_entities(merge: Merge, descriptions: Descriptions, counts: Array) -> Array:
+    """Return which entities stay: bool. One that loses its last triple stays if something describes it.
+
+    Args:
+        merge: The graph and what is added.
+        descriptions: What entities are called.
+        counts: How many triples each entity has after the change.
+    """
+    lonely = counts == 0
     lonely[: len(merge.graph.entities)] &= np.diff(merge.graph.adjacency.indptr) > 0  # it was not before
     lonely[merge.entities] = False
     ids = np.flatnonzero(lonely)
@@ -241,3 +233,36 @@ def _origins(kept: Array, earlier: int) -> Array:
 def _through(later: Array, earlier: Array) -> Array:
     """Return for each item the earlier id of its earlier id."""
     return np.where(later < 0, -1, earlier[later] if len(earlier) else -1)
+
+
+#: How many triples at an end of the missing one are compared with it.
+COMPARED = 500
+
+
+def nearest_triple(graph: KnowledgeGraph, triple: Sequence[str]) -> Triple | None:
+    """Return the triple at an end of a missing one that looks most like it; None where both ends are unknown.
+
+    An end may be an entity's key or one of its names.
+
+    Example:
+        >>> from kg_retrievers.sample import load_graph
+        >>> nearest_triple(load_graph(), ("Her", "director", "Spike Jonze"))
+        Triple(head='Her', relation='directed_by', tail='Spike Jonze')
+    """
+    head, relation, tail = _key(graph, triple[0]), triple[1], _key(graph, triple[2])
+    wanted = " ".join((head, relation, tail))
+    best, near = 0.0, None
+    for end, is_head in ((head, True), (tail, False)):
+        for key in (end, *graph.entities_named(end)[:COMPARED]):
+            found = graph.triples(head=key) if is_head else graph.triples(tail=key)
+            for one in islice(found, COMPARED):
+                alike = SequenceMatcher(None, " ".join(one), wanted, autojunk=False).ratio()
+                if alike > best:
+                    best, near = alike, one
+    return near
+
+
+def _key(graph: KnowledgeGraph, end: str) -> str:
+    """Return the key of the one entity with this name, or the text itself."""
+    named = graph.entities_named(end)
+    return named[0] if end not in graph.entities and len(named) == 1 else end

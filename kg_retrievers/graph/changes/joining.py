@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from typing import TypeVar
 
 from kg_retrievers.graph.changes.changing import change_graph
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
-from kg_retrievers.graph.changes.merge import Graph
-
-G = TypeVar("G", bound=Graph)
 
 
-def join_additions(graph: G, additions: Iterable[G]) -> G:
+def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
     """Return graphs to add as one, with the keys of a graph: each blank node of RDF is another."""
     known, joined = graph, graph.from_triples(())
     for addition in additions:
@@ -23,7 +25,7 @@ def join_additions(graph: G, additions: Iterable[G]) -> G:
     return joined
 
 
-def join_removals(graph: G, removals: Iterable[G]) -> G:
+def join_removals(graph: KnowledgeGraph, removals: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
     """Return graphs to remove as one, with the keys of a graph.
 
     Raises:
@@ -36,7 +38,7 @@ def join_removals(graph: G, removals: Iterable[G]) -> G:
     return joined
 
 
-def _with_keys_of(graph: G, other: G) -> G:
+def _with_keys_of(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
     """Return another graph with the keys of a graph, of no format, so that no key is taken for a blank node of RDF."""
     fitted = copy(fit_keys(graph, other))
     fitted.reading = replace(fitted.reading, format="")

@@ -1,88 +1,16 @@
-"""Merge: which ids the parts of one graph get in another one."""
+"""Merge: the ids that the parts of one graph get in another one, and rows of different lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.edges import Edges
-from kg_retrievers.graph.reading import Reading
-from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph.columns import Array, StringTable, offset_type
 
-
-class Graph(Protocol):
-    """What a change needs of a graph: `KnowledgeGraph` has all of it, and says what it is."""
-
-    entities: StringTable
-    relations: StringTable
-    types: StringTable
-    names: StringTable
-    edges: Edges
-    adjacency: Adjacency
-    duplicates: int
-    skipped: int
-    text_relations: tuple[str, ...]
-    prefixes: dict[str, str]
-    reading: Reading
-    type_ids: dict[str, str]
-    _columns: dict[str, Array]
-
-    def __init__(
-        self,
-        columns: Mapping[str, Array],
-        duplicates: int = 0,
-        skipped: int = 0,
-        text_relations: Iterable[str] = (),
-        prefixes: Mapping[str, str] | None = None,
-        reading: Reading | None = None,
-        type_ids: Mapping[str, str] | None = None,
-    ) -> None:
-        """Take columns."""
-
-    @classmethod
-    def from_triples(
-        cls,
-        triples: Iterable[Sequence[str]],
-        *,
-        labels: Mapping[str, str] | None = None,
-        aliases: Mapping[str, Sequence[str]] | None = None,
-        types: Mapping[str, Sequence[str]] | None = None,
-    ) -> Self:
-        """Build a graph of texts."""
-
-    @property
-    def labels(self) -> Array:
-        """The label of each entity."""
-
-    @property
-    def relation_ids(self) -> StringTable | None:
-        """How the source wrote each relation."""
-
-    @property
-    def source_names(self) -> StringTable | None:
-        """The sources of all facts."""
-
-    @property
-    def datatype_names(self) -> StringTable | None:
-        """The datatypes of all literals."""
-
-    def __len__(self) -> int:
-        """The number of triples."""
-
-    def triple(self, id: int) -> Triple:
-        """Return a triple by its id."""
-
-    def triples(
-        self, head: str | None = None, relation: str | None = None, tail: str | None = None
-    ) -> Iterator[Triple]:
-        """Yield the triples with some parts."""
-
-    def entities_named(self, name: str) -> list[str]:
-        """Return the keys of the entities with a name."""
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
 class Merge(NamedTuple):
@@ -95,13 +23,13 @@ class Merge(NamedTuple):
         relations: The id of each relation of the addition.
     """
 
-    graph: Graph
-    addition: Graph
+    graph: KnowledgeGraph
+    addition: KnowledgeGraph
     entities: Array
     relations: Array
 
     @classmethod
-    def of(cls, graph: Graph, addition: Graph) -> Merge:
+    def of(cls, graph: KnowledgeGraph, addition: KnowledgeGraph) -> Merge:
         """Look up what is added."""
         entities = numbered(graph.entities.ids_of(addition.entities), len(graph.entities))
         relations = numbered(find_relations(graph, written_relations(addition)), len(graph.relations))
@@ -132,6 +60,11 @@ class Merge(NamedTuple):
         """How many relations both have."""
         return len(self.graph.relations) + int(self.is_new_relation.sum())
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many heads, relations and tails both have."""
+        return self.entity_count, self.relation_count, self.entity_count
+
     def edges(self) -> tuple[Array, Array]:
         """Return the added triples, each once, and which of them each triple of the addition is."""
         heads, relations, tails = self.addition.edges[:].T
@@ -143,17 +76,17 @@ class Merge(NamedTuple):
         return edges[first[order]], np.argsort(order)[inverse.reshape(-1)]
 
 
-def written_relations(graph: Graph) -> StringTable:
+def written_relations(graph: KnowledgeGraph) -> StringTable:
     """Return how the source of a graph wrote its relations."""
     return graph.relations if graph.relation_ids is None else graph.relation_ids
 
 
-def written_types(graph: Graph) -> list[str]:
+def written_types(graph: KnowledgeGraph) -> list[str]:
     """Return how the source of a graph wrote its types."""
     return [graph.type_ids.get(name, name) for name in graph.types]
 
 
-def find_relations(graph: Graph, texts: StringTable) -> Array:
+def find_relations(graph: KnowledgeGraph, texts: StringTable) -> Array:
     """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
     found = written_relations(graph).ids_of(texts)
     return np.where(found < 0, graph.relations.ids_of(texts), found)
@@ -169,3 +102,121 @@ def numbered(found: Array, count: int) -> Array:
     ids, missing = found.copy(), found < 0
     ids[missing] = count + np.arange(int(missing.sum()))
     return ids
+
+
+class Rows(NamedTuple):
+    """Rows of different lengths, one after the other.
+
+    Attributes:
+        indptr: int32 or int64, shape (n + 1): row i is `values[indptr[i]:indptr[i + 1]]`.
+        values: int32.
+    """
+
+    indptr: Array
+    values: Array
+
+    @classmethod
+    def named(cls, columns: Mapping[str, Array], name: str) -> Rows:
+        """Return the rows that two columns hold; rows of entities that a graph lacks are empty."""
+        if f"{name}.indptr" not in columns:
+            return cls(np.zeros(len(columns["entities.hashes"]) + 1, np.int32), np.empty(0, np.int32))
+        return cls(columns[f"{name}.indptr"], columns[f"{name}.values"])
+
+    @classmethod
+    def of_pairs(cls, rows: Array, values: Array, size: int, values_below: int) -> Rows:
+        """Return the values of each row, ascending, each once.
+
+        Args:
+            rows: The row of each value.
+            values: The values.
+            size: How many rows there are.
+            values_below: All values are smaller.
+
+        Example:
+            >>> Rows.of_pairs(np.array([1, 0, 1]), np.array([5, 2, 3]), 3, 6).columns("x")["x.values"].tolist()
+            [2, 3, 5]
+        """
+        width = max(values_below, 1)
+        pairs = np.sort(rows.astype(np.int64) * width + values)  # np.unique hashes them before it sorts them
+        pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
+        counts = np.bincount(pairs // width, minlength=size)
+        return cls(_starts(counts), (pairs % width).astype(np.int32))
+
+    def columns(self, name: str) -> dict[str, Array]:
+        """Return the two columns under names that start with `name`."""
+        indptr = self.indptr.astype(offset_type(len(self.values)), copy=False)
+        return {f"{name}.indptr": indptr, f"{name}.values": self.values}
+
+    @property
+    def lengths(self) -> Array:
+        """The length of each row."""
+        return np.diff(self.indptr)
+
+    @property
+    def owners(self) -> Array:
+        """The row of each value."""
+        lengths = self.lengths
+        return np.repeat(np.arange(len(lengths)), lengths)
+
+    def row(self, id: int) -> list[int]:
+        """Return one row."""
+        values: list[int] = self.values[self.indptr[id] : self.indptr[id + 1]].tolist()
+        return values
+
+    def subset(self, kept: Array) -> Rows:
+        """Return some rows, in their order.
+
+        Args:
+            kept: Which rows stay: bool, shape (n).
+        """
+        if kept.all():
+            return self
+        lengths = self.lengths
+        return Rows(_starts(lengths[kept]), self.values[np.repeat(kept, lengths)])
+
+    def joined(self, others: Rows) -> Rows:
+        """Return these rows and others behind them."""
+        if len(others.indptr) == 1:
+            return self
+        indptr = np.append(self.indptr, int(self.indptr[-1]) + others.indptr[1:].astype(np.int64))
+        return Rows(indptr, np.append(self.values, others.values))
+
+    def replaced(self, rows: Mapping[int, list[int]]) -> Rows:
+        """Return the rows with others in place of some.
+
+        Example:
+            >>> rows = Rows(np.array([0, 2, 3]), np.array([7, 8, 9]))
+            >>> rows.replaced({0: [1]}).values.tolist()
+            [1, 9]
+        """
+        if not rows:
+            return self
+        ids = sorted(rows)
+        lengths = self.lengths
+        others = np.ones(len(lengths), np.bool_)
+        others[ids] = False
+        new_lengths = lengths.copy()
+        new_lengths[ids] = [len(rows[id]) for id in ids]
+        values = np.empty(int(new_lengths.sum()), np.int32)
+        of_others = np.repeat(others, new_lengths)
+        values[of_others] = self.values[np.repeat(others, lengths)]
+        values[~of_others] = [value for id in ids for value in rows[id]]
+        return Rows(_starts(new_lengths), values)
+
+
+def new_ids(kept: Array) -> Array:
+    """Return the id of each item once only some stay: int32, -1 for the others.
+
+    Example:
+        >>> new_ids(np.array([True, False, True])).tolist()
+        [0, -1, 1]
+    """
+    ids = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    ids[~kept] = -1
+    return ids
+
+
+def _starts(lengths: Array) -> Array:
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -9,12 +15,11 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.building import NO_SOURCE, NONE
-from kg_retrievers.graph.changes.merge import Graph, Merge
-from kg_retrievers.graph.changes.rows import Rows, new_ids
+from kg_retrievers.graph.changes.merge import Merge, Rows, new_ids
 from kg_retrievers.graph.columns import Array, StringTable
 
 
-def facts_from(graph: Graph, sources: Iterable[str]) -> Array:
+def facts_from(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
     """Return the ids of the triples that are from these sources and from no other.
 
     Raises:
@@ -110,7 +115,7 @@ def datatype_columns(merge: Merge, kept: Array) -> dict[str, Array]:
     return table.columns("datatype_names") | {"datatypes": new_ids(used)[column]}
 
 
-def _pairs(graph: Graph) -> tuple[Array, Array]:
+def _pairs(graph: KnowledgeGraph) -> tuple[Array, Array]:
     """Return each triple that has a source, and the source, as often as it has one."""
     if graph.source_names is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -118,14 +123,14 @@ def _pairs(graph: Graph) -> tuple[Array, Array]:
     return rows.owners, rows.values
 
 
-def _without_source(graph: Graph) -> Array:
+def _without_source(graph: KnowledgeGraph) -> Array:
     """Return which triples have no source: bool."""
     found = np.ones(len(graph), np.bool_)
     found[_pairs(graph)[0]] = False
     return found
 
 
-def _source_ids(graph: Graph, sources: Iterable[str]) -> Array:
+def _source_ids(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
     table, ids = graph.source_names or _EMPTY, []
     names = [name for name in table if name]
     for source in (sources,) if isinstance(sources, str) else sources:

@@ -1,18 +1,39 @@
-"""Labels, aliases and types of a changed graph."""
+"""Labels, aliases, types and relations of a changed graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.changes.labels import made_up_labels
-from kg_retrievers.graph.changes.merge import Merge, numbered
-from kg_retrievers.graph.changes.rows import Rows, new_ids
-from kg_retrievers.graph.changes.types import find_types, used_types
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.graph.building import relation_names
+from kg_retrievers.graph.changes.merge import Merge, Rows, new_ids, numbered, written_relations, written_types
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.iris import Prefixes, local_words
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+
+def is_made_up(label: str, key: str, prefixes: Mapping[str, str]) -> bool:
+    """Return whether a label is the end of the IRI that a key stands for, as RDF names what it gives no label.
+
+    Example:
+        >>> is_made_up("Her 2013", "dbr:Her_2013", {}), is_made_up("Her", "dbr:Her_2013", {})
+        (True, False)
+    """
+    return label == local_words(Prefixes(prefixes).expand(key))
+
+
+def made_up_labels(graph: KnowledgeGraph, entities: Array) -> Array:
+    """Return those of some entities whose labels are the ends of their IRIs."""
+    prefixes, found = Prefixes(graph.prefixes), []
+    for id in entities.tolist():
+        if graph.names[graph.labels[id]] == local_words(prefixes.expand(graph.entities[id])):
+            found.append(id)
+    return np.array(found, np.int64)
 
 
 class Descriptions(NamedTuple):
@@ -177,3 +198,114 @@ def _used_strings(table: StringTable, new: StringTable, ids: Array, used: Array)
 
 def _union(one: Sequence[int], other: Sequence[int]) -> list[int]:
     return list(dict.fromkeys([*one, *other]))
+
+
+def find_types(graph: KnowledgeGraph, addition: KnowledgeGraph) -> Array:
+    """Return the id of each type of an addition in a graph, -1 where it is missing.
+
+    A type that both write by an id is found by it; one that either calls by its name alone, by this name.
+    """
+    if not (graph.type_ids or addition.type_ids):
+        return graph.types.ids_of(addition.types)
+    at = {id: number for number, id in enumerate(written_types(graph))}
+    found = []
+    for name in addition.types:
+        number = at.get(addition.type_ids.get(name, name), -1)
+        has_two_ids = name in addition.type_ids and name in graph.type_ids
+        found.append(graph.types.find(name) if number < 0 and not has_two_ids else number)
+    return np.array(found, np.int32)
+
+
+def used_types(merge: Merge, kinds: Array, used: Array) -> tuple[StringTable, Array, dict[str, str]]:
+    """Return the types that are used, the new id of each, -1 for the others, and how the sources wrote them.
+
+    Args:
+        merge: The graph and what is added.
+        kinds: The id of each type of the addition: that of the graph, or one behind them.
+        used: The ids that are used, in any order.
+    """
+    graph, addition = merge.graph, merge.addition
+    is_new = kinds >= len(graph.types)
+    is_used = np.zeros(len(graph.types) + int(is_new.sum()), np.bool_)
+    is_used[used] = True
+    if not (graph.type_ids or addition.type_ids):
+        of_new = np.zeros(len(kinds), np.bool_)
+        of_new[is_new] = is_used[kinds[is_new]]
+        table = graph.types.subset(is_used[: len(graph.types)]).joined(addition.types.subset(of_new))
+        return table, new_ids(is_used), {}
+    ids = [*written_types(graph), *[""] * int(is_new.sum())]
+    for kind, name in zip(kinds.tolist(), addition.types, strict=True):
+        if not ids[kind] or (name in addition.type_ids and graph.types[kind] not in graph.type_ids):
+            ids[kind] = addition.type_ids.get(name, name)
+    labels = {id: name for id, name in zip(ids, _plain_names(graph), strict=False) if id != name}
+    labels |= {ids[kind]: label for kind, label in _new_type_labels(merge, kinds)}
+    wanted = [ids[kind] for kind in np.flatnonzero(is_used).tolist()]
+    names = relation_names(wanted, labels)
+    written = {name: id for name, id in zip(names, wanted, strict=True) if name != id}
+    return StringTable.from_strings(names), new_ids(is_used), written
+
+
+def _new_type_labels(merge: Merge, kinds: Array) -> list[tuple[int, str]]:
+    """Return the types that the addition labels, and their labels."""
+    graph, addition = merge.graph, merge.addition
+    labels = []
+    for kind, id, label in zip(kinds.tolist(), written_types(addition), _plain_names(addition), strict=True):
+        if label != id and (kind >= len(graph.types) or not is_made_up(label, id, addition.prefixes)):
+            labels.append((kind, label))
+    return labels
+
+
+def _plain_names(graph: KnowledgeGraph) -> list[str]:
+    """Return what the types of a graph are called, without the ids that tell two with one label apart."""
+    return [name.removesuffix(f" ({id})") for name, id in zip(graph.types, written_types(graph), strict=True)]
+
+
+def relation_columns(merge: Merge, kept: Array, labels: Mapping[str, str]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the columns of the relations that stay, and the name of each relation by its earlier name.
+
+    All names are found anew where relations have labels: a label that another relation gets or loses changes the name
+    that is shown.
+
+    Args:
+        merge: The graph and what is added.
+        kept: Which relations stay: bool.
+        labels: New labels, by what the source or the graph calls a relation.
+
+    Raises:
+        InvalidArgumentError: If a label is that of no relation.
+    """
+    graph, addition = merge.graph, merge.addition
+    new = merge.is_new_relation
+    ids = written_relations(graph).joined(written_relations(addition).subset(new)).subset(kept)
+    if graph.relation_ids is None and addition.relation_ids is None and not labels:
+        return ids.columns("relations"), {name: name for name in ids}
+    own = _relation_labels(graph)
+    for written, label in _relation_labels(addition).items():
+        if written not in own or not is_made_up(label, written, addition.prefixes):
+            own[written] = label
+    earlier: dict[str, str] = {}
+    for one in (addition, graph):
+        earlier |= zip(one.relations, written_relations(one), strict=True)
+    earlier |= {id: id for id in ids}
+    for text, label in labels.items():
+        if (id := earlier.get(text)) not in ids:
+            near = did_you_mean(text, [*graph.relations, *addition.relations])
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.with_changes: relation_labels names {text!r}, which is no relation of the graph"
+                f"{f'; {near}' if near else '.'} See `graph.relations`."
+            )
+        own[str(id)] = label
+    names = relation_names(ids, own)
+    columns = StringTable.from_strings(names).columns("relations")
+    if names != [*ids]:
+        columns |= ids.columns("relation_ids")
+    now = dict(zip(ids, names, strict=True))
+    return columns, {name: now[id] for name, id in earlier.items() if id in now}
+
+
+def _relation_labels(graph: KnowledgeGraph) -> dict[str, str]:
+    """Return the label of each relation that has one, by what the source calls it."""
+    if graph.relation_ids is None:
+        return {}
+    pairs = zip(graph.relations, graph.relation_ids, strict=True)
+    return {id: name.removesuffix(f" ({id})") for name, id in pairs if name != id}
