@@ -9,7 +9,7 @@ from benchmarks.relation_scorer.natural import TOPIC
 from benchmarks.relation_scorer.phrases import Hop, Phrases
 from benchmarks.relation_scorer.relations import Relation
 from benchmarks.relation_scorer.verbs import Verb
-from kg_retrievers.questions.zero_shot.graph_steps import relation_words
+from kg_retrievers.questions.zero_shot.steps import relation_words
 
 #: The share of Freebase's relations that are presented as the second of two that a node without a name joins.
 JOINED = 0.12

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.relation_scorer.natural import TOPIC, NaturalQuestion, words_of
 from benchmarks.relation_scorer.verbs import WORDS, Verb, VerbGroup, events, measures, states, verb_groups, verbs
-from kg_retrievers.questions.zero_shot.graph_steps import relation_words
+from kg_retrievers.questions.zero_shot.steps import relation_words
 
 #: Wikidata's properties of which one is the other the other way round, or a wider one: "child" of "father".
 _INVERSE = """

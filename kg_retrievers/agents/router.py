@@ -28,8 +28,8 @@ from kg_retrievers.core.structured_replies import StructuredModel, read_object
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
+from kg_retrievers.questions.question_forms.forms import tokens_of
 from kg_retrievers.questions.question_forms.grammar import read_form
-from kg_retrievers.questions.question_forms.tokens import tokens_of
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")

@@ -9,8 +9,7 @@ from itertools import takewhile
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import FUNCTION_WORDS, GraphIndex
-from kg_retrievers.questions.self_questions.ends import plural_of, type_noun
-from kg_retrievers.questions.self_questions.verbs import verb_of
+from kg_retrievers.questions.self_questions.english import plural_of, type_noun, verb_of
 
 #: What a noun for the answers follows.
 _ASKS = re.compile(

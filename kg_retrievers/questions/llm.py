@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -13,16 +16,145 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import CUT, StructuredModel, reply_text, was_cut
+from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, PatternParseError
-from kg_retrievers.graph import Pattern
+from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.examples import ExamplePatternGenerator
-from kg_retrievers.questions.known_texts import check_known_texts
-from kg_retrievers.questions.prompts import EXAMPLES, PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern, write_shots
-from kg_retrievers.questions.reply_checks import check_meant
-from kg_retrievers.questions.reply_form import PatternReply
-from kg_retrievers.questions.shots import as_shot
+from kg_retrievers.questions.operations import check_known_texts
+from kg_retrievers.questions.prompts import (
+    EXAMPLES,
+    PATTERN_PROMPT,
+    REPAIR_PROMPT,
+    PatternReply,
+    parse_pattern,
+    write_shots,
+)
+
+#: How a question begins that asks for things: "who", "in which", "how many", "when did".
+_ASKS_FOR_THINGS = re.compile(
+    r"\W*(?:\w+ )?(?:who|whom|whose|which|what|how (?:many|much)|"
+    r"(?:when|where) (?:is|are|was|were|do|does|did|has|have|had|will|can))\b",
+    re.IGNORECASE,
+)
+
+
+def check_meant(pattern: Pattern, question: str, shots: Iterable[tuple[str, Mapping[str, Any]]], reply: str) -> None:
+    """Check that a pattern leaves open what its question asks for, and has no fact of an example about other things.
+
+    Args:
+        pattern: The pattern that was read.
+        question: What the model was asked.
+        shots: The examples that it was shown: questions with the objects that answer them.
+        reply: Where the pattern was read, for the error.
+
+    Raises:
+        PatternParseError: If not; the message says why, so that a model can repair it.
+    """
+    if _ASKS_FOR_THINGS.match(question) and not _has_unknown(pattern):
+        raise PatternParseError(
+            "check_meant: the question asks for something, but no triple holds an UNKNOWN. Write UNKNOWN, its kind and "
+            "a number for what is asked for.",
+            reply,
+        )
+    words = question.casefold()
+    strange = [triple for triple in pattern.triples if _is_about_others(triple, words)]
+    if not strange:
+        return
+    shown = {triple for _, answer in shots for triple in parse_pattern(json.dumps(answer)).triples}
+    if copied := next((triple for triple in strange if triple in shown), None):
+        names = [node.text for node in (copied.head, copied.tail) if isinstance(node, Known)]
+        raise PatternParseError(
+            f"check_meant: a triple about {names} is copied from an example, and the question names none of it. Write "
+            "the facts that the question speaks of.",
+            reply,
+        )
+
+
+def _has_unknown(pattern: Pattern) -> bool:
+    terms = (term for triple in pattern.triples for term in triple)
+    return any(isinstance(term, Unknown) for term in terms)
+
+
+def _is_about_others(triple: PatternTriple, words: str) -> bool:
+    """Tell whether a triple names something, and nothing of a question."""
+    names = [node.text.casefold() for node in (triple.head, triple.tail) if isinstance(node, Known)]
+    return bool(names) and not any(name in words for name in names)
+
+
+def as_shot(example: Question) -> tuple[str, dict[str, Any]]:
+    """Return the question of an example and the reply that a language model should give to it.
+
+    Raises:
+        InvalidArgumentError: If the example has no pattern.
+
+    Example:
+        >>> from kg_retrievers import Pattern
+        >>> pattern = Pattern.of(("Her", "directed_by", Unknown("who")), target="who")
+        >>> as_shot(Question("Who directed Her?", pattern=pattern))[1]["triples"]
+        [['Her', 'directed_by', 'UNKNOWN who 1']]
+    """
+    pattern = example.pattern
+    if pattern is None:
+        raise InvalidArgumentError(f"as_shot: the example {example.text!r:.100} has no pattern to show.")
+    relations = dict.fromkeys(triple.relation for triple in pattern.triples)
+    absent_ends = (node for triple in pattern.absent for node in (triple.head, triple.tail))
+    node_words = _words(list(dict.fromkeys([*pattern.nodes, *absent_ends])))
+    relation_words = _words(list(relations), kind="relation")
+    triples = [
+        [node_words[head], relation_words[relation], node_words[tail]] for head, relation, tail in pattern.triples
+    ]
+    segments = [f"{head} {readable(relation)} {tail}" for head, relation, tail in triples]
+    target = next((node_words[node] for node in pattern.nodes if _is_named(node, pattern.target)), None)
+    reply = {"segments": segments, "triples": triples, "target": target}
+    return example.text, reply | _operations(pattern, node_words)
+
+
+def _operations(pattern: Pattern, words: dict[Term, str]) -> dict[str, Any]:
+    """Return what a reply says beside the triples; nothing where a pattern has no more than these."""
+    names = {node.name: word for node, word in words.items() if isinstance(node, Unknown)}
+    said: dict[str, Any] = {}
+    if pattern.conditions:
+        rows = [condition.to_dict() for condition in pattern.conditions]
+        said["conditions"] = [[names[row["unknown"]], row["operator"], row["value"]] for row in rows]
+    if pattern.absent:
+        relations = _words(list(dict.fromkeys(triple.relation for triple in pattern.absent)), kind="other relation")
+        said["absent"] = [[words[head], relations[relation], words[tail]] for head, relation, tail in pattern.absent]
+    if pattern.operation is not None:
+        said["operation"] = pattern.operation.to_dict()
+        if pattern.operation.by:
+            said["operation"]["by"] = [names[name] for name in pattern.operation.by]
+    return said
+
+
+def _is_named(node: Term, target: str | None) -> bool:
+    return isinstance(node, Unknown) and node.name == target
+
+
+def _words(terms: list[Term], kind: str = "") -> dict[Term, str]:
+    """Return how a reply writes each term: a name, or UNKNOWN, its kind and a number."""
+    counts: Counter[str] = Counter()
+    words: dict[Term, str] = {}
+    for term in terms:
+        if isinstance(term, Known):
+            words[term] = _quoted(term.text)
+        else:
+            of_kind = kind or _kind(term)
+            counts[of_kind] += 1
+            words[term] = f"UNKNOWN {of_kind} {counts[of_kind]}"
+    return words
+
+
+def _kind(unknown: Unknown) -> str:
+    """Return the type of an unknown, else its name without a number."""
+    return unknown.type or readable(unknown.name).rstrip("0123456789 ") or "thing"
+
+
+def _quoted(name: str) -> str:
+    """Put a name into quotes that would be read as an unknown."""
+    return f'"{name}"' if name.casefold().startswith(("unk", "?")) else name
+
 
 #: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning); of 4, 8
 #: and 12 in table 3, none is best everywhere.

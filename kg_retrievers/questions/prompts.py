@@ -1,4 +1,4 @@
-"""The prompts that ask for a pattern, the repair of an unreadable reply, and the reply's parser.
+"""The prompts that ask for a pattern, the form of a reply, and the reply's parser.
 
 The task is that of "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven Retrieval-Augmented
 Generation" (Cai et al., Findings of ACL 2025, arXiv:2412.15272), section 4 and tables 10 and 12. The words and the
@@ -9,16 +9,126 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from langchain_core.prompts import ChatPromptTemplate
+from pydantic import BaseModel, Field
 
 from kg_retrievers.core.replies import CLOSING, MAX_REPLY, ReplyNode, read_nodes, without_reasoning
 from kg_retrievers.errors import PatternError, PatternParseError
+from kg_retrievers.graph.operations import Condition, Operation, OperationKind, short
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.questions.reply_operations import read_conditions, read_operation
+from kg_retrievers.graph.values import MAX_DIGITS, Comparison
+
+#: The longest name, relation or value of a pattern, in characters, and the most triples.
+MAX_WORDS, MAX_TRIPLES = 120, 8
+
+Words = Annotated[str, Field(max_length=MAX_WORDS)]
+Three = Annotated[list[Words], Field(min_length=3, max_length=3)]
+
+
+class ConditionReply(BaseModel):
+    """A condition on an UNKNOWN thing, with one value."""
+
+    unknown: Words
+    operator: Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
+    value: Words
+
+
+class ListConditionReply(BaseModel):
+    """A condition on an UNKNOWN thing, with several values."""
+
+    unknown: Words
+    operator: Literal["between", "in"]
+    value: Annotated[list[Words], Field(min_length=2, max_length=MAX_TRIPLES)]
+
+
+class OperationReply(BaseModel):
+    """What is asked of the things found."""
+
+    kind: OperationKind
+    by: Annotated[list[Words], Field(max_length=2)] = []
+    of: Literal["value", "count"] = "value"
+    comparison: Comparison | None = None
+    number: Annotated[int, Field(ge=0, le=1000)] | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    descending: bool = True
+
+
+class PatternReply(BaseModel):
+    """The small graph of facts that answers a question.
+
+    Its schema is sent to the model; `parse_pattern` reads the reply, which is more lenient.
+    """
+
+    segments: Annotated[list[Words], Field(max_length=MAX_TRIPLES)]
+    triples: Annotated[list[Three], Field(min_length=1, max_length=MAX_TRIPLES)] = Field(
+        description='Each ["head", "relation", "tail"].'
+    )
+    target: Words | None
+    conditions: Annotated[list[ConditionReply | ListConditionReply], Field(max_length=MAX_TRIPLES)] = []
+    absent: Annotated[list[Three], Field(max_length=MAX_TRIPLES)] = []
+    operation: OperationReply | None = None
+
+
+#: From a text to the name of the unknown that it means.
+NameOf = Callable[[str], str]
+
+#: What a reply may hold under a key.
+Said = ReplyNode | str | None
+
+
+def read_conditions(said: Said, name_of: NameOf) -> list[Condition]:
+    """Return the conditions that a reply states, each a list of unknown, operator and value, or an object of these.
+
+    Raises:
+        PatternError: If one is none.
+    """
+    if said is None or (isinstance(said, ReplyNode) and not said.values):
+        return []
+    rows = said.data() if isinstance(said, ReplyNode) else said
+    if isinstance(rows, dict) or (isinstance(rows, list) and isinstance(rows[0], str)):
+        rows = [rows]  # one condition without the list around it
+    if not isinstance(rows, list):
+        raise PatternError(f"'conditions' must be a list, but it is {short(rows)}.")
+    return [_condition(row, name_of) for row in rows]
+
+
+def _condition(row: Any, name_of: NameOf) -> Condition:
+    if isinstance(row, list) and len(row) == 3:
+        row = dict(zip(("unknown", "operator", "value"), row, strict=True))
+    if not isinstance(row, dict) or not isinstance(row.get("unknown"), str):
+        raise PatternError(f'a condition must be ["UNKNOWN kind 1", "operator", "value"], but it is {short(row)}.')
+    return Condition.from_dict({**row, "unknown": name_of(row["unknown"])})
+
+
+def read_operation(said: Said, name_of: NameOf) -> Operation | None:
+    """Return the operation that a reply states: an object, or its kind alone; None for null.
+
+    Raises:
+        PatternError: If it is none.
+    """
+    if said is None or said in ("", "null", "None"):
+        return None
+    data = said.data() if isinstance(said, ReplyNode) else said
+    if isinstance(data, dict):
+        data = {key: value for key, value in data.items() if value is not None}
+        data |= {key: int(data[key]) for key in ("limit", "number") if _is_whole_number(data.get(key))}
+        if str(data.get("descending")).casefold() in ("true", "false"):
+            data["descending"] = str(data["descending"]).casefold() == "true"
+        by = data.get("by", [])
+        by = [by] if isinstance(by, str) else by
+        if isinstance(by, list) and all(isinstance(one, str) for one in by):
+            data["by"] = [name_of(one) for one in by]
+    return Operation.from_dict(data)
+
+
+def _is_whole_number(said: object) -> bool:
+    """Return whether a text is a whole number; one of more digits than a number has is none."""
+    return isinstance(said, str) and said.isdecimal() and len(said) <= MAX_DIGITS
+
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "4"

@@ -24,7 +24,7 @@ from kg_retrievers.core.structured_replies import (
     was_cut,
 )
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, ModelCallError, PatternParseError
-from kg_retrievers.questions.reply_form import PatternReply
+from kg_retrievers.questions.prompts import PatternReply
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"

@@ -18,7 +18,7 @@ from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter
-from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.operations import carried_out
 
 COUNT = Operation("count")
 X, Y, Z = Unknown("x"), Unknown("y"), Unknown("z")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
-from kg_retrievers.questions.learned_revisits import learn_revisits
+from kg_retrievers.questions.examples import learn_revisits
 
 BY, STAR = "directed_by", "starring"
 GRAPH = KnowledgeGraph.from_triples(

@@ -8,7 +8,7 @@ import pytest
 
 from kg_retrievers import KnowledgeGraph
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.questions.operation_results import compared
+from kg_retrievers.questions.operations import compared
 
 GRAPH = KnowledgeGraph.from_triples([("Ann", "owns", "Bob"), ("Cleo", "owns", "12"), ("Ann", "owns", "13")])
 ANN, BOB, CLEO, TWELVE = (GRAPH.entities.find(key) for key in ("Ann", "Bob", "Cleo", "12"))

@@ -8,8 +8,8 @@ import pytest
 
 from kg_retrievers import LLMPatternGenerator, Pattern, Unknown
 from kg_retrievers.errors import PatternParseError
+from kg_retrievers.questions.llm import check_meant
 from kg_retrievers.questions.prompts import EXAMPLES, parse_pattern
-from kg_retrievers.questions.reply_checks import check_meant
 from kg_retrievers.testing import ScriptedChatModel
 
 CLOSED = Pattern.of(("Her", "directed by", "Spike Jonze"))

@@ -12,8 +12,8 @@ from kg_retrievers import LLMPatternGenerator, Pattern, Unknown
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import PatternParseError
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.questions.llm import as_shot
 from kg_retrievers.questions.prompts import EXAMPLES, parse_pattern
-from kg_retrievers.questions.shots import as_shot
 from kg_retrievers.testing import ScriptedChatModel
 
 FILM, YEAR = "UNKNOWN film 1", "UNKNOWN year 1"

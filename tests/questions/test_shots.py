@@ -9,8 +9,8 @@ import pytest
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern, Unknown
+from kg_retrievers.questions.llm import as_shot
 from kg_retrievers.questions.prompts import parse_pattern
-from kg_retrievers.questions.shots import as_shot
 
 FILM = Unknown("film 7", type="film")
 

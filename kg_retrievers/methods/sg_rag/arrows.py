@@ -10,7 +10,7 @@ from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.splicing import Edit, alias_of, splice, tags_of, variables_of
 from kg_retrievers.database.tokens import Token
-from kg_retrievers.questions.directions import Directions, Edge
+from kg_retrievers.questions.operations import Directions, Edge
 
 
 class _Arrow(NamedTuple):

@@ -10,7 +10,7 @@ from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleI
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL, subgraphs_of
-from kg_retrievers.questions.operation_results import SHOWN, OperationResult, compared, operation_result, shown_details
+from kg_retrievers.questions.operations import SHOWN, OperationResult, compared, operation_result, shown_details
 
 #: Runs a query of the state: its rows, as many as an operation takes or as evidence takes.
 RunQuery = Callable[[Mapping[str, Any], bool], Rows]

@@ -28,10 +28,8 @@ from kg_retrievers.methods.sg_rag.limits import KeyLimits, key_limits
 from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
-from kg_retrievers.questions.carried_out import carried_out
-from kg_retrievers.questions.directions import Edge, directions_of
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.questions.operation_parts import part_of
+from kg_retrievers.questions.operations import Edge, carried_out, directions_of, part_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
 from kg_retrievers.questions.reading import PatternGenerator, pattern_of
 

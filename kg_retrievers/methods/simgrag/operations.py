@@ -16,8 +16,14 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
-from kg_retrievers.questions.operation_parts import part_of
-from kg_retrievers.questions.operation_results import SHOWN, OperationResult, compared, operation_result, shown_details
+from kg_retrievers.questions.operations import (
+    SHOWN,
+    OperationResult,
+    compared,
+    operation_result,
+    part_of,
+    shown_details,
+)
 
 #: An operation is over all of so many equally near subgraphs, as of namesakes.
 MAX_MATCHES = 64

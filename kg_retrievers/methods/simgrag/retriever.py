@@ -35,8 +35,8 @@ from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.why_not import find_obstacle
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.questions.allowed_entities import allowed_entities
-from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.llm import SHOTS
+from kg_retrievers.questions.operations import carried_out
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 from kg_retrievers.questions.reader import AsksModel, QuestionReader
 from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of

@@ -30,7 +30,7 @@ from kg_retrievers.methods.simgrag.rules import Rule, least, read_as_others, rul
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.trials import RANKS, Matcher, Trial, ample
 from kg_retrievers.methods.simgrag.widening import SAME_DISTANCE
-from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.operations import carried_out
 
 
 def find_obstacle(retriever: Matcher, entity: str, state: Mapping[str, Any]) -> Obstacle | None:

@@ -1,4 +1,4 @@
-"""Which things are counted for each of a class: "at least two huts", "the most huts"."""
+"""What is counted for each thing of a class, and what must not hold of it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_retrievers.graph.adjacency import reversed_label
-from kg_retrievers.questions.question_forms.arms import MAY_NAME, MOST_CLASSES, Arms
-from kg_retrievers.questions.question_forms.asking import Asker, Way, best_by_class, likeliest, likeliest_classes
-from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
-from kg_retrievers.questions.question_forms.forms import Degree, Form, Quantity, is_plural
-from kg_retrievers.questions.question_forms.literals import Limit
-from kg_retrievers.questions.question_forms.measuring import Measuring
-from kg_retrievers.questions.question_forms.spans import span_of
-from kg_retrievers.questions.question_forms.tokens import Token, telling_words, words_of
-from kg_retrievers.questions.question_forms.values import NAME_WEIGHT, ValueFinder
+from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
+from kg_retrievers.questions.question_forms.forms import (
+    Degree,
+    Form,
+    Limit,
+    Quantity,
+    Token,
+    is_plural,
+    telling_words,
+    words_of,
+)
+from kg_retrievers.questions.question_forms.values import (
+    MAY_NAME,
+    MOST_CLASSES,
+    NAME_WEIGHT,
+    Arms,
+    Asker,
+    Measuring,
+    ValueFinder,
+    Way,
+    before_slot,
+    best_by_class,
+    keys_of,
+    likeliest,
+    likeliest_classes,
+    span_of,
+)
 
 #: A greater number of things is rather a number that the graph states.
 MOST_COUNTED = 12
@@ -129,3 +147,55 @@ class Counting:
 def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
     """Return the telling words of a clause that are in neither of its nouns."""
     return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]
+
+
+class Absences:
+    """Finds the walks that must lead nowhere.
+
+    Args:
+        asker: Ranks walks.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+        """Keep both."""
+        self._asker, self._values = asker, values
+        self._classes, self._graph = asker.classes, asker.graph
+
+    def add_negative(self, form: Form, arms: Arms) -> bool:
+        """Add what must not hold; False where it is not found."""
+        negative = list(form.negative)
+        slots = [at for at, token in enumerate(negative) if token.slot]
+        if not slots:
+            return self._add_lacking(form, arms)
+        if not any(token.telling for token in negative):
+            if self._is_one(negative, arms.group) and not self._is_one(form.clause, arms.group):
+                certain = Way((), 0.0, 1.0)  # it is one of what is looked for, as in "who designed it but not Ann?"
+                return all(arms.add("other entity", negative[at], certain) for at in slots)
+            negative = [*before_slot(form.clause), *negative]
+        else:
+            asking = [] if form.noun and form.noun[0].word in PEOPLE else [Token("which")]
+            negative = [*asking, *form.noun, *negative]
+        for at in (at for at, token in enumerate(negative) if token.slot):
+            others = [i for i, token in enumerate(negative) if i != at and token.slot]
+            text = [token for i, token in enumerate(negative) if i not in others]
+            place = at - sum(i < at for i in others)
+            ways = best_by_class(self._asker.from_entity(text, place), self._classes)
+            if not arms.add("absent entity", negative[at], ways.get(arms.group)):
+                return False
+        return True
+
+    def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
+        """Whether an entity among some words is of a class."""
+        keys = keys_of([token.slot for token in tokens if token.slot])
+        return self._classes.containing([self._graph.entities.find(key) for key in keys])[group]
+
+    def _add_lacking(self, form: Form, arms: Arms) -> bool:
+        """Add what members of the class do not have at all."""
+        words = telling_words(form.negative)
+        if not words:
+            return False
+        text = [Token("what"), Token("it"), *form.negative]
+        ways = self._asker.from_class(text, (1, 2), arms.group, max_steps=1)
+        named = [replace(way, log=way.log + NAME_WEIGHT * self._values.nearness(words, way)) for way in ways]
+        return arms.add("lacking", None, likeliest(named) if named else None)

@@ -16,17 +16,12 @@ from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
-from kg_retrievers.questions.question_forms.arms import UnreadError
-from kg_retrievers.questions.question_forms.asking import Asker
-from kg_retrievers.questions.question_forms.class_words import singular
-from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, told_values
-from kg_retrievers.questions.question_forms.forms import Form
+from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, singular, told_values
+from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of
 from kg_retrievers.questions.question_forms.grammar import read_form
-from kg_retrievers.questions.question_forms.literals import find_limits
-from kg_retrievers.questions.question_forms.quantities import has_quantity
+from kg_retrievers.questions.question_forms.rankings import has_quantity
 from kg_retrievers.questions.question_forms.reading import FormReader
-from kg_retrievers.questions.question_forms.tokens import MAX_TOKENS, Token, tokens_of
-from kg_retrievers.questions.question_forms.values import ValueFinder
+from kg_retrievers.questions.question_forms.values import Asker, UnreadError, ValueFinder
 from kg_retrievers.questions.reading import LinkingGenerator
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 

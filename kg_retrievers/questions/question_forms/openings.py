@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kg_retrievers.questions.question_forms.forms import AUXILIARY, Reading
-from kg_retrievers.questions.question_forms.tokens import Token, words_of
+from kg_retrievers.questions.question_forms.forms import AUXILIARY, Reading, Token, words_of
 
 _VERB = rf"(?:{'|'.join(sorted(AUXILIARY))})"
 

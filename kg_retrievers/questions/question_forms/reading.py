@@ -11,20 +11,207 @@ import numpy as np
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Pattern, local_name, readable
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.questions.question_forms.absences import Absences
-from kg_retrievers.questions.question_forms.arms import MAY_NAME, MOST_CLASSES, NEAR, SAME_NAME, Arms, UnreadError
-from kg_retrievers.questions.question_forms.asking import Asker, Way, best_by_class
+from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
-from kg_retrievers.questions.question_forms.comparing import Comparing
-from kg_retrievers.questions.question_forms.composing import Composer
-from kg_retrievers.questions.question_forms.counting import Counting
-from kg_retrievers.questions.question_forms.forms import Form, is_verb
-from kg_retrievers.questions.question_forms.measuring import Measuring
-from kg_retrievers.questions.question_forms.spans import entity_groups, span_of
-from kg_retrievers.questions.question_forms.tokens import Token, telling_words
-from kg_retrievers.questions.question_forms.values import ValueFinder
-from kg_retrievers.questions.question_forms.whether import Whether
+from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
+from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Absences, Counting
+from kg_retrievers.questions.question_forms.forms import Degree, Form, Limit, Quantity, Token, is_verb, telling_words
+from kg_retrievers.questions.question_forms.values import (
+    MAY_NAME,
+    MOST_CLASSES,
+    NEAR,
+    SAME_NAME,
+    Arms,
+    Asker,
+    Measuring,
+    UnreadError,
+    ValueFinder,
+    Way,
+    best_by_class,
+    entity_groups,
+    keys_of,
+    kinds_of,
+    likeliest,
+    node_of,
+    span_of,
+    sureness,
+)
 from kg_retrievers.questions.zero_shot.ranking import softmax
+
+
+class Comparing:
+    """Reads comparisons of two.
+
+    Args:
+        asker: Ranks walks.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+        """Keep the classes, and what finds by what they are compared."""
+        self._classes, self._graph = asker.classes, asker.graph
+        self._counting = Counting(asker, values)
+
+    def read(self, form: Form) -> Pattern:
+        """Return the pattern of a form.
+
+        Raises:
+            UnreadError: If a part of it is not found.
+        """
+        at = [at for at, token in enumerate(form.clause) if token.slot]
+        slots = [form.clause[i].slot for i in at]
+        degree = form.degree
+        if len(slots) != 2 or degree is None or form.limits or form.quantity or form.negative:
+            raise UnreadError
+        keys = keys_of([slot for slot in slots if slot])
+        fits = [self._classes.containing([self._graph.entities.find(key)]) for key in keys]
+        clause = [token for token in form.clause if not token.slot and token.word not in ("and", "or", ",", ":")]
+        best: Arms | None = None
+        for group in range(len(self._classes.labels)):
+            if not all(of_one[group] for of_one in fits):
+                continue
+            arms = Arms(group, 0.0, NEAR)
+            plain = Form(form.kind, form.noun, tuple(clause), degree=degree)
+            if self._counting.add_degree(plain, arms, degree) and (best is None or arms.log > best.log):
+                best = arms
+        if best is None:
+            raise UnreadError
+        role, _, way = best.ways[0]
+        return self._comparison(form, degree, slots, keys, role, way)
+
+    def _comparison(
+        self,
+        form: Form,
+        degree: Degree,
+        slots: Sequence[QuestionEntity | None],
+        keys: Sequence[str],
+        role: str,
+        way: Way,
+    ) -> Pattern:
+        builder = PatternBuilder(self._graph)
+        builder.confidence = sureness([way])
+        labels = way.labels if role == "value" else way.back
+        counts = "value" if role == "value" else "count"
+        if form.kind == "compare":
+            sides = [builder.unknown(), builder.unknown()]
+            for slot, side in zip(slots, sides, strict=True):
+                assert slot
+                builder.walk(node_of(slot), labels, side)
+            by = tuple(side.name for side in sides)
+            comparison = ">" if degree.sign > 0 else "<"
+            builder.operation = Operation("compare", by=by, of=counts, comparison=comparison)  # type: ignore[arg-type]
+            return builder.pattern()
+        by_unknown = builder.unknown()
+        builder.walk(builder.target, labels, by_unknown)
+        builder.conditions.append(Condition(builder.target.name, "in", tuple(keys)))
+        kind = "max" if degree.sign > 0 else "min"
+        builder.operation = Operation(kind, by=(by_unknown.name,), of=counts)  # type: ignore[arg-type]
+        return builder.pattern()
+
+
+class Whether:
+    """Reads yes-no questions.
+
+    Args:
+        asker: Ranks walks.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+        """Keep both."""
+        self._asker, self._values = asker, values
+        self._classes, self._graph = asker.classes, asker.graph
+        self._composer = Composer(asker)
+
+    def read(self, form: Form) -> Pattern:
+        """Return the pattern of a form.
+
+        Raises:
+            UnreadError: If a part of it is not found.
+        """
+        slots = [at for at, token in enumerate(form.clause) if token.slot]
+        if form.negative or not 1 <= len(slots) <= 2 or len(form.limits) + bool(form.quantity) > 1:
+            raise UnreadError
+        if form.quantity:
+            return self._number(form, form.quantity, slots)
+        if len(slots) == 2:
+            if form.limits:
+                raise UnreadError
+            return self._fact(form, *slots)
+        builder = PatternBuilder(self._graph)
+        slot = form.clause[slots[0]].slot
+        assert slot
+        builder.operation = Operation("exists")
+        way = self._value_of_entity(form, slots[0])
+        if way is None:
+            raise UnreadError
+        builder.confidence = sureness([way])
+        if form.limits:
+            self._composer.add_limit(builder, form.limits[0], way, node_of(slot))
+        else:
+            truth = builder.unknown()
+            builder.walk(node_of(slot), way.labels, truth)
+            builder.conditions.append(Condition(truth.name, "=", True))
+        return builder.pattern()
+
+    def _number(self, form: Form, quantity: Quantity, slots: Sequence[int]) -> Pattern:
+        """Read whether a number that the graph states is so great."""
+        words = telling_words(form.clause)
+        limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
+        form = replace(form, quantity=None, limits=(limit,))
+        way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
+        if way is None or (quantity.number <= MOST_COUNTED and self._values.nearness(words, way) < SAME_NAME):
+            raise UnreadError
+        return self.read(form)
+
+    def _value_of_entity(self, form: Form, at: int) -> Way | None:
+        """Return the walk from the one entity of a question to the value that it asks about."""
+        words = telling_words(form.clause)
+        limit = form.limits[0].value if form.limits else None
+        found = list[Way]()
+        for kind in kinds_of(limit, form.limits[0].kind) if limit else ("truth",):
+            opening = {"date": ["when"], "number": ["how", "many"]}.get(kind, ["what"])
+            text = [*map(Token, opening), *form.clause]
+            ways = self._asker.from_entity(text, at + len(opening), max_steps=1)
+            unit = limit.unit if limit and kind == "number" else ""
+            way = self._values.best(ways, -1, (kind,), words, unit)
+            if kind == "truth" and way and self._values.nearness(words, way) < SAME_NAME:
+                continue  # "Does it have wifi?" is none of what is said to be true of it
+            found += [way] if way else []
+        return likeliest(found) if found else None
+
+    def _fact(self, form: Form, one: int, other: int) -> Pattern:
+        """Read whether a walk joins two entities."""
+        found = list[tuple[Way, int, int]]()
+        for here, there in ((one, other), (other, one)):
+            slot = form.clause[there].slot
+            assert slot
+            ids = [self._graph.entities.find(key) for key in slot.entities[: slot.best]]
+            fits = self._classes.containing(ids)
+            ways = self._asker.from_entity(form.clause, here, max_steps=2)
+            found += [(way, here, there) for way in ways if fits[self._classes.end_of(way.labels)]]
+        if not found:
+            raise UnreadError
+        best = likeliest([way for way, _, _ in found])
+        shares = softmax(np.array([way.log for way, _, _ in found]))
+        same = [_undirected(way) == _undirected(best) for way, _, _ in found]
+        best = replace(best, share=float(shares[same].sum()))
+        here, there = next((here, there) for way, here, there in found if way.labels == best.labels)
+        builder = PatternBuilder(self._graph)
+        first, last = form.clause[here].slot, form.clause[there].slot
+        assert first
+        assert last
+        builder.walk(node_of(first), best.labels, node_of(last))
+        builder.operation = Operation("exists")
+        builder.confidence = sureness([best])
+        return builder.pattern()
+
+
+def _undirected(way: Way) -> tuple[int, ...]:
+    """Return the same for a walk and for the way back."""
+    return min(way.labels, way.back)
+
 
 #: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
 PASSING_COST = 2.0

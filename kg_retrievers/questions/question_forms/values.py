@@ -1,21 +1,253 @@
-"""Finds the relation whose values a question compares."""
+"""Walks from entities and classes, and the relations whose values a question compares."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kg_retrievers.graph import Known
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, unit_symbol
+from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.token_table import TokenTable
-from kg_retrievers.questions.question_forms.asking import Asker, Way, likeliest
-from kg_retrievers.questions.question_forms.tokens import Token, telling_words
-from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.questions.zero_shot.reading import question_words
+from kg_retrievers.questions.question_forms.classes import MEMBERS, GraphClasses
+from kg_retrievers.questions.question_forms.forms import (
+    Degree,
+    Form,
+    Limit,
+    Token,
+    joined,
+    question_of,
+    telling_words,
+    words_of,
+)
+from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.ranking import softmax
+from kg_retrievers.questions.zero_shot.steps import GraphSteps
+from kg_retrievers.questions.zero_shot.words import question_words
+
+#: The most steps of a walk between two things that a form joins.
+MAX_STEPS = 2
+
+#: How much less likely it makes a walk to come to a class again.
+DETOUR_COST = 2.0
+
+
+@dataclass(frozen=True)
+class Way:
+    """A walk that a part of a question may ask for.
+
+    Attributes:
+        labels: The adjacency labels of its steps.
+        log: The logarithm of how likely it is.
+        confidence: How likely the first walk of all is right, by the zero-shot generator; in [0, 1].
+        share: How likely it is among the walks that lead where it must, in [0, 1].
+        start: The class where it starts; -1 for an entity.
+    """
+
+    labels: tuple[int, ...]
+    log: float
+    confidence: float
+    share: float = 1.0
+    start: int = -1
+
+    @property
+    def back(self) -> tuple[int, ...]:
+        """The adjacency labels of the way back."""
+        return tuple(reversed_label(label) for label in reversed(self.labels))
+
+
+class Asker:
+    """Asks for walks from entities, and from all members of a class.
+
+    Args:
+        zero_shot: Ranks the walks.
+        classes: The classes of its graph.
+    """
+
+    def __init__(self, zero_shot: ZeroShotPatternGenerator, classes: GraphClasses) -> None:
+        """Keep both."""
+        self.zero_shot, self.classes = zero_shot, classes
+        self.graph = zero_shot.index.graph
+
+    def from_entity(
+        self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
+    ) -> list[Way]:
+        """Return the walks from the entity at a position of a text, the likeliest first.
+
+        Args:
+            tokens: The text.
+            at: The position.
+            max_steps: The most steps of a walk.
+            starts: The ids of entities that the entity stands for.
+        """
+        text, slots = question_of(tokens)
+        topic = slots[sum(bool(token.slot) for token in tokens[:at])]
+        understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps, starts=starts)
+        if understood is None:
+            return []
+        return [
+            Way(walk.labels, float(np.log(max(walk.probability, 1e-9))), understood.confidence)
+            for walk in understood.walks
+        ]
+
+    def from_class(
+        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
+    ) -> list[Way]:
+        """Return the walks from the members of a class that some words of a text stand for."""
+        some = spread(self.classes.members[group], MEMBERS)
+        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
+        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
+        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
+        ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
+        return [replace(way, start=group) for way in ways]
+
+    def noun_nearness(self, noun: Sequence[Token]) -> Array:
+        """Return how near a noun is to each class; zeros for none."""
+        words = " ".join(token.word for token in noun if token.word)
+        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
+
+
+#: How many classes a noun may mean, of those nearest to it.
+MOST_CLASSES = 5
+
+#: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
+SAME_NAME = 0.45
+
+#: The least for it to be meant at all.
+MAY_NAME = 0.25
+
+#: How sure a reading is, as a logit, beside the shares of its walks and its class: the logit of the zero-shot
+#: generator's confidence, and how near the noun is to the class beyond `NEAR`.
+RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 3.0
+
+#: How much the likelihood of a walk to values says of the class: it rather says which value of this class is meant.
+VALUE_WEIGHT = 0.5
+
+#: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
+CERTAIN_COUNT = 1.4
+
+
+class UnreadError(Exception):
+    """A form whose relations are not found."""
+
+
+@dataclass
+class Arms:
+    """What is said of the things of one class, with how likely all of it is."""
+
+    group: int
+    log: float
+    near: float
+    ways: list[tuple[str, object, Way]] = field(default_factory=list)
+
+    def add(self, role: str, what: object, way: Way | None) -> bool:
+        """Add a walk; False where there is none."""
+        if way is None:
+            return False
+        self.ways.append((role, what, way))
+        self.log += way.log * (VALUE_WEIGHT if role in ("value", "limit") else 1.0)
+        return True
+
+
+def sureness(ways: Sequence[Way], share: float = 1.0, near: float = NEAR, certain: float = CERTAIN) -> float:
+    """Return how likely a reading is right, in [0, 1].
+
+    Args:
+        ways: Its walks.
+        share: How likely its class is among all that were compared.
+        near: How near the noun is to the class.
+        certain: The logit of what is sure where nothing speaks for it or against it.
+    """
+    least = min((way.share for way in ways), default=1.0)
+    rated = max(min((way.confidence for way in ways), default=0.0), 1e-3)
+    logit = RATED_WEIGHT * float(np.log(rated / (1.001 - rated))) + NEAR_WEIGHT * (near - NEAR)
+    return float(share * least / (1 + np.exp(-logit - certain)))
+
+
+def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:
+    """Return the likeliest walk to each class."""
+    by_class: dict[int, list[Way]] = defaultdict(list)
+    for way in ways:
+        by_class[classes.end_of(way.labels)].append(replace(way, log=way.log - detour_cost(way, classes)))
+    return {group: likeliest(of_one) for group, of_one in by_class.items()}
+
+
+def detour_cost(way: Way, classes: GraphClasses) -> float:
+    """Return how much less likely it makes a walk that it leads to things of one class more than once."""
+    ends = classes.of_label[list(way.labels)].tolist()
+    return DETOUR_COST * (len(ends) - len({*ends}))
+
+
+def likeliest(ways: Sequence[Way]) -> Way:
+    """Return the likeliest of some walks, with its share among them."""
+    shares = softmax(np.array([way.log for way in ways]))
+    best = int(np.argmax(shares))
+    return replace(ways[best], share=float(shares[best]))
+
+
+def likeliest_classes(near: Array, most: int, margin: float = 0.5) -> list[int]:
+    """Return the classes nearest to a noun, the nearest first."""
+    order = np.argsort(-near, kind="stable")[:most].tolist()
+    return [group for group in order if near[group] >= near[order[0]] - margin and near[group] > 0]
+
+
+def node_of(slot: QuestionEntity) -> Known:
+    """Return the node of an entity, pinned where only one is meant."""
+    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
+
+
+def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
+    """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
+    groups = list[tuple[int, ...]]()
+    for at, token in enumerate(tokens):
+        if not token.slot:
+            continue
+        if groups and joined(tokens, groups[-1][-1] + 1, ("and",) if both else ("or",)) == at:
+            groups[-1] = (*groups[-1], at)
+        else:
+            groups.append((at,))
+    return groups
+
+
+def keys_of(slots: Iterable[QuestionEntity]) -> list[str]:
+    """Return the keys of all that some entities may be."""
+    return [key for slot in slots for key in slot.entities[: slot.best]]
+
+
+def span_of(tokens: Sequence[Token], part: Sequence[Token]) -> tuple[int, int]:
+    """Return where a part stands in tokens; an empty span at their end where it does not."""
+    size = len(part)
+    for at in range(len(tokens) - size + 1 if size else 0):
+        if list(tokens[at : at + size]) == list(part):
+            return at, at + size
+    return len(tokens), len(tokens)
+
+
+def asking(tokens: Sequence[Token], span: tuple[int, int], opening: str) -> tuple[list[Token], tuple[int, int]]:
+    """Return a text that asks for a value of what a span stands for, and where the span is in it."""
+    words = [Token(word) for word in opening.split()]
+    start = span[0]
+    while start and tokens[start - 1].word in ("which", "what", "the", "of"):
+        start -= 1
+    kept, rest = list(tokens[:start]), list(tokens[span[1] :])
+    middle = list(tokens[span[0] : span[1]]) or [Token("it")]
+    return [*words, *kept, *middle, *rest], (len(words) + len(kept), len(words) + len(kept) + len(middle))
+
+
+def before_slot(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words before the last entity, but those of function right before it."""
+    last = max((at for at, token in enumerate(tokens) if token.slot), default=len(tokens))
+    kept = list(tokens[:last])
+    while kept and not kept[-1].telling and len(kept) > 1:
+        kept.pop()
+    return kept
+
 
 #: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
 NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
@@ -187,3 +419,75 @@ def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
 def dimension_words(adjective: str, time: bool, more: str) -> str:
     """Return words that name what an adjective measures."""
     return f"{adjective} {more or (_BEGINNINGS if time else '')}".strip()
+
+
+class Measuring:
+    """Finds the walks to values.
+
+    Args:
+        classes: The classes of the graph.
+        values: Finds relations of values.
+    """
+
+    def __init__(self, classes: GraphClasses, values: ValueFinder) -> None:
+        """Keep both."""
+        self._classes, self._values = classes, values
+
+    def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
+        """Return the likeliest walk from a class to the values that a limit is about."""
+        kinds, ways = kinds_of(limit.value, limit.kind), list[Way]()
+        words = telling_words(form.clause, form.noun)
+        span = span_of(form.clause, form.noun)
+        for kind in kinds:
+            text, at = asking(form.clause, span, "when" if kind == "date" else "how many")
+            unit = limit.value.unit if kind == "number" else ""
+            way = self._values.find(text, at, group, (kind,), words=words, unit=unit, max_steps=2)
+            ways += [way] if way else []
+        return likeliest(ways) if ways else None
+
+    def degree_way(self, form: Form, degree: Degree, group: int) -> Way | None:
+        """Return the walk to the values by which an adjective compares."""
+        kinds = ("date",) if degree.time else ("number",)
+        adjective = words_of(degree.words[:1])
+        more = " ".join(token.word for token in degree.words[1:])
+        telling = telling_words(form.clause, form.noun)
+        words = dimension_words(adjective, degree.time and not telling, more or telling)
+        opening = "when was" if degree.time else f"how {adjective} is"
+        text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
+        at = len(opening.split())
+        weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
+        return self._values.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
+
+    def number_way(
+        self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME
+    ) -> Way | None:
+        """Return the walk to the number of something, where a relation is called so.
+
+        Args:
+            noun: What there is a number of.
+            group: The class that has the number.
+            rest: More words of the question, as in "sleep more people".
+            least: How near the relation must be to one of all these words.
+        """
+        own = [token.word for token in noun if token.word]
+        text = [Token("how"), Token("many"), *noun, *rest, Token("has"), Token("it")]
+        ways = (
+            self._values.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
+            for words in (" ".join(own), " ".join(token.word for token in rest))
+            if words
+        )
+        return next(
+            (way for way in ways if way and self._is_called(way, [*own, *(token.word for token in rest)], least)), None
+        )
+
+    def _is_called(self, way: Way, words: Sequence[str], least: float) -> bool:
+        """Whether the relation of a number is nearer to a word than all that can be counted."""
+        named = max((self._values.nearness(word, way), word) for word in words)
+        return named[0] >= least and named[0] > self._classes.closeness(named[1])
+
+    def truth_way(self, form: Form, group: int) -> Way | None:
+        """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
+        words = telling_words(form.clause, form.noun)
+        text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
+        way = self._values.find(text, (0, 1), group, ("truth",), words=words)
+        return way if way and self._values.nearness(words, way) >= SAME_NAME else None

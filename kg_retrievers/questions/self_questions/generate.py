@@ -12,9 +12,8 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.questions.self_questions.names import Names
 from kg_retrievers.questions.self_questions.paraphrases import PARAPHRASE_PROMPT, paraphrased
-from kg_retrievers.questions.self_questions.shapes import Shape, ShapeDrawer
+from kg_retrievers.questions.self_questions.shapes import Names, Shape, ShapeDrawer
 from kg_retrievers.questions.self_questions.wording import QuestionWriter
 
 #: The longest walk that a question can ask for.

@@ -19,8 +19,6 @@ from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.questions.asked_types import type_nouns
 from kg_retrievers.questions.reading import LinkingGenerator, Reading
-from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.questions.zero_shot.lacking import best_lacked
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
     coverage,
@@ -29,7 +27,11 @@ from kg_retrievers.questions.zero_shot.ranking import (
     softmax,
     walk_features,
 )
-from kg_retrievers.questions.zero_shot.reading import (
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.questions.zero_shot.steps import GraphSteps
+from kg_retrievers.questions.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
+from kg_retrievers.questions.zero_shot.walks import Surroundings, best_lacked, compare_directions, rank_walks
+from kg_retrievers.questions.zero_shot.words import (
     Word,
     asked_kind,
     asks_for_others,
@@ -37,9 +39,6 @@ from kg_retrievers.questions.zero_shot.reading import (
     question_words,
     words_to_cover,
 )
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
-from kg_retrievers.questions.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
-from kg_retrievers.questions.zero_shot.walks import Surroundings, compare_directions, rank_walks
 
 #: How many entities of a question are looked at, the likeliest first.
 MAX_SLOTS = 4

@@ -15,9 +15,9 @@ import numpy as np
 
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.questions.zero_shot.reading import Word, asked_noun, words_to_cover
 from kg_retrievers.questions.zero_shot.scorer import KINDS
+from kg_retrievers.questions.zero_shot.steps import GraphSteps
+from kg_retrievers.questions.zero_shot.words import Word, asked_noun, words_to_cover
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35

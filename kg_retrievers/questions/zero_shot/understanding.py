@@ -12,9 +12,9 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.questions.zero_shot.lacking import LackedStep
 from kg_retrievers.questions.zero_shot.ranking import COVERED, confidence_features, softmax
-from kg_retrievers.questions.zero_shot.reading import Word
+from kg_retrievers.questions.zero_shot.walks import LackedStep
+from kg_retrievers.questions.zero_shot.words import Word
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
 from kg_retrievers.methods.sg_rag.templates import walk_pattern
-from kg_retrievers.questions.directions import Directions, Edge
+from kg_retrievers.questions.operations import Directions, Edge
 from kg_retrievers.testing import ScriptedChatModel
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"

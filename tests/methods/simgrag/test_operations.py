@@ -18,7 +18,7 @@ from kg_retrievers.errors import PatternError, SearchBudgetError
 from kg_retrievers.graph import Evidence, PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES
-from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.operations import carried_out
 
 RELATIONS = ["owns", "likes", "dated"]
 TYPES = ["Person", "Place"]

@@ -22,7 +22,7 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.explanation.why_not import WhyNot, lift
 from kg_retrievers.graph import Term
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.operations import carried_out
 
 QUESTION, EXCLUDING = "What is there?", "What else is there?"
 

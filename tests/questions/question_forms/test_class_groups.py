@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_count
-from kg_retrievers.questions.question_forms.class_groups import COMMON, class_groups, leading_labels
+from kg_retrievers.questions.question_forms.classes import COMMON, class_groups, leading_labels
 
 RELATIONS = "rstu"
 

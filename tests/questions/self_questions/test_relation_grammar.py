@@ -6,10 +6,8 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.questions.self_questions.ends import end_words, type_noun
-from kg_retrievers.questions.self_questions.names import Names
-from kg_retrievers.questions.self_questions.relation_grammar import read_relation
-from kg_retrievers.questions.self_questions.verbs import verb_of
+from kg_retrievers.questions.self_questions.english import end_words, read_relation, type_noun, verb_of
+from kg_retrievers.questions.self_questions.shapes import Names
 
 
 @pytest.mark.parametrize(

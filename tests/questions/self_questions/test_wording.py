@@ -8,8 +8,7 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.questions.self_questions.names import Names
-from kg_retrievers.questions.self_questions.shapes import Shape, Walk
+from kg_retrievers.questions.self_questions.shapes import Names, Shape, Walk
 from kg_retrievers.questions.self_questions.wording import QuestionWriter
 
 FACTS = [

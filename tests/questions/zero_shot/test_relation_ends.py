@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_count
-from kg_retrievers.questions.zero_shot.relation_ends import COMMON_ENTITIES, RELATIONS_SEEN, RelationEnds, have_labels
+from kg_retrievers.questions.zero_shot.steps import COMMON_ENTITIES, RELATIONS_SEEN, RelationEnds, have_labels
 
 #: Fewer facts and entries than are looked at, so that all of them are.
 triples = st.lists(

@@ -10,8 +10,6 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.token_table import token_table
-from kg_retrievers.questions.zero_shot.graph_steps import GraphSteps, relation_words
-from kg_retrievers.questions.zero_shot.relation_ends import value_kind
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     MAX_TOKENS,
@@ -21,6 +19,7 @@ from kg_retrievers.questions.zero_shot.scorer import (
     relation_scorer,
     unit_table,
 )
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, relation_words, value_kind
 
 torch = pytest.importorskip("torch")
 sys.path.append(str(Path(__file__).parents[3]))

@@ -1,0 +1,451 @@
+"""Grammar of English: the verbs, what the name of a relation says, and nouns for the ends of its facts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import unquote
+
+from kg_retrievers.graph import KnowledgeGraph, local_name, readable
+from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.columns import spread
+
+#: Frequent verbs with regular forms that are seldom nouns.
+_REGULAR = """
+accept accompany accuse achieve acquire adapt add address adopt advise affect amend announce apply appoint approve
+arrange arrive assign assist attend belong cite collaborate collect compile complete compose conduct confirm connect
+conquer consist consult contain contribute convert cooperate create cure declare defend define deliver depend depict
+derive describe destroy determine develop die direct discover distribute donate edit elect employ enable encode enter
+establish evolve examine exist export express extend favor follow found govern graduate guide happen identify
+illustrate import improve include inherit inhibit inspire install introduce invade invent invest investigate invite
+involve join justify live maintain manage marry measure mention merge motivate move narrate nominate observe obtain
+occur operate oppose organize own participate perform permit possess practice precede predict prepare prescribe
+present preserve preside prevent proclaim produce promote propose protect provide publish receive recommend refer
+regulate reject relate release remove rename renovate replace represent require reside resolve retire reveal sell
+serve share solve specialize sponsor stimulate succeed suffer suggest supervise supply surround tend transfer
+translate transmit treat understudy unite use validate verify violate
+"""
+
+#: Verbs with regular forms that are as often nouns: "award".
+_ALSO_NOUNS = """
+act aim answer appeal associate attack award border camp cause chair challenge change charge claim coach command
+contact contest contract control cover craft credit cross date debate demand design dispute document end fail feature
+finance form fund grant harm head host influence interact issue judge labor land last launch license link list locate
+love manufacture map mark master measure name need number nurse offer order origin paint partner pass patent pilot place
+plan plant play plot point power process program project purchase question rank rate reason record reform rent repair
+report request research result review reward rule sail sample score signal sign sound source star start state store
+study support surface target test title trade train travel trigger vary view visit voice vote watch work
+"""
+
+#: Verbs with irregular forms: base, past, participle.
+_IRREGULAR = """
+bear bore born; become became become; begin began begun; bind bound bound; break broke broken; bring brought brought;
+build built built; buy bought bought; catch caught caught; choose chose chosen; come came come; do did done;
+draw drew drawn; drive drove driven; eat ate eaten; fall fell fallen; feed fed fed; fight fought fought;
+find found found; fly flew flown; forbid forbade forbidden; freeze froze frozen; get got got; give gave given;
+go went gone; grow grew grown; hold held held; keep kept kept; know knew known; lay laid laid; lead led led;
+leave left left; lend lent lent; lose lost lost; make made made; mean meant meant; meet met met; pay paid paid;
+read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen;
+seek sought sought;
+sell sold sold; send sent sent; shoot shot shot; show showed shown; sing sang sung; sit sat sat; sleep slept slept;
+speak spoke spoken; spend spent spent; stand stood stood; steal stole stolen; swim swam swum; take took taken;
+teach taught taught; tell told told; think thought thought; throw threw thrown; understand understood understood;
+wear wore worn; weave wove woven; win won won; write wrote written
+"""
+
+#: Regular verbs of several syllables, or with an unstressed end, that double their last letter all the same.
+_DOUBLING = frozenset({"admit", "commit", "control", "occur", "permit", "program", "refer", "transfer", "transmit"})
+
+_VOWELS = "aeiou"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """The forms of a verb. `base` and `third` are empty where only a past form is known.
+
+    Attributes:
+        base: As in "did write".
+        third: As in "writes".
+        past: As in "wrote".
+        participle: As in "was written".
+        agent: Who does it, as in "writer"; may be no word that people use.
+        gerund: As in "writing".
+        also_noun: Whether its base and third forms are nouns as well: "award", "awards".
+    """
+
+    base: str
+    third: str
+    past: str
+    participle: str
+    agent: str = ""
+    gerund: str = ""
+    also_noun: bool = False
+
+
+def verb_of(word: str) -> Verb | None:
+    """Return the verb that a word is a form of; of an unknown past form only this form is known.
+
+    Example:
+        >>> verb_of("written").past, verb_of("colonized").base, verb_of("colour")
+        ('wrote', '', None)
+    """
+    if known := _FORMS.get(word):
+        return known
+    return Verb("", "", word, word) if re.fullmatch(r"[^\W\d_]{2,}ed", word) else None
+
+
+def verb_of_agent(noun: str) -> Verb | None:
+    """Return the verb of what a noun says somebody does.
+
+    Example:
+        >>> verb_of_agent("writer").base, verb_of_agent("river")
+        ('write', None)
+    """
+    return _AGENTS.get(noun)
+
+
+def _regular(base: str, also_noun: bool) -> Verb:
+    past = f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed"
+    return Verb(base, _third(base), past, past, _agent(base), _gerund(base), also_noun)
+
+
+def _stem(base: str) -> str:
+    """Return a base as it stands before "ed" and "er"."""
+    if base.endswith("y") and base[-2] not in _VOWELS:
+        return base[:-1] + "i"
+    is_short = re.fullmatch(rf"[^{_VOWELS}]*[{_VOWELS}][^{_VOWELS}wxy]", base)
+    return base + base[-1] if is_short or base in _DOUBLING else base
+
+
+def _third(base: str) -> str:
+    if base.endswith("y") and base[-2] not in _VOWELS:
+        return base[:-1] + "ies"
+    return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+
+
+def _agent(base: str) -> str:
+    if base.endswith(("ate", "ct", "it")):
+        return base.removesuffix("e") + "or"
+    return f"{base}r" if base.endswith("e") else f"{_stem(base)}er"
+
+
+def _gerund(base: str) -> str:
+    if base.endswith("ie"):
+        return base.removesuffix("ie") + "ying"
+    if base.endswith("e") and not base.endswith("ee"):
+        return base.removesuffix("e") + "ing"
+    return (base if base.endswith("y") else _stem(base)) + "ing"
+
+
+def _irregular(text: str) -> Verb:
+    base, past, participle = text.split()
+    return Verb(base, _third(base), past, participle, _agent(base), _gerund(base))
+
+
+def _lexicon() -> list[Verb]:
+    verbs = [_irregular(text) for text in _IRREGULAR.split(";")]
+    verbs += [_regular(base, True) for base in _ALSO_NOUNS.split()]
+    return [*verbs, *(_regular(base, False) for base in _REGULAR.split())]
+
+
+_VERBS = _lexicon()
+
+#: Every form but the agent; where two verbs share one, as "found", that of the last counts.
+_FORMS = {form: verb for verb in _VERBS for form in (verb.base, verb.third, verb.past, verb.participle, verb.gerund)}
+_AGENTS = {verb.agent: verb for verb in _VERBS}
+
+
+#: How a name reads: "TAIL is HEAD's ...", "HEAD is the ... of TAIL", "HEAD was ... by TAIL", "HEAD ... TAIL",
+#: "HEAD is ... TAIL".
+Form = Literal["noun", "noun of", "passive", "verb", "copula"]
+
+_PREPOSITIONS = """
+about above across after against along among around as at before behind below beside between beyond by during for from
+in inside into near next of off on onto out over per through to towards under upon via with within
+"""
+
+#: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
+_STATES = """
+admitted affiliated aligned appointed assigned associated attached based bordered born bound brought built buried
+categorized classified compared composed concerned configured connected contained created dated dedicated deployed
+derived described designed developed devoted disputed employed enacted executed filed filled found founded given
+grouped headquartered held hosted inspired installed introduced involved issued kept known licensed linked listed
+located made married mounted named ordained oriented owned paid placed produced published registered related released
+rooted set shown situated sold spoken stored used written
+"""
+
+#: What stands before a noun; a name such as "lists_no_items" is read as it stands.
+_DETERMINERS = frozenset({"a", "an", "the", "no", "not", "any", "all", "its", "their"})
+
+#: Nouns that look like "starring".
+_NOUNS_IN_ING = "building ending funding landing listing meaning painting ranking rating training"
+
+_BE = frozenset({"is", "was", "are", "were", "be"})
+_HAVE = frozenset({"has", "have", "had"})
+
+
+@dataclass(frozen=True)
+class RelationWords:
+    """A relation's name as part of a sentence.
+
+    Attributes:
+        form: How it reads.
+        words: The noun, the participle, what follows the verb, or what follows "is".
+        verb: The verb of a passive or of a sentence with a verb.
+        is_past: Whether the name has the verb in the past.
+    """
+
+    form: Form
+    words: str
+    verb: Verb | None = None
+    is_past: bool = False
+
+
+@lru_cache(maxsize=10_000)
+def read_relation(name: str) -> RelationWords:
+    """Read the name of a relation.
+
+    A noun is taken for what the tail is to the head, as in most graphs: "Ann parent Bob" says that Bob is Ann's parent.
+    The rules are those of English; in another language every name is a noun.
+
+    Example:
+        >>> read_relation("directed_by").form, read_relation("http://example.org/birthPlace").words
+        ('passive', 'birth place')
+        >>> read_relation("reports to").form, read_relation("capitalOf").form, read_relation("LOCATED_IN").form
+        ('verb', 'noun of', 'copula')
+    """
+    words = _words(name)
+    be = words[0] in _BE and len(words) > 1
+    if be or (words[0] in _HAVE and len(words) > 1):
+        words = words[1:]
+    if words[0] in _PREPOSITIONS.split() and len(words) > 1 and words[-1] not in _PREPOSITIONS.split():
+        return RelationWords("noun", " ".join(words[1:]))
+    first, rest = verb_of(words[0]), words[1:]
+    if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
+        return RelationWords("passive", words[0], first)
+    if be or (words[0] in _STATES.split() and _are_prepositions(rest) and rest):
+        return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
+    if first and _is_verb(words, first):
+        return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
+    if words[-1] == "of" and len(words) > 1:
+        return RelationWords("noun of", " ".join(words[:-1]))
+    if first and rest and words[0] == first.third and (found := _with_object(first, rest)):
+        return found
+    if words[-1] in _PREPOSITIONS.split():
+        return RelationWords("copula", " ".join(words))
+    return RelationWords("noun", " ".join(words))
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name: of a URI or a Freebase path those of its last part."""
+    last = unquote(name.rstrip("/#:").rpartition("://")[2]) if "://" in name else local_name(name)
+    last = re.split(r"[/#]", last.strip("/"))[-1] if len(last.split()) == 1 else last
+    last = last.rpartition(".")[2] or last
+    words = re.sub(r"[\W_]+", " ", readable(last.lower() if last.isupper() else last)).split()
+    return [word.casefold() if not word.isupper() or len(words) == 1 else word for word in words] or [name.strip()]
+
+
+def _is_verb(words: list[str], verb: Verb) -> bool:
+    """Tell whether a name is a verb with what may follow it; a single word may be a noun as well."""
+    if len(words) > 1:
+        is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
+        if words[1:] == ["of"] and verb.also_noun:
+            return False  # "labels of"
+        return _are_prepositions(words[1:]) or (is_form and words[-1] in _PREPOSITIONS.split())
+    if words[0] in (verb.past, verb.participle):
+        return words[0] != verb.base
+    if words[0] == verb.gerund:
+        return words[0] not in _NOUNS_IN_ING.split()
+    return words[0] == verb.third and not verb.also_noun
+
+
+def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
+    """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
+    if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
+        return None
+    if rest[0] in _PREPOSITIONS.split():
+        return RelationWords("verb", rest[0], verb)
+    return RelationWords("noun", " ".join(rest))
+
+
+def _state(words: list[str]) -> RelationWords:
+    if words[-1] == "of" and words[0] not in _STATES.split():
+        return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
+    if words[-1] in _PREPOSITIONS.split():
+        return RelationWords("copula", " ".join(words))
+    return RelationWords("noun", " ".join(words))
+
+
+def _are_prepositions(words: list[str]) -> bool:
+    return all(word in _PREPOSITIONS.split() for word in words)
+
+
+EndKind = Literal["person", "place", "date", "number", "thing", "unknown"]
+
+#: How many ends of a relation are looked at, and the share of them that decides what all are.
+ENDS_SEEN, SHARE = 200, 0.8
+
+#: Words in the names of types that say that something is a person, or a place.
+_PERSON = frozenset({"person", "persons", "people", "human", "humans", "individual"})
+_PLACE = frozenset(
+    {"place", "location", "city", "town", "village", "country", "state", "region", "continent", "county"}
+)
+
+_DATE = re.compile(
+    r"-?\d{4}(?:[-/]\d{1,2}(?:[-/]\d{1,2}(?:T.*)?)?)?|\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{1,2} [^\W\d]+ \d{4}"
+)
+_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
+
+#: The plurals that no rule gives.
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
+
+
+@dataclass(frozen=True)
+class EndWords:
+    """The words for what a step leads to.
+
+    Attributes:
+        kind: What it is.
+        noun: A noun for one of it.
+        plural: A noun for several.
+    """
+
+    kind: EndKind
+    noun: str
+    plural: str
+
+    @classmethod
+    def of(cls, kind: EndKind, noun: str) -> EndWords:
+        """Add the plural."""
+        return cls(kind, noun, plural_of(noun))
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """The question words for it as a subject."""
+        return {"person": ("who",), "unknown": ("what", "who")}.get(self.kind, ("what",))
+
+    @property
+    def relative(self) -> str:
+        """The pronoun that begins a relative clause about it."""
+        return "who" if self.kind == "person" else "that"
+
+    @property
+    def adverb(self) -> str:
+        """The question word in place of a preposition and it, if there is one."""
+        return {"place": "where", "date": "when"}.get(self.kind, "")
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun.
+
+    Example:
+        >>> plural_of("animated film"), plural_of("city"), plural_of("person")
+        ('animated films', 'cities', 'people')
+    """
+    before, blank, last = noun.rpartition(" ")
+    if last.casefold() in _PLURALS:
+        return before + blank + _PLURALS[last.casefold()]
+    if re.search(r"[^aeiou]y$", last):
+        return noun[:-1] + "ies"
+    return noun + ("es" if re.search(r"(?:s|x|z|ch|sh)$", last) else "s")
+
+
+def is_plural(noun: str) -> bool:
+    """Tell whether a noun seems to stand for several.
+
+    Example:
+        >>> is_plural("starred actors"), is_plural("children"), is_plural("address"), is_plural("status")
+        (True, True, False, False)
+    """
+    last = noun.rpartition(" ")[2]
+    return last in _PLURALS.values() or bool(re.search(r"[^\Wsiu]s$", last))
+
+
+def singular_of(noun: str) -> str:
+    """Return the noun for one, of a noun for one or several.
+
+    Example:
+        >>> singular_of("starred actors"), singular_of("children"), singular_of("address")
+        ('starred actor', 'child', 'address')
+    """
+    if not is_plural(noun):
+        return noun
+    before, blank, last = noun.rpartition(" ")
+    irregular = {several: one for one, several in _PLURALS.items()}
+    if last in irregular:
+        return before + blank + irregular[last]
+    return noun.removesuffix("ies") + "y" if re.search(r"[^aeiou]ies$", noun) else noun.removesuffix("s")
+
+
+def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
+    """Return the words for what the steps with an adjacency label lead to.
+
+    What most ends are called says whether they are dates or numbers; their types say whether they are persons or places
+    and what one is called. Without types, the relation can say it: somebody directs what is "directed by" them.
+
+    Args:
+        graph: The graph.
+        label: The label of the steps.
+
+    Example:
+        >>> from kg_retrievers.testing import tiny_graph
+        >>> graph = tiny_graph()
+        >>> end_words(graph, 2 * graph.relations.find("directed_by")).kind
+        'person'
+    """
+    ends = spread(graph.relation_samples.ends_of(label), ENDS_SEEN)
+    names = [graph.names[int(graph.labels[end])] for end in ends.tolist()]
+    if _most(names, _DATE):
+        return EndWords.of("date", "date")
+    if _most(names, _NUMBER):
+        return EndWords.of("number", "number")
+    kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))
+    shared = [graph.types[kind] for kind, count in kinds.items() if count >= SHARE * len(ends)]
+    if shared:
+        return _of_types(graph, shared)
+    return EndWords.of("person", "person") if _seems_person(graph, label) else EndWords.of("unknown", "one")
+
+
+def _of_types(graph: KnowledgeGraph, types: Sequence[str]) -> EndWords:
+    """Return the words for what has these types; the rarest of them is its noun, if it is short."""
+    rarest = min(types, key=lambda kind: (len(graph.type_entities(graph.types.find(kind))), kind))
+    words = {word for kind in types for word in (type_noun(kind) or readable(kind).casefold()).split()}
+    kind: EndKind = "person" if words & _PERSON else "place" if words & _PLACE else "thing"
+    return EndWords.of(kind, type_noun(rarest) or kind)
+
+
+def type_noun(kind: str) -> str:
+    """Return the name of a type as a noun, if it is one to three words.
+
+    Example:
+        >>> type_noun("AnimatedFilm"), type_noun("http://example.org/Film"), type_noun("dbo:Film")
+        ('animated film', 'film', 'film')
+    """
+    words = read_relation(kind).words.casefold() if "://" in kind else _spaced(local_name(kind))
+    return words if len(words.split()) in (1, 2, 3) and words[0].isalpha() else ""
+
+
+def _spaced(kind: str) -> str:
+    name = readable(kind[:1].lower() + kind[1:] if kind[1:2].islower() else kind)
+    return name.casefold() if re.fullmatch(r"[\w -]+", name) else ""
+
+
+def _seems_person(graph: KnowledgeGraph, label: int) -> bool:
+    """Tell whether the name of a relation says that persons are what a step leads to."""
+    words = read_relation(graph.relations[relation_of(label)])
+    backward = is_backward(label)
+    if words.form == "passive":
+        return not backward
+    if words.form in ("noun", "noun of"):
+        agent = verb_of_agent(singular_of(words.words).rpartition(" ")[2])
+        return agent is not None and backward == (words.form == "noun of")
+    return False
+
+
+def _most(names: Sequence[str], pattern: re.Pattern[str]) -> bool:
+    fitting = sum(pattern.fullmatch(name.strip()) is not None for name in names)
+    return bool(names) and fitting >= SHARE * len(names)
