@@ -24,7 +24,6 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
 from kg_retrievers.core.readings import linked_entities, note_readings
@@ -308,19 +307,6 @@ class BaseKGRetriever(BaseRetriever):
     def part_request(self, entities: tuple[str, ...]) -> PartRequest:
         """Return which part of a connected graph is around the entities of a question."""
         return PartRequest(entities, PART_HOPS)
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """Return the first thing that keeps an entity out of what the stages found; None where nobody can tell.
-
-        A method says it in its room, in `why_not.py`; `kg_retrievers.why_not` asks for it, and lifts it, until the
-        entity is found.
-
-        Args:
-            entity: Its key. It is no answer, or in no fact where the method proposes no answers.
-            state: What the stages wrote, until one of them refused the question or to the end; over a connected graph,
-                with the entity and what is around it at hand.
-        """
-        return None
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

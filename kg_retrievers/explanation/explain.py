@@ -1,9 +1,10 @@
-"""explain: the chain from the words of a question to what a Document says."""
+"""explain: the chain from the words of a question to the answers of a Document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from langchain_core.documents import Document
@@ -11,16 +12,63 @@ from langchain_core.documents import Document
 from kg_retrievers.core.confidence import shown_confidence
 from kg_retrievers.core.results import result_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import MAX_K
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.explanation.considered import Considered, considered
-from kg_retrievers.explanation.named import NamedEntity, NamedRelation, named_entities, named_relations
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.explanation.named import (
+    NamedEntity,
+    NamedRelation,
+    Other,
+    named_entities,
+    named_relations,
+    nearest_relations,
+)
 from kg_retrievers.explanation.readings import reading_lines, weighed_lines
-from kg_retrievers.explanation.shown import shown_as_html
-from kg_retrievers.explanation.wording import considered_lines, entity_line, relation_line, section
 from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.graph.shown_text import as_data, one_line
 from kg_retrievers.graph.verbalize import readable
+
+#: How many of the next Documents an explanation names.
+NEXT = 3
+
+#: The most lines of one section of the text; the data have all.
+MOST_LINES = 12
+
+
+@dataclass(frozen=True)
+class NextDocument:
+    """A Document that comes after the one explained.
+
+    Attributes:
+        rank: Its rank.
+        score: Its score.
+        shown: Its answers, or its first fact if it proposes none.
+        is_returned: Whether it is among the first `k`.
+    """
+
+    rank: int
+    score: float
+    shown: str
+    is_returned: bool
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What else the retriever might have taken.
+
+    Attributes:
+        relations: The relations of the graph nearest to the question without its entities, with their cosines.
+        after: The Documents that come next.
+        note: Why the next Documents are not known.
+    """
+
+    relations: tuple[Other, ...]
+    after: tuple[NextDocument, ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-safe data."""
+        return {**asdict(self), "relations": [*map(asdict, self.relations)], "after": [*map(asdict, self.after)]}
 
 
 @dataclass(frozen=True)
@@ -61,7 +109,7 @@ class Explanation:
         reading: How the question was read: the lines of a pattern, a relation path or a query; nothing where a method
             reads none.
         weighed: What was weighed, as far as the Document says, in sentences.
-        considered: What was considered besides; None without a retriever.
+        alternatives: What else might have been taken; None without a retriever.
         facts: The facts, in their order.
     """
 
@@ -70,7 +118,7 @@ class Explanation:
     relations: tuple[NamedRelation, ...]
     reading: tuple[str, ...]
     weighed: tuple[str, ...]
-    considered: Considered | None
+    alternatives: Alternatives | None
     facts: tuple[CitedFact, ...]
 
     @property
@@ -98,7 +146,7 @@ class Explanation:
             "relations": [one.to_dict() for one in self.relations],
             "reading": list(self.reading),
             "weighed": list(self.weighed),
-            "considered": None if self.considered is None else self.considered.to_dict(),
+            "alternatives": None if self.alternatives is None else self.alternatives.to_dict(),
             "facts": [one.to_dict() for one in self.facts],
             "answers": [{"key": key, "label": self.metadata["labels"][key]} for key in self.metadata["answers"]],
         }
@@ -112,15 +160,15 @@ class Explanation:
         lines = [
             *([f"Question: {one_line(self.question)}"] if self.question else []),
             f"Found by {metadata['retriever']}: {place}",
-            *section("Entities", [entity_line(one) for one in self.entities]),
-            *section("Relations", [relation_line(one) for one in self.relations if one.is_telling]),
-            *section("Read as", self.reading),
-            *section("Weighed", self.weighed),
-            *section("Considered", considered_lines(self.considered) if self.considered else []),
-            *section("Facts", [fact.line for fact in self.facts]),
+            *_section("Entities", [one.line for one in self.entities]),
+            *_section("Relations", [one.line for one in self.relations if one.is_telling]),
+            *_section("Read as", self.reading),
+            *_section("Weighed", self.weighed),
+            *_section("Alternatives", _alternative_lines(self.alternatives) if self.alternatives else []),
+            *_section("Facts", [fact.line for fact in self.facts]),
             *(["A limit was reached: there may be more."] if metadata["truncated"] else []),
         ]
-        return "\n".join([*lines, *(section("Answers", self.answers) or ["It proposes no answers."])])
+        return "\n".join([*lines, *(_section("Answers", self.answers) or ["It proposes no answers."])])
 
     def __str__(self) -> str:
         """Return the text."""
@@ -142,7 +190,7 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None, **inpu
 
     Args:
         document: A Document of a retriever of this package.
-        retriever: The retriever that found it, for what it considered besides.
+        retriever: The retriever that found it, for likeness and alternatives.
         **inputs: Further arguments of `invoke`, as they were given when it was found.
 
     Raises:
@@ -156,7 +204,7 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None, **inpu
         Question: What of her?
         Found by NeighborhoodRetriever: Document 1, score 1.000
         Entities
-          'her' names 'Her' but for case or signs (0.90)
+          'her' names 'Her' except for case or signs (0.90)
         Facts
           [1] Her -> directed by -> Spike Jonze
         It proposes no answers.
@@ -172,7 +220,7 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None, **inpu
         named_relations(metadata, retriever),
         tuple(reading_lines(metadata)),
         tuple(weighed_lines(metadata)),
-        None if retriever is None else considered(document, retriever, inputs),
+        None if retriever is None else _alternatives(document, retriever, inputs),
         _cited(document),
     )
 
@@ -189,3 +237,61 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
         )
         for number, (triple, of_fact) in enumerate(zip(triples, sources, strict=True), 1)
     )
+
+
+def _alternatives(document: Document, retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Alternatives:
+    """Return the nearest relations and, by asking again, the Documents that come next."""
+    metadata = document.metadata
+    relations, question = nearest_relations(metadata, retriever), metadata.get("question") or ""
+    if not question.strip():
+        return Alternatives(relations, (), "The Document does not say what was asked.")
+    if any(stage.calls_model for stage in retriever.stages):
+        return Alternatives(relations, (), "The language model is not asked again: the next Documents are not known.")
+    given = dict(inputs)
+    seeds = [one["key"] for one in metadata["linked"] if one["how"] == "given"]
+    if seeds and not set(given) - {"k", "min_confidence"}:
+        given["seed_entities"] = [one["key"] for one in metadata["linked"]]
+    k = given.get("k", retriever.k)
+    wanted = min(max(k, metadata["rank"]) + NEXT, MAX_K)
+    try:
+        found = retriever.invoke(question, **{**given, "k": wanted, "min_confidence": 0.0, "on_refusal": "raise"})
+    except RefusalError:
+        found = []
+    place = next((place for place, one in enumerate(found) if one.id == document.id), None)
+    if place is None:
+        note = "Asked again, the retriever finds something else. Give the arguments that it was asked with."
+        return Alternatives(relations, (), note)
+    return Alternatives(relations, tuple(_next(one, k) for one in found[place + 1 : place + 1 + NEXT]))
+
+
+def _next(document: Document, k: int) -> NextDocument:
+    metadata = document.metadata
+    shown = "; ".join(result_answers(metadata)[:NEXT])
+    if not shown and metadata["triples"]:
+        head, relation, tail = metadata["triples"][0]
+        shown = f"{metadata['labels'][head]} -> {readable(relation)} -> {metadata['labels'][tail]}"
+    return NextDocument(metadata["rank"], metadata["score"], one_line(shown), metadata["rank"] <= k)
+
+
+def _alternative_lines(found: Alternatives) -> list[str]:
+    lines = list[str]()
+    if found.relations:
+        nearest = ", ".join(f"{as_data(one.label)!r} ({one.likeness:.2f})" for one in found.relations)
+        lines.append(f"the relations nearest to the words of the question alone: {nearest}")
+    for one in found.after:
+        beyond = "" if one.is_returned else ", beyond k"
+        lines.append(f"next: Document {one.rank}, score {one.score:.3f}{beyond}: {one.shown}")
+    return lines if found.after else [*lines, found.note or "nothing comes next"]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    """Return a title with the first of some lines below it; nothing if there are none."""
+    more = len(lines) - MOST_LINES
+    shown = [*lines[:MOST_LINES], *([f"... and {more} more"] if more > 0 else [])]
+    return [title, *(f"  {line}" for line in shown)] if shown else []
+
+
+def shown_as_html(text: str, drawing: Drawing) -> str:
+    """Return a text, escaped, above a picture that has something to show."""
+    picture = drawing._repr_html_() if drawing.labels else ""
+    return f'<div><pre style="white-space:pre-wrap">{escape(text)}</pre>{picture}</div>'

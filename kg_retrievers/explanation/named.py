@@ -11,6 +11,7 @@ import numpy as np
 
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph.shown_text import as_data, one_line
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, linker_of
 from kg_retrievers.index.question_entities import MASK, find_name, mask
@@ -21,6 +22,19 @@ MOST_WORDS = 3
 
 #: Ours. Words of a question that are less like a relation, by their cosine, hardly name it.
 LEAST_LIKENESS = 0.3
+
+#: How many of the nearest relations are named.
+NEAREST = 3
+
+#: How words name an entity.
+HOW = {
+    "exact": "exactly",
+    "case": "except for case or signs",
+    "alias": "by another name",
+    "short": "in short",
+    "fuzzy": "except for some letters",
+    "similar": "as the nearest name",
+}
 
 #: Words with the same first letters as one of a relation are taken for it where there are no embeddings.
 STEM = 4
@@ -66,6 +80,19 @@ class NamedEntity:
         """Return it as JSON-safe data."""
         return {**asdict(self), "others": [asdict(one) for one in self.others]}
 
+    @property
+    def line(self) -> str:
+        """The words that name the entity, and what else they may mean."""
+        text, label = one_line(self.text), one_line(self.label)
+        key = "" if self.key == self.label else f" [{one_line(self.key)}]"
+        likeness = "" if self.likeness is None else f" ({self.likeness:.2f})"
+        if self.how == "given":
+            line = f"{label!r}{key} is given; the question does not name it"
+        else:
+            line = f"{text!r} names {label!r}{key} {HOW.get(self.how, self.how)}{likeness}"
+        others = [f"{one_line(one.label)!r} [{one_line(one.key)}] ({one.likeness:.2f})" for one in self.others[:3]]
+        return f"{line}; or {', '.join(others)}" if others else line
+
 
 @dataclass(frozen=True)
 class NamedRelation:
@@ -89,6 +116,17 @@ class NamedRelation:
     def is_telling(self) -> bool:
         """Whether the text names the relation, and is not just the least unlike of some words."""
         return bool(self.text) and (self.how == "pattern" or self.likeness is None or self.likeness >= LEAST_LIKENESS)
+
+    @property
+    def line(self) -> str:
+        """The words that name the relation."""
+        likeness = "" if self.likeness is None else f" (cosine {self.likeness:.2f})"
+        name, text = as_data(readable(self.relation)), one_line(self.text)
+        if self.how == "pattern" and readable(self.text) == readable(self.relation):
+            return f"{name!r}, as the pattern says"
+        if self.how == "pattern":
+            return f"{text!r} of the pattern stands for {name!r}{likeness}"
+        return f"{text!r} comes nearest to {name!r}{likeness}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
@@ -132,6 +170,17 @@ def masked_question(metadata: Mapping[str, Any]) -> str:
     question = metadata.get("question") or ""
     spans = [find_name(one["text"], question) for one in metadata.get("linked") or () if one["text"]]
     return mask(question, [span for span in spans if span is not None])
+
+
+def nearest_relations(metadata: Mapping[str, Any], retriever: BaseKGRetriever) -> tuple[Other, ...]:
+    """Return the relations nearest to the question without its entities; empty if there is no question."""
+    rest = masked_question(metadata)
+    if not rest.strip():
+        return ()
+    near = retriever.index.nearest_relations([rest], NEAREST)[0]
+    names = [retriever.graph.relations[id] for id in near.ids.tolist()]
+    cosines = (1 - near.distances.astype(float) ** 2 / 2).tolist()
+    return tuple(Other(name, readable(name), cosine) for name, cosine in zip(names, cosines, strict=True))
 
 
 def named_relations(metadata: Mapping[str, Any], retriever: BaseKGRetriever | None) -> tuple[NamedRelation, ...]:

@@ -1,32 +1,76 @@
-"""why_not: what keeps an entity out of what a retriever finds."""
+"""why_not: the change that brings an entity into the results of a retriever, found by trying."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any, Literal, NamedTuple
 
-from kg_retrievers.core.obstacles import Lift, Obstacle
+import numpy as np
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables.config import ensure_config, merge_configs
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
+from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.drawing import Drawing
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.explanation.course import overcome
-from kg_retrievers.explanation.joining import joining_facts
-from kg_retrievers.explanation.lifting import combined, lift
-from kg_retrievers.explanation.run import Place, Run
-from kg_retrievers.explanation.shown import shown_as_html
-from kg_retrievers.explanation.wording import lift_lines, shell_lines
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    KGRetrieversError,
+    LowConfidenceError,
+    RefusalError,
+)
+from kg_retrievers.explanation.explain import shown_as_html
+from kg_retrievers.explanation.limits import Change, members_of, possible_changes, with_changes
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import PartRequest, link_question, linker_of
 
-__all__ = ["WhyNot", "combined", "lift", "why_not"]
+#: The seconds after which no further change is tried.
+MAX_SECONDS = 10.0
+
+#: The most entities beside the one asked for that are tried as entities of the question.
+TRIED_ENTITIES = 16
+
+#: What to do if no change brings the entity in, or only another question entity.
+MISREAD = "If the question means something else, rephrase it, give examples, or a pattern."
 
 
-#: What to do where the graph has other facts than the question is read to ask for.
-MISREAD = "If the question means that, it is read wrongly: rephrase it, give examples, or a pattern."
+@dataclass(frozen=True)
+class Place:
+    """Where an entity stands in the results of a retriever.
+
+    Attributes:
+        rank: The rank of the first Document that holds it, from 1.
+        role: Whether it is an answer there, or stands in the facts alone.
+    """
+
+    rank: int
+    role: Literal["answer", "evidence"]
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{'an answer' if self.role == 'answer' else 'in the facts'} of Document {self.rank}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A change that was tried.
+
+    Attributes:
+        change: The change.
+        found: Whether the entity was found with this change alone.
+    """
+
+    change: Change
+    found: bool
 
 
 @dataclass(frozen=True)
@@ -36,17 +80,17 @@ class WhyNot:
     Attributes:
         question: The question.
         entity: The key of the entity.
-        label: What it is called.
+        label: Its label.
         retriever: The class of the retriever.
         place: Where the entity stands, if it is found after all.
-        obstacles: What keeps it out, in the order in which the stages run; each shows once those before it are lifted.
-        lifted: Whether the retriever was run with all of them lifted and finds the entity; None where it was not run,
-            since the graph stays in a database and facts are lacking.
-        known: The keys of the entities that the question names.
-        joining: A shortest chain of facts that joins them with the entity, with facts that the graph lacks where those
-            lift an obstacle; nothing where none does.
-        labels: What the entities of these are called, by key.
-        present: A shortest chain that joins them by facts of the graph alone, where `joining` has others.
+        refusal: Why the question was refused; empty if it was not.
+        known: The keys of the question entities.
+        joining: A shortest chain of facts from a question entity to the entity; empty if there is none.
+        labels: The labels of the entities of these, by key.
+        tried: The changes that were tried one by one, in their order.
+        changes: The changes that bring the entity in together, mostly one. Each of them is needed. Empty if none do.
+        lifted_place: Where the entity stands with these changes.
+        timed_out: Whether `max_seconds` ended the search for changes.
     """
 
     question: str
@@ -54,12 +98,14 @@ class WhyNot:
     label: str
     retriever: str
     place: Place | None
-    obstacles: tuple[Obstacle, ...]
-    lifted: bool | None
+    refusal: str = ""
     known: tuple[str, ...] = ()
     joining: tuple[Triple, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    present: tuple[Triple, ...] = ()
+    tried: tuple[Trial, ...] = ()
+    changes: tuple[Change, ...] = ()
+    lifted_place: Place | None = None
+    timed_out: bool = False
 
     @property
     def found(self) -> bool:
@@ -67,107 +113,119 @@ class WhyNot:
         return self.place is not None
 
     @property
-    def lift(self) -> Lift:
-        """What lifts all obstacles together."""
-        return combined([obstacle.lift for obstacle in self.obstacles])
+    def fields(self) -> dict[str, Any]:
+        """The fields of the retriever that bring the entity in, without those of members."""
+        return {one.name: one.value for one in self.changes if not one.is_input and one.member is None}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The arguments of `invoke` that bring the entity in."""
+        return {one.name: one.value for one in self.changes if one.is_input}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
-        told = ("question", "entity", "label", "retriever", "found", "lifted")
+        names = ("question", "entity", "label", "retriever", "found", "refusal", "timed_out")
+        places = {"place": self.place, "lifted_place": self.lifted_place}
         return {
-            **{name: getattr(self, name) for name in told},
-            "place": None if self.place is None else dict(vars(self.place)),
-            "obstacles": [obstacle.to_dict() for obstacle in self.obstacles],
-            "lift": self.lift.to_dict(),
+            **{name: getattr(self, name) for name in names},
+            **{name: None if place is None else dict(vars(place)) for name, place in places.items()},
+            "lift": {"fields": self.fields, "inputs": self.inputs},
+            "changes": [change.to_dict() for change in self.changes],
+            "tried": [{**trial.change.to_dict(), "found": trial.found} for trial in self.tried],
             "known": list(self.known),
             "joining": [list(fact) for fact in self.joining],
-            "present": [list(fact) for fact in self.present],
         }
 
     @property
     def text(self) -> str:
-        """Plain lines: what keeps the entity out, one thing after the other, and what would bring it in."""
-        return self._told(lift_lines)
+        """Plain lines: how the entity is joined with the question, and what brings it in."""
+        return "\n".join(self._lines([change.in_python for change in self.changes]))
 
     @property
     def shell_text(self) -> str:
-        """The same lines with the options of `kg-retrievers ask` that would bring it in."""
-        return self._told(shell_lines)
+        """The same lines with the options of `kg-retrievers ask`."""
+        return "\n".join(self._lines([change.on_shell for change in self.changes]))
 
-    def _told(self, changes: Callable[[Lift], list[str]]) -> str:
+    def _lines(self, changes: Sequence[str]) -> Iterator[str]:
         label = one_line(self.label)
         if self.place is not None:
-            where = "an answer" if self.place.role == "answer" else "in the facts"
-            return f"{label!r} is found by the {self.retriever}: it is {where} of Document {self.place.rank}."
-        lines = [f"{label!r} is not found by the {self.retriever} for the question: {one_line(self.question)}"]
-        for number, obstacle in enumerate(self.obstacles, 1):
-            why = obstacle.why.replace("_", " ")
-            lines.append(f"{number}. {why} (at {obstacle.stage}): {one_line(obstacle.text)}")
-            lines += [f"   To change it: {change}" for change in changes(obstacle.lift)]
-        return "\n".join([*lines, self._outcome, *self._doubt])
+            yield f"{label!r} is found by the {self.retriever}: it is {self.place}."
+            return
+        yield f"{label!r} is not found by the {self.retriever} for the question: {one_line(self.question)}"
+        if self.refusal:
+            yield f"The question is refused: {one_line(self.refusal)}"
+        yield self._joined
+        for number, (change, words) in enumerate(zip(self.changes, changes, strict=True), 1):
+            yield f"{number}. {change.reason} ({change.name})"
+            yield f"   To change it: {words}"
+        if self.changes:
+            this = "this" if len(self.changes) == 1 else "all of this"
+            yield f"With {this} changed, it is found: it is {self.lifted_place}."
+            if self.known and "seed_entities" in self.inputs:
+                yield MISREAD
+            return
+        names = ", ".join(dict.fromkeys(trial.change.name for trial in self.tried))
+        time = " before the time was up" if self.timed_out else ""
+        yield f"No change that was tried{time} brings it in: {names}. {MISREAD}"
 
     @property
-    def _doubt(self) -> list[str]:
-        """A line on what joins the entities in the graph, where the question is read to ask for other facts."""
-        if not self.present:
-            return []
-        chain = ", ".join(
+    def _joined(self) -> str:
+        """A sentence on what joins the entity with those of the question."""
+        if not self.known:
+            return "No entity of the graph was found in the question."
+        named = one_line(", ".join(repr(self.labels.get(key, key)) for key in self.known))
+        if self.entity in self.known:
+            return f"The question names it: {named}."
+        if not self.joining:
+            return f"The question names {named}. No chain of facts is known that joins them."
+        chain = "; ".join(
             " -> ".join((self.labels[fact.head], readable(fact.relation), self.labels[fact.tail]))
-            for fact in self.present
+            for fact in self.joining
         )
-        return [f"What joins them in the graph: {one_line(chain)}. {MISREAD}"]
-
-    @property
-    def _outcome(self) -> str:
-        if not self.obstacles:
-            return "Nothing can be said of why: the method names nothing that keeps it out."
-        if self.lifted is None:
-            return "It was not tried, since the graph stays in its database."
-        this = "this" if len(self.obstacles) == 1 else "all of this"
-        if self.lifted:
-            return f"With {this} changed, it is found: it was tried."
-        return f"With {this} changed, it is still not found, and nothing more can be said of why."
+        return f"The question names {named}. A shortest chain of facts that joins them: {one_line(chain)}."
 
     def __str__(self) -> str:
         """Return the text."""
         return self.text
 
     def draw(self) -> Drawing:
-        """Return a picture of what joins the entities of the question, marked as known, with the entity, as the answer.
-
-        Relations of facts that the graph lacks say so.
-        """
-        lacking = set(self.lift.facts)
-        facts = [
-            Triple(fact.head, f"lacking: {fact.relation}", fact.tail) if fact in lacking else fact
-            for fact in dict.fromkeys((*self.joining, *self.lift.facts))
-        ]
-        keys = dict.fromkeys((*(end for fact in facts for end in (fact.head, fact.tail)), *self.known, self.entity))
-        labels = {key: self.labels.get(key, key) for key in keys}
-        return Drawing(tuple(facts), labels, frozenset([self.entity]), frozenset(self.known) - {self.entity})
+        """Return a picture of the joining facts, with the question entities as known and the entity as the answer."""
+        keys = (*(end for fact in self.joining for end in (fact.head, fact.tail)), *self.known, self.entity)
+        labels = {key: self.labels.get(key, key) for key in dict.fromkeys(keys)}
+        return Drawing(self.joining, labels, frozenset([self.entity]), frozenset(self.known) - {self.entity})
 
     def _repr_html_(self) -> str:
         return shown_as_html(self.text, self.draw())
 
 
-def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: Any) -> WhyNot:
-    """Return what keeps an entity out of what a retriever finds for a question.
+def why_not(
+    retriever: BaseKGRetriever, question: str, entity: str, *, max_seconds: float = MAX_SECONDS, **inputs: Any
+) -> WhyNot:
+    """Return the change that brings an entity into the results of a retriever.
 
-    The retriever is run, and the first thing that keeps the entity out is named, with what lifts it. With that lifted,
-    it is run again, until the entity is found: among the answers where the method proposes answers, else in the facts.
+    The limits of the retriever are lifted one at a time, and it is run again with each. If no single change brings the
+    entity in, all are made together, and those that are not needed are taken back. Other question entities come last.
+    The entity is found if it is among the answers, or in the facts if the method proposes no answers.
 
-    Cost: one run for each obstacle and one more; of a union, as many again of its members for each. What a language
-    model wrote in the first run is used in the others.
+    Cost: some dozens of runs. A language model is asked in the first run alone.
 
     Args:
         retriever: The retriever.
         question: The question.
         entity: The key of the entity, or a label or alias that no other entity has.
-        **inputs: Further arguments of `invoke`, as they were given.
+        max_seconds: After this time no further change is tried; a run that has begun is finished.
+        **inputs: Further arguments of `invoke`.
 
     Raises:
         EntityLinkingError: If the graph has no such entity.
-        InvalidArgumentError: If the entity is no text, or as `invoke`.
+        InvalidArgumentError: If an argument is wrong, or as `invoke`.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Adaptation", "directed_by", "Spike Jonze")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+        >>> why_not(NeighborhoodRetriever.from_index(index), "Who directed Her?", "Adaptation").fields
+        {'max_hops': 2}
     """
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
@@ -175,53 +233,227 @@ def why_not(retriever: BaseKGRetriever, question: str, entity: str, **inputs: An
         raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
     if not isinstance(entity, str):
         raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
+    until = monotonic() + max_seconds
     (key,) = linker_of(retriever.index).resolve([entity])
-    course = overcome(retriever, question, key, inputs, as_answer=retriever.proposes_answers)
-    now, obstacles, known = course.retriever, course.obstacles, _known(course.retriever, course.run)
-    lacking = tuple(fact for obstacle in obstacles for fact in obstacle.lift.facts)
-    around = PartRequest((key, *known), PART_HOPS, between=True)
-    graphs = [index.part(around).graph for index in (now.index, retriever.index)]
-    facts, present, labels = _joining(graphs[0], graphs[1], known, key, lacking)
+    asked = {name: value for name, value in inputs.items() if value is not None and name != "on_refusal"}
+    first = _run(retriever, question, key, asked)
+    search = _Search(retriever, question, key, {**_written_by_model(retriever, first.written), **asked}, first, until)
+    changes = () if first.place else search.find()
+    known = _question_entities(retriever, question, asked, first)
+    graph = retriever.index.part(PartRequest((key, *known), PART_HOPS, between=True)).graph
+    joining = joining_facts(graph, known, key)
+    keys = dict.fromkeys((key, *known, *(end for fact in joining for end in (fact.head, fact.tail))))
+    labels = {one: graph.label(one) if one in graph.entities else one for one in keys}
     return WhyNot(
         question,
         key,
         labels[key],
         type(retriever).__name__,
-        course.first,
-        obstacles,
-        course.lifted,
+        first.place,
+        "" if first.refusal is None else first.refusal.message,
         known,
-        facts,
+        joining,
         labels,
-        present,
+        tuple(search.tried),
+        changes,
+        search.place_with(changes) if changes else None,
+        search.timed_out,
     )
 
 
-def _known(retriever: BaseKGRetriever, run: Run) -> tuple[str, ...]:
-    """Return the entities that the question is read to name: those of the state, of the Documents, or of its words."""
-    seeds = run.state.get("seed_entities") or ()
-    named = [key for one in run.documents for _, key in one.metadata["details"].get("entities") or ()]
-    if seeds or named:
-        return tuple(dict.fromkeys(seeds or named))
-    with suppress(EntityLinkingError):
-        return tuple(link_question(linker_of(retriever.index), run.state["question"])[0])
-    return ()
+class _Run(NamedTuple):
+    """One run: where the entity stands, the Documents, the refusal, and what each retriever's stages wrote."""
+
+    place: Place | None
+    documents: list[Document]
+    refusal: RefusalError | None
+    written: Mapping[str, Mapping[str, Any]]
 
 
-class _Joined(NamedTuple):
-    """Chains of facts, with those that lift an obstacle and of the graph alone, and what their entities are called."""
+class _StagesHeard(BaseCallbackHandler):
+    """Keeps what the stages of each retriever write."""
 
-    facts: tuple[Triple, ...]
-    present: tuple[Triple, ...]
-    labels: dict[str, str]
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.written: dict[str, dict[str, Any]] = {}
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        if name == STAGE_EVENT:
+            update = {key: value for key, value in data.items() if key not in ("retriever", "stage")}
+            self.written.setdefault(data["retriever"], {}).update(update)
 
 
-def _joining(
-    lifted: KnowledgeGraph, graph: KnowledgeGraph, known: Sequence[str], key: str, lacking: Sequence[Triple]
-) -> _Joined:
-    """Return what joins an entity with the known ones; of the graph alone only where facts are lacking."""
-    facts = joining_facts(lifted, known, key)
-    present = joining_facts(graph, known, key) if lacking else ()
-    ends = (end for fact in (*facts, *present, *lacking) for end in (fact.head, fact.tail))
-    keys = dict.fromkeys((key, *known, *ends))
-    return _Joined(facts, present, {one: lifted.label(one) if one in lifted.entities else one for one in keys})
+def _run(retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[str, Any]) -> _Run:
+    heard, refusal, documents = _StagesHeard(), None, list[Document]()
+    config = merge_configs(ensure_config(), {"callbacks": [heard]})  # the callbacks of the caller count costs
+    try:
+        documents = retriever.invoke(question, config, **{**inputs, "on_refusal": "raise"})
+    except RefusalError as error:
+        refusal = error
+    return _Run(_place(documents, key, retriever.proposes_answers), documents, refusal, heard.written)
+
+
+def _place(documents: Sequence[Document], key: str, as_answer: bool) -> Place | None:
+    """Return where an entity stands; in facts if there are no answers to propose, or an operation gave a value."""
+    for document in documents:
+        metadata = document.metadata
+        if key in metadata["answers"]:
+            return Place(metadata["rank"], "answer")
+        ends = {end for head, _, tail in metadata["triples"] for end in (head, tail)}
+        if (not as_answer or metadata["value"] is not None) and (key in ends or key in lone_entities_of(document)):
+            return Place(metadata["rank"], "evidence")
+    return None
+
+
+class _Search:
+    """Searches the changes that bring an entity in."""
+
+    def __init__(
+        self,
+        retriever: BaseKGRetriever,
+        question: str,
+        key: str,
+        inputs: Mapping[str, Any],
+        first: _Run,
+        until: float,
+    ) -> None:
+        self._retriever, self._question, self._key, self._inputs = retriever, question, key, inputs
+        self._first, self._until = first, until
+        self._places: dict[str, Place | None] = {}
+        self.tried: list[Trial] = []
+        self.timed_out = False
+
+    def find(self) -> tuple[Change, ...]:
+        """Return the changes that bring the entity in together; nothing if none do."""
+        limits, names = list(self._limits()), self._names()
+        unnamed = isinstance(self._first.refusal, EntityLinkingError)
+        return (
+            (self._by_one(names) if unnamed else ())
+            or self._by_one(limits)
+            or self._by_all(limits)
+            or (() if unnamed else self._by_one(names))
+            or next(filter(None, (self._by_all([*limits, name]) for name in (names[0], names[-1]))), ())
+        )
+
+    def place_with(self, changes: Sequence[Change]) -> Place | None:
+        """Return where the entity stands with some changes; None if the time is up, or the retriever takes them not."""
+        asked = repr(sorted(f"{change.member}.{change.name}={change.value!r}" for change in changes))
+        if asked not in self._places:
+            if monotonic() > self._until:
+                self.timed_out = True
+                return None
+            self._places[asked] = None
+            with suppress(KGRetrieversError):  # such as a value that does not fit another field
+                retriever, inputs = with_changes(self._retriever, self._inputs, changes)
+                self._places[asked] = _run(retriever, self._question, self._key, inputs).place
+        return self._places[asked]
+
+    def _try(self, change: Change) -> bool:
+        found = self.place_with([change]) is not None
+        if (trial := Trial(change, found)) not in self.tried and (found or not self.timed_out):
+            self.tried.append(trial)
+        return found
+
+    def _by_one(self, limits: Sequence[list[Change]]) -> tuple[Change, ...]:
+        """Return the first limit that brings the entity in, with its mildest value."""
+        for degrees in limits:
+            if self._try(degrees[-1]):
+                change = self._mildest(degrees, [])
+                self._try(change)
+                return (change,)
+        return ()
+
+    def _by_all(self, limits: Sequence[list[Change]]) -> tuple[Change, ...]:
+        """Return the changes of all limits together, without those that are not needed, with their mildest values."""
+        if self.place_with([degrees[-1] for degrees in limits]) is None:
+            return ()
+        for degrees in reversed(limits):
+            fewer = [one for one in limits if one is not degrees]
+            if self.place_with([one[-1] for one in fewer]) is not None:
+                limits = fewer
+        changes = [degrees[-1] for degrees in limits]
+        for at, degrees in enumerate(limits):
+            changes[at] = self._mildest(degrees, [*changes[:at], *changes[at + 1 :]])
+        return tuple(changes)
+
+    def _limits(self) -> Iterator[list[Change]]:
+        """Yield the changes that lift each limit, the mildest first, as far as the retriever takes them."""
+        refusal = self._first.refusal
+        for degrees in possible_changes(self._retriever, self._inputs):
+            if degrees[0].name == "min_confidence" and isinstance(refusal, LowConfidenceError):
+                confidence = math.floor(refusal.confidence * 100) / 100
+                degrees = [replace(degrees[0], value=confidence), *degrees]
+            with suppress(InvalidArgumentError):
+                with_changes(self._retriever, self._inputs, degrees[-1:])
+                yield degrees
+
+    def _mildest(self, degrees: Sequence[Change], others: Sequence[Change]) -> Change:
+        """Return the mildest change of one limit that brings the entity in, together with other changes."""
+        *milder, strongest = degrees
+        place = self.place_with([strongest, *others])
+        if strongest.name == "k" and place is not None:
+            milder = [replace(strongest, value=place.rank)]
+        return next((change for change in milder if self.place_with([change, *others])), strongest)
+
+    def _names(self) -> list[list[Change]]:
+        """Return other question entities: the neighbors of the entity, and the entity itself."""
+        graph, reason = self._retriever.index.part(PartRequest((self._key,), 1)).graph, "no question entity leads to it"
+        names = (*_neighbors(graph, self._key), self._key)
+        return [[Change("seed_entities", [name], reason, is_input=True)] for name in names]
+
+
+def _written_by_model(retriever: BaseKGRetriever, written: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what stages that call a language model wrote, as arguments of `invoke` that replace these calls."""
+    members = {name: _written_by_model(member, written) for name, member in members_of(retriever).items()}
+    if members:
+        kept = {name: inputs for name, inputs in members.items() if inputs}
+        return {"member_inputs": kept} if kept else {}
+    own = written.get(type(retriever).__name__, {})
+    names = {name for stage in retriever.stages if stage.calls_model for name in stage.writes}
+    return {name: own[name] for name in sorted(names - {"answers", "documents"}) if name in own}
+
+
+def _question_entities(
+    retriever: BaseKGRetriever, question: str, inputs: Mapping[str, Any], run: _Run
+) -> tuple[str, ...]:
+    """Return the keys of the question entities: those given, read by the retriever, or named in the question."""
+    linker = linker_of(retriever.index)
+    if inputs.get("seed_entities"):
+        return tuple(linker.resolve(inputs["seed_entities"]))
+    read = [key for written in run.written.values() for key in written.get("seed_entities") or ()]
+    read += [key for one in run.documents for _, key in one.metadata["details"].get("entities") or ()]
+    if not read:
+        with suppress(EntityLinkingError):
+            read = link_question(linker, question)[0]
+    return tuple(dict.fromkeys(read))
+
+
+def _neighbors(graph: KnowledgeGraph, key: str) -> list[str]:
+    """Return some entities that a fact joins with one, in the order of the graph."""
+    facts = [*graph.triples(head=key), *graph.triples(tail=key)]
+    ends = (end for head, _, tail in facts for end in (head, tail))
+    return [end for end in dict.fromkeys(ends) if end != key][:TRIED_ENTITIES]
+
+
+def joining_facts(graph: KnowledgeGraph, seeds: Sequence[str], entity: str) -> tuple[Triple, ...]:
+    """Return a shortest chain of facts from one of some entities to another; empty if none joins them.
+
+    Example:
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy"), ("Up", "starring", "Amy")])
+        >>> [fact.head for fact in joining_facts(graph, ["Her"], "Up")]
+        ['Her', 'Up']
+    """
+    ids = [id for id in (graph.entities.find(seed) for seed in seeds) if id >= 0]
+    if not ids:
+        return ()
+    around = neighborhood(graph.adjacency, np.array(ids, np.int32))
+    hops_of = np.full(len(graph.entities), -1, np.int32)
+    hops_of[around.nodes] = around.hops
+    here, chain = graph.entities.find(entity), list[Triple]()
+    while here >= 0 and hops_of[here] > 0:
+        row = graph.adjacency.row(here)
+        nearer = np.flatnonzero(hops_of[graph.adjacency.neighbors[row]] == hops_of[here] - 1)[0]
+        chain.append(graph.triple(int(graph.adjacency.row_triples(here)[nearer])))
+        here = int(graph.adjacency.neighbors[row][nearer])
+    return tuple(reversed(chain))

@@ -25,7 +25,6 @@ from kg_retrievers.serving.results import (
     Fact,
     Found,
     FoundEvidence,
-    Hindrance,
     Named,
     Refusal,
 )
@@ -115,8 +114,7 @@ def explained_absence(told: WhyNot, method: str) -> Explained:
         entity=Named(key=shown(told.entity), label=shown(told.label)),
         found=told.found,
         lines=_lines(told.text.split("\n")),
-        hindrances=[Hindrance(why=one.why, stage=one.stage, text=shown(one.text)) for one in told.obstacles],
-        lifted=told.lifted,
+        changes=[shown(change.in_python) for change in told.changes],
     )
 
 

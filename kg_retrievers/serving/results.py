@@ -110,14 +110,6 @@ class FoundEvidence(Found):
     evidence: list[Evidence] = Field(default_factory=list, description="Best first.")
 
 
-class Hindrance(Part):
-    """One thing that keeps an entity out of what is found."""
-
-    why: str = Field(description="Its kind, as not_linked, no_such_edge, outscored, pruned.")
-    stage: str = Field(description="The stage of the search at which the entity falls out.")
-    text: str = Field(description="What happens there.")
-
-
 class Explained(Found):
     """How an answer comes about, or why an entity is not among the answers."""
 
@@ -126,9 +118,8 @@ class Explained(Found):
     lines: list[str] = Field(
         default_factory=list, description="From the words of the question to the answers, or to what keeps it out."
     )
-    hindrances: list[Hindrance] = Field(default_factory=list, description="What keeps the entity out, in order.")
-    lifted: bool | None = Field(
-        default=None, description="Whether it is found once all of that is lifted; absent where this was not tried."
+    changes: list[str] = Field(
+        default_factory=list, description="The changes that bring the entity in together, as settings of the retriever."
     )
 
 

@@ -297,7 +297,7 @@ def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[
 def test_ask_says_why_not_where_the_question_is_refused(run: Run) -> None:
     code, out, _ = run("ask", "films.csv", "Who painted it?", "--explain", "--why-not", "Adaptation")
     assert code == 1
-    assert "1. not linked" in out
+    assert "no question entity leads to it (seed_entities)" in out
     assert f"Explanation\n{NOTHING_FOUND}\n" in out
 
 

@@ -28,7 +28,9 @@ from kg_retrievers.chains.evidence import evidence_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.explanation import Explanation
-from kg_retrievers.explanation.considered import NEAREST
+from kg_retrievers.explanation.explain import NEXT
+from kg_retrievers.explanation.named import NEAREST, NamedRelation
+from kg_retrievers.explanation.readings import weighed_lines
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.sample import load_graph, load_questions
@@ -97,7 +99,7 @@ def test_what_a_document_says_alone(method: Method, index: GraphIndex) -> None:
         found = explain(document)
         check_named(found, document, index.graph)
         check_data(found)
-        assert found.considered is None
+        assert found.alternatives is None
         assert all(one.likeness is None for one in found.relations)
 
 
@@ -111,29 +113,27 @@ def test_what_the_retriever_adds(method: Method, index: GraphIndex) -> None:
         for one in found.relations:
             if one.text:
                 assert one.likeness == pytest.approx(cosine(one.text, readable(one.relation)), abs=1e-4)
-        check_considered(found, document, retriever)
+        check_alternatives(found, document, retriever)
 
 
-def check_considered(found: Explanation, document: Document, retriever: BaseKGRetriever) -> None:
+def check_alternatives(found: Explanation, document: Document, retriever: BaseKGRetriever) -> None:
     """Check by asking for more Documents, and by comparing with every relation, what came next."""
-    considered: Any = found.considered
+    alternatives: Any = found.alternatives
     k = retriever.k
-    everything = retriever.invoke(found.question, k=k + NEAREST, min_confidence=0.0)
+    everything = retriever.invoke(found.question, k=k + NEXT, min_confidence=0.0)
     place = [one.id for one in everything].index(document.id)
-    following = everything[place + 1 : place + 1 + NEAREST]
-    assert considered.note == ""
-    assert [(one.rank, one.score) for one in considered.after] == [
+    following = everything[place + 1 : place + 1 + NEXT]
+    assert alternatives.note == ""
+    assert [(one.rank, one.score) for one in alternatives.after] == [
         (one.metadata["rank"], one.metadata["score"]) for one in following
     ]
-    assert [one.is_returned for one in considered.after] == [one.metadata["rank"] <= k for one in following]
+    assert [one.is_returned for one in alternatives.after] == [one.metadata["rank"] <= k for one in following]
     rest = found.question
     for one in found.entities:
         rest = rest.replace(one.text, "_") if one.how != "given" else rest
     cosines = sorted((cosine(rest, readable(name)) for name in retriever.graph.relations), reverse=True)
-    if considered.relations:
-        assert [one.likeness for one in considered.relations] == pytest.approx(cosines[:NEAREST], abs=1e-3)
-    if considered.facts is not None:
-        assert considered.facts >= len({fact.triple for fact in found.facts} & set(retriever.graph.triples())) > 0
+    if alternatives.relations:
+        assert [one.likeness for one in alternatives.relations] == pytest.approx(cosines[:NEAREST], abs=1e-3)
 
 
 def test_how_words_name_an_entity() -> None:
@@ -168,8 +168,8 @@ def test_a_pattern_names_a_relation_and_a_similar_entity(index: GraphIndex) -> N
     assert relation.likeness == pytest.approx(cosine("was directed by", "directed by"), abs=1e-4)
     assert found.entities[0].key == "Spike Jonze"
     assert "?film -> was directed by -> Spike Jonez" in found.text
-    assert not found.considered.note
-    assert "give what it was asked with" in explain(document, retriever).text
+    assert not found.alternatives.note
+    assert "Give the arguments that it was asked with" in explain(document, retriever).text
 
 
 def test_facts_are_numbered_as_a_chain_numbers_them(index: GraphIndex) -> None:
@@ -225,4 +225,15 @@ def test_hostile_names_do_nothing() -> None:
         assert "<img" not in html
         assert "<b>" not in html
         assert "\x1b" not in one.text
-    assert len(missed.text.split("\n")) == 1 + 2 * len(missed.obstacles) + 1
+    assert len(missed.text.split("\n")) == 3 + 2 * len(missed.changes)
+
+
+def test_a_relation_that_a_pattern_names_is_not_compared_with_itself() -> None:
+    assert NamedRelation("next_stop", "next_stop", 1.0, "pattern", 1).line == "'next stop', as the pattern says"
+    other = NamedRelation("next_stop", "stops at", 0.5, "pattern", 1)
+    assert other.line == "'stops at' of the pattern stands for 'next stop' (cosine 0.50)"
+
+
+def test_words_that_no_relation_fits_are_told() -> None:
+    pattern = {"triples": [["Kingsway", "served_by", {"unknown": "x"}]], "target": "x", "unplaced": ["fare"]}
+    assert weighed_lines({"details": {"pattern": pattern}}) == ["No relation fits 'fare': left out of the reading."]

@@ -10,7 +10,6 @@ from kg_retrievers.serving.results import (
     Explained,
     Fact,
     FoundEvidence,
-    Hindrance,
     Named,
     NeighborFact,
     Neighbors,
@@ -54,8 +53,7 @@ def results(name: str) -> list[Result]:
             entity=entity,
             found=False,
             lines=[long] * 60,
-            hindrances=[Hindrance(why="outscored", stage="match_subgraphs", text=long)] * 8,
-            lifted=True,
+            changes=[long] * 8,
         ),
         FoundEvidence(**asked, evidence=[evidence] * 20),
         SchemaSummary(

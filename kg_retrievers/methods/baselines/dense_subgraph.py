@@ -6,7 +6,6 @@ table 5, "Dense Subgraph", and appendix D: all facts between the 2,000 entities 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,10 +13,8 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.graph import Evidence
-from kg_retrievers.methods.baselines.why_not import by_distance
 
 
 class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
@@ -60,10 +57,6 @@ class DenseSubgraphRetriever(BaseNeighborhoodRetriever):
             Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",)),
             Stage("take_subgraph", RunnableLambda(self._take_subgraph), ("answers", "documents")),
         )
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the subgraph."""
-        return by_distance(self, entity, state)
 
     def _take_subgraph(self, state: RetrievalState) -> dict[str, Any]:
         triples, hops, truncated = self.facts_by_distance(state["seed_entities"])

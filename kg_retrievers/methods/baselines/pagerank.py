@@ -7,20 +7,17 @@ Large Language Models in Knowledge-Graph-Based Retrieval-Augmented Generation. I
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
-from kg_retrievers.core.rank_obstacles import Ranking
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.graph import Evidence
-from kg_retrievers.methods.baselines.why_not import by_rank
 
 #: As many triples as SubgraphRAG retrieves.
 K = 100
@@ -71,23 +68,17 @@ class PageRankRetriever(BaseNeighborhoodRetriever):
             Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents")),
         )
 
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the first triples by PageRank."""
-        return by_rank(self, entity, state, "rank_triples", lambda: self._ranked(state["seed_entities"])[0])
-
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
-        ranking, truncated = self._ranked(state["seed_entities"])
-        facts, scores = self.facts_of(ranking.triples[: state["k"]]), ranking.scores[: state["k"]].tolist()
-        details = self.named(state["seed_entities"])
+        keys = state["seed_entities"]
+        triples, truncated = self.triples_in_scope(keys)
+        pagerank = personalized_pagerank(self.graph.adjacency, self.entity_ids(keys), restart=self.restart)
+        heads, tails = self.graph.edges[triples][:, [0, 2]].T
+        ranks = (pagerank[heads] + pagerank[tails]) / 2
+        best = np.argsort(-ranks, kind="stable")[: state["k"]]
+        facts, scores = self.facts_of(triples[best]), ranks[best].tolist()
+        details = self.named(keys)
         evidence = [
             Evidence((fact,), score, truncated=truncated, details=details)
             for fact, score in zip(facts, scores, strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
-
-    def _ranked(self, keys: Sequence[str]) -> tuple[Ranking, bool]:
-        """Return all triples around some entities, best first, and whether `max_nodes` left some out."""
-        triples, truncated = self.triples_in_scope(keys)
-        pagerank = personalized_pagerank(self.graph.adjacency, self.entity_ids(keys), restart=self.restart)
-        heads, tails = self.graph.edges[triples][:, [0, 2]].T
-        return Ranking.of(triples, (pagerank[heads] + pagerank[tails]) / 2, "PageRank"), truncated

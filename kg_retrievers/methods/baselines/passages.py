@@ -15,7 +15,6 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
@@ -23,7 +22,6 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed
-from kg_retrievers.methods.baselines.why_not import by_passage
 
 #: The paper tries 1, 2 and 3 documents, and cuts documents at 100 words.
 K, MAX_WORDS = 3, 100
@@ -109,10 +107,6 @@ class PassageRetriever(BaseNeighborhoodRetriever):
         link = Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",))
         rank = Stage("rank_passages", RunnableLambda(self._rank_passages), ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the first passages."""
-        return by_passage(self, entity, state, lambda: [(one.triples, score) for one, score in self._ranked(state)[0]])
 
     def _rank_passages(self, state: RetrievalState) -> dict[str, Any]:
         ranked, truncated = self._ranked(state)

@@ -17,12 +17,10 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.methods.baselines.why_not import by_draw
 
 #: As many triples as SubgraphRAG retrieves, with which the paper compares these (section 4.1).
 K = 100
@@ -90,10 +88,6 @@ class RandomTripleRetriever(BaseNeighborhoodRetriever):
         link = Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",))
         draw = Stage("draw_triples", RunnableLambda(self._draw_triples), ("answers", "documents"))
         return (draw,) if self.scope == "graph" else (link, draw)
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the triples that are drawn."""
-        return by_draw(self, entity, state, lambda: self._drawn(state)[0])
 
     def _draw_triples(self, state: RandomTripleState) -> dict[str, Any]:
         if self.without_answers and "left_out" not in state:

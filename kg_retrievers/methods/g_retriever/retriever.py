@@ -7,7 +7,7 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
@@ -16,7 +16,6 @@ from pydantic import Field, model_validator
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
@@ -27,7 +26,6 @@ from kg_retrievers.index import Candidates
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
-from kg_retrievers.methods.g_retriever.why_not import Rules, find_obstacle
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5
@@ -183,19 +181,6 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             Stage("rank_nodes_and_edges", RunnableLambda(self._rank_nodes_and_edges), linked + ranked),
             Stage("solve_pcst", RunnableLambda(self._solve_pcst), ("answers", "documents")),
         )
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the subgraphs that collect the most prizes."""
-        rules = Rules(
-            self.k_nodes,
-            self.k_relations,
-            self.edge_cost,
-            self.prizes,
-            self.lone_entities,
-            self._longest_walk,
-            lambda fields: self.model_copy(update=dict(fields))._subgraphs(cast(PCSTState, state)),
-        )
-        return find_obstacle(self, entity, state, rules)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; ranked entities and relations must be distinct and of the graph, each with a number."""

@@ -18,7 +18,6 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
@@ -30,7 +29,6 @@ from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
 from kg_retrievers.methods.gnn_rag.presets import RETRIEVAL
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
 from kg_retrievers.methods.gnn_rag.shortest_paths import PathsTo, shortest_paths
-from kg_retrievers.methods.gnn_rag.why_not import Cut, Stages, find_obstacle
 
 #: The published code takes the likeliest candidates until their probabilities sum to this (`eps` in its evaluation).
 THRESHOLD = 0.95
@@ -157,12 +155,6 @@ class GNNRAGRetriever(BaseModelRetriever):
         if len(set(keys)) < len(keys):
             raise InvalidArgumentError(f"GNNRAGRetriever: candidates must hold no entity twice, but got {rows!r:.200}.")
         return checked | {"candidates": {"entities": rows, "truncated": given["truncated"]}}
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity from being a candidate with a path in a Document."""
-        cut = Cut(self.threshold, self.include_crossing, self.max_candidates)
-        stages = Stages(self._score_candidates, self._probabilities, self._extract_paths)
-        return find_obstacle(self, entity, state, cut, stages, masks_seeds=self.model.config.mask_seeds)
 
     def _probabilities(self, state: Mapping[str, Any]) -> tuple[Neighborhood, Array]:
         """Return what is around the question's entities, and how likely each of these entities is an answer."""

@@ -7,7 +7,7 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,13 +16,11 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.methods.kaping.why_not import find_obstacle
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -104,10 +102,6 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         link = Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",))
         rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the facts that resemble the question most."""
-        return find_obstacle(self, entity, state)
 
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
         triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])

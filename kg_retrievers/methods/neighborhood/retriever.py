@@ -7,7 +7,6 @@ and of GNN-RAG (arXiv:2405.20139, appendix D).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,10 +15,8 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.graph import Evidence
-from kg_retrievers.methods.neighborhood.why_not import find_obstacle
 
 #: One hop: all that the graph says of the entities themselves. A second hop holds hundreds of facts in most graphs.
 MAX_HOPS = 1
@@ -70,10 +67,6 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
             Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",)),
             Stage("collect_facts", RunnableLambda(self._collect_facts), ("answers", "documents")),
         )
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the facts around the question's entities."""
-        return find_obstacle(self, entity, state, self.max_triples if self.granularity == "subgraph" else None)
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
         triples, hops, truncated = self.facts_by_distance(state["seed_entities"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 from langchain_core.prompts import BasePromptTemplate
@@ -20,7 +19,6 @@ from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
     BaseNeighborhoodRetriever,
 )
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
@@ -33,7 +31,6 @@ from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
 from kg_retrievers.methods.rog.proposer import RelationPathProposer
 from kg_retrievers.methods.rog.state import RelationPathState
-from kg_retrievers.methods.rog.why_not import Asked, find_obstacle
 
 #: Section 5.1: beams, and so relation paths, of one question.
 BEAM_WIDTH = 3
@@ -152,20 +149,6 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         if (paths := checked.get("relation_paths")) is None:
             return checked
         return checked | {"relation_paths": _without_confidence(self._checked_paths(paths))}
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity from being where a walk along a relation path ends."""
-        if "relation_paths" not in state or not state["seed_entities"]:
-            return None
-        named = self._named(state["question"], state["seed_entities"])
-        propose = None if self.stages[1].calls_model else partial(self._propose_again, state)
-        asked = Asked(named, self.beam_width, self.max_hops, self.max_paths, propose, self._follow_relation_paths)
-        return find_obstacle(self, entity, state, asked)
-
-    def _propose_again(self, state: Mapping[str, Any], beam_width: int, max_hops: int) -> list[dict[str, Any]]:
-        wider = self.model_copy(update={"beam_width": beam_width, "max_hops": max_hops})
-        proposed: list[dict[str, Any]] = wider.stages[1].run.invoke(dict(state))["relation_paths"]
-        return proposed
 
     def _checked_paths(self, paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         rows = [self._checked_path(path, rank) for rank, path in enumerate(paths, 1)]

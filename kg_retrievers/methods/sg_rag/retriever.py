@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field, PlainValidator
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import QuestionShape, Stage
@@ -44,7 +42,6 @@ from kg_retrievers.methods.sg_rag.queries import (
 from kg_retrievers.methods.sg_rag.read_rows import LackingRowsError, RowCache, RunQuery, checked_reader
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
-from kg_retrievers.methods.sg_rag.why_not import Limits, find_obstacle
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -234,17 +231,6 @@ class CypherRetriever(BaseKGRetriever):
         if facts := full.get("facts"):
             checked_text(facts["query"], facts["parameters"], schema, shows_facts=True)
         return {**full, "query": text}
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the rows of the queries."""
-
-        def answer(state: Mapping[str, Any], fields: Mapping[str, Any]) -> Sequence[Document]:
-            copied = self.model_copy(update={"executor": self.database, **fields})
-            documents: list[Document] = copied._run_cypher(cast(CypherState, state))["documents"]
-            return documents
-
-        limits = Limits(self.timeout, self.max_rows, self.max_bindings)
-        return find_obstacle(self.graph, self.database, limits, answer, entity, state)
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
         """Run the queries, each once; over a part of a connected graph, with the entities and facts of their rows."""

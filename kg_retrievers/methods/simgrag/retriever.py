@@ -15,7 +15,6 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.documents import top_answers
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
@@ -32,7 +31,6 @@ from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, ne
 from kg_retrievers.methods.simgrag.presets import PRESETS
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
-from kg_retrievers.methods.simgrag.why_not import find_obstacle
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.llm import SHOTS
@@ -182,10 +180,6 @@ class SimGRAGRetriever(BaseKGRetriever):
             return super().part(state)
         seeds = state.get("seed_entities") or ()
         return pattern_part(self.index, Pattern.from_dict(state["pattern"]), seeds, self.k_nodes)
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the answers of the nearest subgraphs."""
-        return find_obstacle(self, entity, state)
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

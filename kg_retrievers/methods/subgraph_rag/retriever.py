@@ -19,9 +19,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.rank_obstacles import Ranking
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
@@ -29,7 +27,6 @@ from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.methods.subgraph_rag.why_not import find_obstacle
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
 K = 100
@@ -119,17 +116,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
             Stage("select_triples", RunnableLambda(self._select_triples), ("answers", "documents")),
         )
 
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out of the facts that the model scores highest."""
-        return find_obstacle(
-            self,
-            entity,
-            state,
-            rank_all=lambda: self._ranked(state)[0],
-            select=lambda: self._evidence(state),
-            max_triples=self.max_triples if self.granularity == "subgraph" else None,
-        )
-
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
         checked = super().check_inputs(inputs)
@@ -149,21 +135,16 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
     def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         count = state["k"] if self.granularity == "triple" else self.max_triples
-        ranking, truncated = self._ranked(state)
-        facts, scores = self.facts_of(ranking.triples[:count]), ranking.scores[:count].tolist()
-        rows = [[*triple, score] for triple, score in zip(facts, scores, strict=True)]
-        return {"scored_triples": {"triples": rows, "truncated": truncated}}
-
-    def _ranked(self, state: Mapping[str, Any]) -> tuple[Ranking, bool]:
-        """Return all facts in scope with their shares, best first, and whether `max_nodes` left some out."""
         seeds = state["seed_entities"]
         triples, truncated = self.triples_in_scope(seeds)
         scorer: GraphTripleScorer = self._ready_model()
         text = state["masked_question" if self.model.config.mask_entities else "question"]
         logits = scorer.score(text, triples, self.entity_ids(seeds)).astype(np.float64)
         shares = np.exp(logits - logits.max(initial=-np.inf))
-        best = np.argsort(-logits, kind="stable")
-        return Ranking(triples[best], (shares / shares.sum())[best], "its share in the model's softmax"), truncated
+        best = np.argsort(-logits, kind="stable")[:count]
+        facts, scores = self.facts_of(triples[best]), (shares / shares.sum())[best].tolist()
+        rows = [[*triple, score] for triple, score in zip(facts, scores, strict=True)]
+        return {"scored_triples": {"triples": rows, "truncated": truncated}}
 
     def _select_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         evidence = self._evidence(state)

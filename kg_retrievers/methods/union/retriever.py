@@ -21,8 +21,6 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
-from kg_retrievers.core.ensemble import BaseEnsembleRetriever
-from kg_retrievers.core.obstacles import Obstacle
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -40,7 +38,6 @@ from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.methods.union.fusion import fuse, member_results
-from kg_retrievers.methods.union.why_not import find_obstacle, told_by
 
 #: As many Documents as retrievers usually find together: the paper takes the whole union.
 K = 1_000
@@ -82,7 +79,7 @@ class UnionState(RetrievalState, total=False):
     member_inputs: Annotated[dict[str, dict[str, Any]], Field(description="{member: {argument: value}}")]
 
 
-class UnionRetriever(BaseEnsembleRetriever):
+class UnionRetriever(BaseKGRetriever):
     """Asks several retrievers at the same time and fuses what they find.
 
     Documents of the same triples, in any order, become one. Its score, over the members that found it:
@@ -264,7 +261,7 @@ class UnionRetriever(BaseEnsembleRetriever):
         )
 
     def member_arguments(self, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """As in the base: the seed entities and least confidence that were given, `member_k`, and what is its own."""
+        """Return the arguments of `invoke` that each member is given, by its name: shared ones and its own."""
         shared: dict[str, Any] = {} if self.member_k is None else {"k": self.member_k}
         if seeds := state.get("seed_entities"):
             shared["seed_entities"] = seeds
@@ -272,20 +269,6 @@ class UnionRetriever(BaseEnsembleRetriever):
             shared["min_confidence"] = state["min_confidence"]
         own = state.get("member_inputs", {})
         return {name: {**shared, **own.get(name, {})} for name in self.members}
-
-    def with_members(self, members: Mapping[str, BaseKGRetriever]) -> Self:
-        """As in the base."""
-        fields = {name: getattr(self, name) for name in self.model_fields_set}
-        retrievers = tuple(members.get(name, member) for name, member in self.members.items())
-        return type(self)(**{**fields, "retrievers": retrievers})
-
-    def obstacle(self, entity: str, state: Mapping[str, Any]) -> Obstacle | None:
-        """As in the base: what keeps an entity out that a member found."""
-        return find_obstacle(self, entity, state, self.stages[0].run.invoke, self._fuse)
-
-    def obstacle_of_member(self, name: str, obstacle: Obstacle, state: Mapping[str, Any]) -> Obstacle:
-        """As in the base."""
-        return told_by(name, obstacle, state, self.member_k)
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
         """Fetch the entities that the members found; members fetch parts of their own."""

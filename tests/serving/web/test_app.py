@@ -180,32 +180,11 @@ def test_a_picture_grows_around_an_entity(client: TestClient) -> None:
     assert client.post("/api/expand", json={"entity": "Nobody", "facts": []}).status_code == 422
 
 
-@pytest.mark.parametrize(
-    ("question", "entity", "lift", "edited"),
-    [
-        (  # no pattern adds a fact, so none is offered to run on with
-            "How many films did Christopher Nolan direct?",
-            "Her",
-            [
-                "the fact Her -> directed_by -> Christopher Nolan",
-                "the question read as ?entity 1 -> directed_by -> Christopher Nolan; count: ?entity 1",
-            ],
-            {},
-        ),
-        (
-            "Which film has the latest release year?",
-            "Her",
-            [],
-            {"pattern": "find ?entity 1\n?entity 1 (film) -> release_year -> ?entity 2\ndirected\ntyped"},
-        ),
-    ],
-)
-def test_a_pattern_is_offered_where_it_alone_brings_an_entity_in(
-    client: TestClient, question: str, entity: str, lift: list[str], edited: dict[str, str]
-) -> None:
-    [obstacle] = client.post("/api/why-not", json={"question": question, "entity": entity}).json()["obstacles"]
-    assert obstacle["lift"] == lift
-    assert obstacle["edited"] == edited
+def test_a_change_is_named_that_brings_an_entity_in(client: TestClient) -> None:
+    asked = {"question": "Who directed Her?", "entity": "Interstellar", "method": "neighborhood"}
+    missed = client.post("/api/why-not", json=asked).json()
+    assert (missed["found"], missed["changes"]) == (False, ["the field max_hops=2"])
+    assert "To change it: the field max_hops=2" in missed["lines"]
 
 
 def test_a_key_is_read_back_as_it_is_shown() -> None:

@@ -147,7 +147,7 @@ function answered(state, event) {
   result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
-  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused, run: state.run }));
+  if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused }));
   say(`Answer: ${event.answer}`);
 }
 

@@ -1,9 +1,9 @@
 // Looks into the graph: why an entity is not among the answers, names while typing, and the schema.
-import { byId, counted, freshId, make, problem, say, words } from "./elements.js";
+import { byId, counted, freshId, make, problem, say } from "./elements.js";
 import { get, post } from "./server.js";
 
-// Returns a form that asks why an entity is not among the answers; `run` asks again with something else edited.
-export function whyNot({ question, method, edited, refused, run }) {
+// Returns a form that asks why an entity is not among the answers.
+export function whyNot({ question, method, edited, refused }) {
   const [id, list] = [freshId("entity"), freshId("names")];
   const names = make("datalist", { id: list });
   const input = make("input", { id, list, type: "text", maxlength: "1000", required: true, placeholder: "The name of an entity" });
@@ -13,7 +13,7 @@ export function whyNot({ question, method, edited, refused, run }) {
     event.preventDefault();
     outcome.replaceChildren(make("p", { class: "soft" }, "Looking for the reason …"));
     try {
-      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value }), run));
+      outcome.replaceChildren(...explained(await post("api/why-not", { question, method, edited, entity: input.value })));
     } catch (error) {
       outcome.replaceChildren(problem(error));
     }
@@ -23,25 +23,11 @@ export function whyNot({ question, method, edited, refused, run }) {
   return make("section", { class: "card", "aria-label": "Why not" }, make("h3", {}, "Did you expect something else?"), form, outcome);
 }
 
-function explained(told, run) {
+function explained(told) {
   const name = () => make("bdi", { class: "name" }, told.label);
   if (told.found) return [make("p", {}, name(), told.role === "answer" ? " is among the answers." : " stands in the facts that were found.")];
-  const parts = told.obstacles.map((obstacle) => reason(obstacle, run));
-  if (!parts.length) return [make("p", {}, name(), " is not found, and the method cannot say why.")];
-  const end = told.lifted ? [make("p", { class: "soft" }, "Checked: with this changed, ", name(), " is found.")] : [];
-  say(told.obstacles[0].text);
-  return [make("ol", { class: "reasons" }, parts), ...end];
-}
-
-// One thing that keeps an entity out, what would bring it in, and a way to run with that where a text says it.
-function reason(obstacle, run) {
-  const row = make("li", {}, make("p", { dir: "auto" }, obstacle.text), make("p", { class: "soft" }, `Stage: ${words(obstacle.stage)}`));
-  if (obstacle.lift.length) row.append(make("p", { class: "next" }, `It would come in with ${obstacle.lift.join("; ")}`));
-  for (const [key, text] of Object.entries(obstacle.edited)) {
-    row.append(make("p", { class: "next" }, "It would come in with:"), make("pre", { dir: "auto" }, text));
-    row.append(make("button", { type: "button", class: "quiet", click: () => run({ [key]: text }) }, "Run on with this"));
-  }
-  return row;
+  say(told.changes.length ? `It would come in with ${told.changes.join("; ")}` : told.lines[0]);
+  return [make("p", {}, name(), " is not found."), make("ul", { class: "reasons" }, told.lines.map((line) => make("li", { dir: "auto" }, line)))];
 }
 
 async function suggest(text, list) {
