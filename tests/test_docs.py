@@ -257,12 +257,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_site(tmp_path_factory.mktemp("site"))
 
 
+@pytest.mark.heavy
 def test_the_site_has_all_pages(site: Path) -> None:
     built = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
     written = {Path(name).relative_to("docs").with_suffix("").as_posix() for name in PAGES if name != "README.md"}
     assert {"." if name == "index" else name for name in written} <= built
 
 
+@pytest.mark.heavy
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         loaded = Loaded()
@@ -275,6 +277,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert not imported, f"{path.relative_to(site)} loads {imported}"
 
 
+@pytest.mark.heavy
 def test_the_reference_explains_every_public_name(site: Path) -> None:
     reference = (site / "api" / "index.html").read_text(encoding="utf-8")
     missing = [
@@ -283,6 +286,7 @@ def test_the_reference_explains_every_public_name(site: Path) -> None:
     assert not missing
 
 
+@pytest.mark.heavy
 def test_the_reference_explains_the_constructors_of_a_graph(site: Path) -> None:
     text = (site / "api" / "index.html").read_text("utf-8")
     names = [name for name in dir(kg_retrievers.KnowledgeGraph) if name.startswith("from_")]

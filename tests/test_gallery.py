@@ -91,6 +91,7 @@ def test_a_block_whose_package_is_missing_is_left_out(
     assert "kept as it is" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_the_site_shows_what_is_made(made: Path, tmp_path: Path) -> None:
     page = build_site(tmp_path, made.glob("*.html")) / "gallery" / "index.html"
     shown = Shown()

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+
+@cache
+def functions_in(file: str) -> frozenset[str]:
+    """Return the names of all functions in a file."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    return frozenset(part.name for part in ast.walk(tree) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def test_each_promise_has_its_tests() -> None:
@@ -17,8 +25,4 @@ def test_each_promise_has_its_tests() -> None:
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
         assert named, row
         for file, test in named:
-            tree = ast.parse((ROOT / file).read_text("utf-8"))
-            functions = {
-                part.name for part in ast.walk(tree) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
-            }
-            assert test in functions, (file, test)
+            assert test in functions_in(file), (file, test)
