@@ -7,10 +7,15 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    CallbackManagerForChainRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import get_callback_manager_for_config, merge_configs
 
-from kg_retrievers.core.untraced import UntracedRunnable, ainvoke, invoke, is_traced
 from kg_retrievers.deadline import await_foreign, call_foreign
 from kg_retrievers.redaction import hide_secrets
 
@@ -56,10 +61,11 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
             try:
                 outcome = None
                 if isinstance(request, Event):
-                    if is_traced(config):
+                    if _has_handlers(config):
                         dispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = call_foreign(invoke, request.runnable, request.input, config, request.shown_as)
+                    shown = merge_configs(config, request.shown_as)
+                    outcome = call_foreign(request.runnable.invoke, request.input, shown)
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)
@@ -80,10 +86,11 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
             try:
                 outcome = None
                 if isinstance(request, Event):
-                    if is_traced(config):
+                    if _has_handlers(config):
                         await adispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = await await_foreign(ainvoke(request.runnable, request.input, config, request.shown_as))
+                    shown = merge_configs(config, request.shown_as)
+                    outcome = await await_foreign(request.runnable.ainvoke(request.input, shown))
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)
@@ -96,17 +103,30 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
         body.close()
 
 
-class GeneratorRunnable(UntracedRunnable[Input, Output]):
+def _has_handlers(config: RunnableConfig) -> bool:
+    """Tell whether somebody receives the events of a run."""
+    return bool(get_callback_manager_for_config(config).handlers)
+
+
+class GeneratorRunnable(Runnable[Input, Output]):
     """A runnable written once, as a generator body, for sync and async."""
 
     @abstractmethod
     def body(self, input: Input) -> Body[Output]:
         """Yield requests; return the output."""
 
-    def run_untraced(self, input: Input, config: RunnableConfig) -> Output:
+    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body."""
-        return run_sync(self.body(input), config)
 
-    async def arun_untraced(self, input: Input, config: RunnableConfig) -> Output:
+        def run(value: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig) -> Output:
+            return run_sync(self.body(value), config)
+
+        return self._call_with_config(run, input, config)
+
+    async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the body, awaiting its calls."""
-        return await run_async(self.body(input), config)
+
+        async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
+            return await run_async(self.body(value), config)
+
+        return await self._acall_with_config(run, input, config)

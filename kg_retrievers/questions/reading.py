@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.core.untraced import UntracedRunnable
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 
@@ -89,7 +88,7 @@ def walks_of(pattern: Pattern) -> list[PatternWalk] | None:
     return walks if walks and not left else None
 
 
-class LinkingGenerator(UntracedRunnable[Mapping[str, Any], Pattern]):
+class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     """A generator without a language model, which starts from the entities of a question."""
 
     calls_model = False
@@ -106,9 +105,9 @@ class LinkingGenerator(UntracedRunnable[Mapping[str, Any], Pattern]):
         moved.index, moved.linker = index, self.linker.with_index(index)
         return moved
 
-    def run_untraced(self, input: Mapping[str, Any], config: RunnableConfig) -> Pattern:
+    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
         """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
-        return self._generate(input)
+        return self._call_with_config(self._generate, input, config)
 
     @abstractmethod
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
