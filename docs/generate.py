@@ -21,8 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.evaluation.papers import PAPERS
-from kg_retrievers.methods.registry import BASELINES, GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
+from kg_retrievers.methods.registry import GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -93,15 +92,6 @@ def method_table(path: Path, _: str) -> str:
     return "\n".join([*rows, ""])
 
 
-def baseline_table(_path: Path, _subject: str) -> str:
-    """Return the table of the baselines, which share a page."""
-    rows = ["", "| on the shell | class | finds | paper |", "|---|---|---|---|"]
-    for method in BASELINES:
-        cells = [shell_names(method), f"`{class_name(method)}`", method.finds, paper(method)]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*rows, ""])
-
-
 def facts(_: Path, name: str) -> str:
     """Return what the registry says of one method."""
     method = _entry(name)
@@ -155,20 +145,6 @@ def paper(method: Entry) -> str:
     """Return the paper, linked where it is on arXiv."""
     number = re.search(r"arXiv:(\d+\.\d+)", method.paper)
     return f"[{method.paper}](https://arxiv.org/abs/{number[1]})" if number else method.paper
-
-
-def tables_of_papers(_path: Path, _subject: str) -> str:
-    """Return every table of the papers with its command, how much of it is asked, and why not all of it is."""
-    lines = [""]
-    for paper in PAPERS:
-        lines += [f"## {paper.title}", ""]
-        lines += ["| table | what it shows | asked | why not all of it |", "|---|---|---|---|"]
-        for table in paper.tables:
-            command = f"`reproduce {paper.name} --table {table.number}`"
-            why = "; ".join(table.reasons).replace("|", "\\|")
-            lines.append(f"| {command} | {table.caption} | {table.state} | {why} |")
-        lines.append("")
-    return "\n".join(lines)
 
 
 def field_table(_: Path, name: str) -> str:
@@ -255,7 +231,7 @@ def navigation(path: Path, _: str) -> str:
 
 def stub_entries(_path: Path, _subject: str) -> str:
     """Return the imports of the methods' classes, models and trainers, as type checkers and lazy_loader read them."""
-    retrievers = [method.retriever for method in (*entries(), *BASELINES) if isinstance(method, Method)]
+    retrievers = [method.retriever for method in entries() if isinstance(method, Method)]
     trained = [part for method in entries() for part in (method.model, method.trainer) if part]
     lines = []
     for part in sorted({*retrievers, *trained}):
@@ -302,13 +278,11 @@ def _name(dotted: str) -> str:
 #: What is generated, by the name in the mark; after " of " the name says of what.
 PARTS: dict[str, Callable[[Path, str], str]] = {
     "table": method_table,
-    "baselines": baseline_table,
     "facts": facts,
     "fields": field_table,
     "navigation": navigation,
     "stub": stub_entries,
     "reference": reference,
-    "tables": tables_of_papers,
 }
 
 if __name__ == "__main__":

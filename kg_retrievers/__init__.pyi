@@ -64,11 +64,6 @@ from .training.pyg import to_pyg as to_pyg
 
 # isort: split
 # generated: stub
-from .methods.baselines.closed_book import ClosedBookRetriever as ClosedBookRetriever
-from .methods.baselines.dense_subgraph import DenseSubgraphRetriever as DenseSubgraphRetriever
-from .methods.baselines.pagerank import PageRankRetriever as PageRankRetriever
-from .methods.baselines.passages import PassageRetriever as PassageRetriever
-from .methods.baselines.random_triples import RandomTripleRetriever as RandomTripleRetriever
 from .methods.g_retriever.graph_prompt.model import GraphPromptModel as GraphPromptModel
 from .methods.g_retriever.graph_prompt.training import train_graph_prompt as train_graph_prompt
 from .methods.g_retriever.retriever import PCSTRetriever as PCSTRetriever

@@ -19,7 +19,7 @@ import pytest
 import kg_retrievers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import MissingExtraError
-from kg_retrievers.methods.registry import BASELINES, GRAPH_PROMPT, METHODS, UNION, Method, trainable
+from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, UNION, Method, trainable
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = sorted(set(dir(kg_retrievers)) - {"__version__"})
 
 RETRIEVERS = (*METHODS, UNION)
-each_class = pytest.mark.parametrize("method", [*RETRIEVERS, *BASELINES], ids=lambda method: method.name)
 each_retriever = pytest.mark.parametrize("method", RETRIEVERS, ids=lambda method: method.name)
 
 
@@ -102,7 +101,7 @@ def test_every_retriever_is_in_the_registry() -> None:
         if not module.name.endswith("__main__"):
             with suppress(ImportError if module.name in WITHOUT_EXTRAS else ()):
                 importlib.import_module(module.name)
-    known = {method.load_retriever() for method in (*RETRIEVERS, *BASELINES)}
+    known = {method.load_retriever() for method in RETRIEVERS}
     waiting, found = [BaseKGRetriever], set()
     while waiting:
         kinds = waiting.pop().__subclasses__()
@@ -117,12 +116,12 @@ def is_public(kind: type) -> bool:
 
 
 def test_names_of_methods_are_unique() -> None:
-    names = [name for method in (*RETRIEVERS, *BASELINES, GRAPH_PROMPT) for name in method.names]
+    names = [name for method in (*RETRIEVERS, GRAPH_PROMPT) for name in method.names]
     assert len(names) == len(set(names))
-    assert len({method.class_name for method in (*RETRIEVERS, *BASELINES)}) == len(RETRIEVERS) + len(BASELINES)
+    assert len({method.class_name for method in RETRIEVERS}) == len(RETRIEVERS)
 
 
-@each_class
+@each_retriever
 def test_methods_are_exported(method: Method) -> None:
     retriever = method.load_retriever()
     assert issubclass(retriever, BaseKGRetriever)
@@ -135,7 +134,7 @@ def test_models_and_trainers_are_exported(method: Any) -> None:
         assert getattr(kg_retrievers, loaded.__name__) is loaded
 
 
-@each_class
+@each_retriever
 def test_methods_cite_their_paper(method: Method) -> None:
     module = sys.modules[method.load_retriever().__module__]
     arxiv = re.search(r"arXiv:\d{4}\.\d{5}", method.paper)
@@ -143,7 +142,7 @@ def test_methods_cite_their_paper(method: Method) -> None:
     assert cited in (module.__doc__ or ""), f"the docstring of {module.__name__} does not cite the paper: {cited}"
 
 
-@each_class
+@each_retriever
 def test_methods_are_under_contract(method: Method) -> None:
     assert method.class_name in names_in_contracts(), f"no RetrieverContract tests {method.class_name}"
 
@@ -153,11 +152,6 @@ def test_methods_have_a_page(method: Method) -> None:
     page = f"docs/methods/{method.name}.md"
     assert page in pages(), f"{page} is missing"
     assert mentions(pages()[page], method.class_name)
-
-
-def test_baselines_have_a_page() -> None:
-    page = pages()["docs/methods/baselines.md"]
-    assert [method.name for method in BASELINES if not mentions(page, method.class_name)] == []
 
 
 @each_retriever
@@ -177,13 +171,13 @@ def test_methods_are_in_the_command_line(command: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     shown = re.sub(r"-\n +", "-", capsys.readouterr().out)  # lines are broken behind hyphens, too
-    assert [method.name for method in (*METHODS, *BASELINES) if not mentions(shown, method.name)] == []
+    assert [method.name for method in METHODS if not mentions(shown, method.name)] == []
 
 
 # --- how retrievers are built; tests/typed_retrievers.py shows what a type checker sees -------------------------------
 
 
-@each_class
+@each_retriever
 def test_every_method_is_built_from_the_same(method: Method) -> None:
     retriever = method.load_retriever()
     parameters = inspect.signature(retriever).parameters

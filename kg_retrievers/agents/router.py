@@ -18,7 +18,7 @@ from kg_retrievers.agents.prompts import ROUTING_PROMPT, MethodReply
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
-from kg_retrievers.chains.answer import Answerer, check_finds_evidence, choose_answerer
+from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -165,7 +165,6 @@ def _check(
             raise InvalidArgumentError(
                 f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
             )
-        check_finds_evidence(retriever, f"build_router: {method!r}")
         if not isinstance(method, str) or method in (*NODES, "route") or not method or {*method} & {*":|"}:
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."

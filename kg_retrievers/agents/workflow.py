@@ -31,7 +31,7 @@ from kg_retrievers.agents.nodes import (
 )
 from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
-from kg_retrievers.chains.answer import Answerer, check_finds_evidence, choose_answerer
+from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -373,7 +373,6 @@ def build_workflow(
     for what, value in (("retriever", retriever), ("fallback", fallback)):
         if not isinstance(value, BaseKGRetriever) and (value is not None or what == "retriever"):
             raise InvalidArgumentError(f"build_workflow: {what} must be a BaseKGRetriever, but got {value!r:.100}.")
-        check_finds_evidence(value, "build_workflow")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_workflow")
     if taken := sorted({stage.name for stage in retriever.stages} & {*NODES, "fallback"}):
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")

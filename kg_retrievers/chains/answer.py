@@ -75,8 +75,6 @@ def llm_answerer(
     prompt: BasePromptTemplate[Any],
     llm: BaseLanguageModel[Any],
     parse_answers: Callable[[str], list[str]] | None = None,
-    *,
-    closed_book: bool = False,
 ) -> Answerer:
     r"""Return an answerer that shows the evidence to a language model; without evidence the model is not called.
 
@@ -86,7 +84,6 @@ def llm_answerer(
         parse_answers: Reads the answers from a reply, as a retriever's `parse_answers` does for its `answer_prompt`.
             They are joined by "; "; where there are none, the answer is `NO_ANSWER`. It reads whole replies, so that
             the answer is one chunk at the end of a stream. None for the reply as it comes, token by token.
-        closed_book: Whether the model is asked the question alone, without evidence, by a prompt with that placeholder.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `parse_answers`
@@ -102,9 +99,8 @@ def llm_answerer(
         'Spike Jonze'
     """
     check_model(llm, "llm_answerer")
-    check_placeholders(prompt, ["question"] if closed_book else ["question", "evidence"], "llm_answerer: prompt")
-    values = _question_alone if closed_book else _prompt_values
-    ask: Answerer = RunnableLambda(values) | prompt | guarded(llm) | StrOutputParser()
+    check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
+    ask: Answerer = RunnableLambda(_prompt_values) | prompt | guarded(llm) | StrOutputParser()
     if callable(parse_answers):
         ask |= RunnableLambda(partial(_joined, parse_answers))
     elif parse_answers is not None:
@@ -112,8 +108,6 @@ def llm_answerer(
             "llm_answerer: parse_answers must be a function from a reply to its answers, or None, but got "
             f"{parse_answers!r:.100}."
         )
-    if closed_book:
-        return ask.with_config(run_name="llm_answerer")
     choose = RunnableLambda(lambda value: ask if value["documents"] else refusal_text(value))
     return choose.with_config(run_name="llm_answerer")
 
@@ -124,10 +118,6 @@ def _joined(parse_answers: Callable[[str], list[str]], reply: str) -> str:
 
 def _prompt_values(value: AnswerInput) -> dict[str, str]:
     return {"question": value["question"], "evidence": evidence_of(value, "documents").text}
-
-
-def _question_alone(value: AnswerInput) -> dict[str, str]:
-    return {"question": value["question"]}
 
 
 def choose_answerer(
@@ -153,19 +143,6 @@ def choose_answerer(
     return answerer
 
 
-def check_finds_evidence(retriever: object, who: str) -> None:
-    """Check that a retriever finds evidence, where an answer cites it.
-
-    Raises:
-        InvalidArgumentError: If it finds none by design.
-    """
-    if isinstance(retriever, BaseKGRetriever) and retriever.closed_book:
-        raise InvalidArgumentError(
-            f"{who}: {type(retriever).__name__} finds no evidence, so that there is nothing to cite. Let a language "
-            "model answer from what it knows: answer_chain(retriever, llm)."
-        )
-
-
 class Retrieval(GeneratorRunnable[str, AnswerInput]):
     """The first half of every chain: turns a question into the input of an answerer."""
 
@@ -184,8 +161,6 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         """
         if not isinstance(retriever, BaseKGRetriever):
             raise InvalidArgumentError(f"{who}: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
-        if style == "numbered":
-            check_finds_evidence(retriever, who)
         check_token_budget(max_tokens, count_tokens, who)
         self.retriever = retriever
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
@@ -239,14 +214,7 @@ def answer_chain(
             f"answer_chain: {type(answerer).__name__} cites numbered facts. Use cited_answer_chain(retriever, ...)."
         )
     retrieval = Retrieval(retriever, "documents", max_tokens, count_tokens, "answer_chain")
-    if retriever.closed_book and answerer is None:
-        raise InvalidArgumentError(
-            f"answer_chain: {type(retriever).__name__} finds no evidence: a language model answers from what it knows. "
-            "Hand one in: answer_chain(retriever, llm)."
-        )
     parse_answers = None if retriever.parse_answers is plain_answers else retriever.parse_answers
-    by_model = partial(
-        llm_answerer, retriever.answer_prompt, parse_answers=parse_answers, closed_book=retriever.closed_book
-    )
+    by_model = partial(llm_answerer, retriever.answer_prompt, parse_answers=parse_answers)
     chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")
     return retrieval | chosen

@@ -25,7 +25,6 @@ from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.mcp import run as run_mcp
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
-from kg_retrievers.cli.reproduce import run as run_reproduce
 from kg_retrievers.cli.serve import run as run_serve
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
@@ -47,7 +46,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "evaluate": run_evaluate,
     "compare": run_compare,
     "mcp": run_mcp,
-    "reproduce": run_reproduce,
     "demo": run_demo,
     "warm-up": run_warm_up,
 }

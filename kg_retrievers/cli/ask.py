@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.built_methods import check_can_answer
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.explained import Explained, explain_found, given_inputs
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
@@ -102,7 +101,6 @@ def run(options: argparse.Namespace) -> int:
             executor=lambda: database.executor,
             preset=options.preset,
         )
-        check_can_answer(retriever, llm)
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
             found = _search(retriever, options, k, answerers)
@@ -110,9 +108,9 @@ def run(options: argparse.Namespace) -> int:
     _show(found, explained, retriever, options)
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {k + 1}")
-    if found.answer is None and (found.documents or retriever.closed_book):
+    if found.answer is None and found.documents:
         note(_why_no_answer(retriever, joined_names(methods), answerers))
-    return 0 if found.documents or (retriever.closed_book and found.answer) else NO_EVIDENCE
+    return 0 if found.documents else NO_EVIDENCE
 
 
 def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
@@ -128,7 +126,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
         return _Found([], None, None, refusal, False)
     documents = found[:k]
     answer, names, reply = _answer(options.question, documents, retriever, answerers)
-    missing = None if retriever.closed_book else unsupported(names, fact_lines(documents), reply, documents)
+    missing = unsupported(names, fact_lines(documents), reply, documents)
     return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
@@ -139,11 +137,11 @@ def _answer(
     from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
 
     value: Any = {"question": question, "documents": documents}
-    if answerers.by_prompt is not None and not retriever.closed_book:
+    if answerers.by_prompt is not None:
         names = answerers.by_prompt.invoke(value)
         return "; ".join(names) or None, names, ""
     if answerers.llm is not None:
-        answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm, closed_book=retriever.closed_book)
+        answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm)
         reply = answerer.invoke(value)
         names = retriever.parse_answers(reply)
         return "; ".join(names) or None, names, reply
@@ -198,8 +196,6 @@ def _reply(found: _Found, question: str) -> dict[str, Any]:
 
 
 def _why_no_answer(retriever: BaseKGRetriever, methods: str, answerers: _Answerers) -> str:
-    if retriever.closed_book:
-        return "the language model knows no answer"
     if answerers.prompt:
         return f"the model in {answerers.prompt.folder} writes no answer"
     if answerers.llm:

@@ -89,10 +89,10 @@ class BuiltMethod:
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
         """The graph prompt, or else the language model, which answers from the evidence."""
-        return self.llm if self.retriever.closed_book else self.answerer or self.llm
+        return self.answerer or self.llm
 
     def make_answerer(self, answers: str) -> Runnable[Any, Any] | None:
-        """Return what answers from the evidence, or without it; None where nothing does.
+        """Return what answers from the evidence; None where nothing does.
 
         Args:
             answers: "cited" for answers with citations, "prompt" for those to the answer prompt of the method,
@@ -100,15 +100,14 @@ class BuiltMethod:
         """
         from kg_retrievers.chains import FactVerifier  # not at the front door
 
-        closed_book = self.retriever.closed_book
-        if self.llm is None or (self.answerer and not closed_book):
+        if self.llm is None or self.answerer:
             return self.answerer
-        if answers == "verdict" and not closed_book:
+        if answers == "verdict":
             return FactVerifier(self.llm, prompt=self.prompt, otherwise="refuted")
-        if answers == "cited" and not closed_book:
+        if answers == "cited":
             return kg_retrievers.LLMCitedAnswerer(self.llm)
         prompt = self.prompt or self.retriever.answer_prompt
-        return kg_retrievers.llm_answerer(prompt, self.llm, closed_book=closed_book)
+        return kg_retrievers.llm_answerer(prompt, self.llm)
 
 
 def build_method(choice: MethodChoice, measurement: Measurement, options: argparse.Namespace) -> BuiltMethod:
@@ -132,7 +131,6 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         preset=_preset_of(choice, options),
     )
     retriever = build(llm=llm)
-    check_can_answer(retriever, llm)
     prompt = _with_shots(build(), measurement, options) if options.answer_shots else None
     if measurement.prompt:
         models[GRAPH_PROMPT.name] = measurement.prompt
@@ -158,19 +156,6 @@ def _with_shots(
         return write(retriever, measurement.examples, shots=options.answer_shots)
 
 
-def check_can_answer(retriever: BaseKGRetriever, llm: BaseChatModel | None) -> None:
-    """Check that there is a language model where a retriever finds no evidence by design.
-
-    Raises:
-        InvalidArgumentError: If not.
-    """
-    if retriever.closed_book and llm is None:
-        raise InvalidArgumentError(
-            "the method none finds no evidence: a language model answers from what it knows.",
-            hint_shell="Name one: --llm provider:model",
-        )
-
-
 def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
     """Return the fields to set; `compare` drops those that other methods have and this one lacks."""
     fields = dict(options.field)
@@ -179,7 +164,7 @@ def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, A
     if not fields or options.command != "compare":
         return fields
     of_others: set[str] = set()
-    for method in (*registry.METHODS, *registry.BASELINES, registry.UNION):
+    for method in (*registry.METHODS, registry.UNION):
         of_others |= method.load_retriever().model_fields.keys()
     own = registry.retriever_class(choice.methods).model_fields
     if missing := sorted(fields.keys() & of_others - own.keys()):

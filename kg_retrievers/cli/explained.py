@@ -73,7 +73,7 @@ def explain_found(
     given = {name: value for name, value in given.items() if value is not None}
     explanation = why_not = None
     note = ""
-    if options.explained and not documents and not retriever.closed_book:
+    if options.explained and not documents:
         documents = _refused_documents(refusal, retriever, options.question, given)
         note = REFUSED if documents else NOTHING_FOUND
     if options.explained and documents:

@@ -22,7 +22,6 @@ from kg_retrievers.cli.question_options import (
     examples_help,
 )
 from kg_retrievers.cli.reading_options import add_reading_options
-from kg_retrievers.cli.reproduction_options import add_reproduction
 from kg_retrievers.cli.serve import add_serve
 from kg_retrievers.cli.shared_options import (
     FIELD_HELP,
@@ -69,7 +68,6 @@ examples:
   kg-retrievers ask bolt://localhost:7687 "Who ...?" --key name --vectors postgresql://reader@localhost/names
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
   kg-retrievers mcp films.index
-  kg-retrievers reproduce simgrag --table 1 --data DIR --dry-run
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
 """
@@ -101,7 +99,6 @@ def make_parser() -> Parser:
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
     add_mcp(command("mcp", "Serve a graph to agents over MCP, the Model Context Protocol"))
-    add_reproduction(command("reproduce", "Measure a table of a paper, its figures beside ours; or list the tables"))
     add_serve(command("serve", "Open a page in the browser that asks a graph"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
     command("warm-up", "Compile all methods now, so that no first question waits for it")

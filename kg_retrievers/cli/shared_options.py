@@ -36,8 +36,7 @@ GRAPH_HELP = (
 def one_of_methods() -> str:
     """Return the help on the name of a method."""
     names = ", ".join(registry.method_names())
-    baselines = ", ".join(method.name for method in registry.BASELINES)
-    return f"one of {names}, or of the baselines {baselines} (default: that of --model, else {registry.DEFAULT.name})"
+    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
 
 
 def add_graph(parser: Parser) -> None:

@@ -109,9 +109,6 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
-    #: Whether questions are answered without evidence, as by the baseline `ClosedBookRetriever`: that there are no
-    #: Documents is no refusal then.
-    closed_book: ClassVar[bool] = False
 
     #: The prompts for answering that `answer_prompt` takes by name.
     answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {}
@@ -480,7 +477,7 @@ class BaseKGRetriever(BaseRetriever):
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
         documents: list[Document] = state["documents"]
-        if not documents and not self.closed_book:
+        if not documents:
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 

@@ -140,8 +140,7 @@ class Asker:
         """Return the reply of the answerer, and what went wrong; None without an answerer."""
         if self.answerer is None:
             return None, error
-        closed_book = self.retriever.closed_book or getattr(self.answerer, "decides_without_evidence", False)
-        if error or not (documents or closed_book):
+        if error or not (documents or getattr(self.answerer, "decides_without_evidence", False)):
             return [], error
         try:
             return self.answerer.invoke({"question": question.text, "documents": documents}, config), None

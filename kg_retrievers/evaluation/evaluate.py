@@ -113,11 +113,6 @@ def evaluate(
         raise InvalidArgumentError(
             f"evaluate: wanted an answerer or None, but got {answerer!r:.100}. Of a model: LLMCitedAnswerer(llm)."
         )
-    if retriever.closed_book and answerer is None:
-        raise InvalidArgumentError(
-            f"evaluate: {type(retriever).__name__} finds no evidence, and nothing answers without it. Hand in an "
-            "answerer: llm_answerer(retriever.answer_prompt, llm, closed_book=True)."
-        )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
     if lost := describe_lost_answers(retriever.index, asked):

@@ -87,7 +87,7 @@ class Asked:
             return False
         if self.said is not None:
             return not "".join(self.said).strip()
-        return not (self.documents or self.retriever.closed_book)
+        return not self.documents
 
 
 def record_of(id: str, asked: Asked) -> Record:

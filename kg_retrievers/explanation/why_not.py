@@ -229,8 +229,6 @@ def why_not(
     """
     if not isinstance(retriever, BaseKGRetriever):
         raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
-    if retriever.closed_book:
-        raise InvalidArgumentError(f"why_not: the {type(retriever).__name__} looks at no graph.")
     if not isinstance(entity, str):
         raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
     until = monotonic() + max_seconds

@@ -177,41 +177,6 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
-#: What the papers compare their methods with. They are asked by name, and are not among all methods.
-BASELINES: tuple[Method, ...] = (
-    Method(
-        name="none",
-        retriever="kg_retrievers.methods.baselines.closed_book:ClosedBookRetriever",
-        finds="nothing: a language model answers from what it knows",
-        paper="NoRetriever in Li, Miao and Li, ICLR 2025, arXiv:2410.20724",
-        aliases=("closed-book",),
-    ),
-    Method(
-        name="random",
-        retriever="kg_retrievers.methods.baselines.random_triples:RandomTripleRetriever",
-        finds="random triples around the question's entities",
-        paper="Rand in Li, Miao and Li, ICLR 2025, arXiv:2410.20724",
-    ),
-    Method(
-        name="pagerank",
-        retriever="kg_retrievers.methods.baselines.pagerank:PageRankRetriever",
-        finds="the triples whose ends have the highest personalized PageRank",
-        paper="as PPR in Li, Miao and Li, ICLR 2025, arXiv:2410.20724",
-    ),
-    Method(
-        name="passages",
-        retriever="kg_retrievers.methods.baselines.passages:PassageRetriever",
-        finds="the passages nearest to the question, of text made from the graph",
-        paper="figure 5 of Saleh, Tür and Saygın, ICNLSP 2024",
-    ),
-    Method(
-        name="dense-subgraph",
-        retriever="kg_retrievers.methods.baselines.dense_subgraph:DenseSubgraphRetriever",
-        finds="all facts between the entities around those of the question",
-        paper="Dense Subgraph in Mavromatis and Karypis, arXiv:2405.20139",
-    ),
-)
-
 #: What answers from evidence and is trained on it.
 GRAPH_PROMPT = TrainedAnswerer(
     name="graph-prompt",
@@ -244,7 +209,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def method_names() -> list[str]:
-    """Return the names of all methods, in alphabetical order; baselines are not among them."""
+    """Return the names of all methods, in alphabetical order."""
     return sorted(method.name for method in METHODS)
 
 
@@ -254,7 +219,7 @@ def trainable() -> tuple[Entry, ...]:
 
 
 def find_method(name: str) -> Method:
-    """Return the method or the baseline of a name or an alias, in capital or small letters.
+    """Return the method of a name or an alias, in capital or small letters.
 
     Raises:
         InvalidArgumentError: If there is none; the message suggests the nearest name.
@@ -263,8 +228,7 @@ def find_method(name: str) -> Method:
         >>> find_method("pcst").name
         'g-retriever'
     """
-    found = (*METHODS, *BASELINES)
-    known = {one: method for method in found for one in method.names}
+    known = {one: method for method in METHODS for one in method.names}
     wanted = name.casefold()
     if wanted in known:
         return known[wanted]
@@ -275,7 +239,7 @@ def find_method(name: str) -> Method:
             hint_python="Join their retrievers: UnionRetriever.of(...).",
             hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
         )
-    by_class = {method.class_name.casefold(): method.name for method in found}
+    by_class = {method.class_name.casefold(): method.name for method in METHODS}
     near = did_you_mean(by_class.get(wanted, wanted), known) or f"the methods are {', '.join(names)}."
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 

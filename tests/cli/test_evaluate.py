@@ -110,24 +110,6 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     ]
 
 
-def test_baselines_are_measured_by_name_and_are_not_among_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, _, err = run("evaluate", *FILMS, "--method", "none")
-    assert code == 2
-    assert "Name one: --llm provider:model" in err
-    with OpenAIServer(Reply("Spike Jonze"), Reply("not available")) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
-        more = ("--method", "none", "--llm", "openai:test-model", "--json", "-")
-        code, out, _ = run("evaluate", *FILMS, *more)
-    metrics = json.loads(out)["metrics"]
-    assert (code, metrics["text_hit"], metrics["abstention"], metrics["triples_mean"]) == (0, 1, 1, 0)
-    named = ("--method", "random", "--method", "dense-subgraph", "--method", "pagerank", "--method", "passages")
-    code, out, _ = run("compare", *FILMS, *named, "--json", "-")
-    runs = json.loads(out)["runs"]
-    assert [one["method"] for one in runs] == list(named[1::2])
-    assert [one["metrics"]["triple_recall"] for one in runs] == [1, 1, 1, 1]
-
-
 def test_evaluate_prints_json_and_nothing_else(run: Run) -> None:
     code, out, err = run("evaluate", *FILMS, "--json", "-")
     assert (code, err) == (0, "")

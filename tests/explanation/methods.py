@@ -11,7 +11,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, UnionRetriever
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
+from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 
 CONFIGS: dict[str, Any] = {
@@ -20,7 +20,7 @@ CONFIGS: dict[str, Any] = {
 }
 
 #: All that look at the graph.
-LOOKING = [method for method in (*METHODS, *BASELINES, UNION) if method.name != "none"]
+LOOKING = [*METHODS, UNION]
 
 
 def built(method: Method, index: GraphIndex, **fields: Any) -> BaseKGRetriever:

@@ -28,7 +28,7 @@ from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.registry import BASELINES, METHODS, UNION, Method
+from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
 from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter, LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
@@ -86,7 +86,7 @@ def as_text(documents: list[Document]) -> list[str]:
     return [document.model_dump_json() for document in documents]
 
 
-@pytest.mark.parametrize("method", [*METHODS, *BASELINES, UNION], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
 def test_a_moved_retriever_is_one_that_was_built_there(method: Method, here: GraphIndex, there: GraphIndex) -> None:
     first = built(method, here)
     before = as_text(first.invoke("Who directed Her?"))

@@ -16,10 +16,6 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 
-#: What the network sees beside the words of question, head, relation and tail. "dde": how far head and tail are from
-#: the question's entities. "mlp": nothing. "graphsage": the words of what leads to head and tail (appendix B.1).
-Network = Literal["dde", "mlp", "graphsage"]
-
 #: How an entity is marked as one of the question's: not at all, by one number s, or by the paper's pair (1 - s, s).
 Topic = Literal["none", "column", "pair"]
 
@@ -53,15 +49,14 @@ class TripleScorerConfig:
         identifiers: A regular expression; entities whose whole label matches have no meaningful text and share one
             learned vector. "" for none, ".*" for all. It is run on every label, and a bad one can take forever: load
             models that you trust.
-        network: What the network sees; `rounds`, `reverse_rounds`, `directed`, `hops` and `rank` are those of "dde".
-        topic: How the question's entities are marked; None for "column" with "dde", and "none" with the others, which
-            the paper compares with and without the mark. Its "MLP + topic entity" is "mlp" with "pair". Without the
-            mark, only the words of the question say what it is about: take `mask_entities=False`.
+        topic: How the question's entities are marked. The paper's "MLP" has the topic "none", its "MLP + topic entity"
+            the topic "pair", both without `rounds`, `reverse_rounds` and `hops`. Without the mark, only the words of
+            the question say its subject: take `mask_entities=False`.
         mask_entities: Whether the question is embedded without its entities, `MASK` in their place; not in the paper.
 
     Raises:
-        InvalidArgumentError: If a value is out of range, the expression cannot be read, or the network is "dde" and the
-            topic "none".
+        InvalidArgumentError: If a value is out of range, the expression cannot be read, or distances are counted from
+            entities that are not marked.
     """
 
     dimension: int = Field(ge=1)
@@ -72,8 +67,7 @@ class TripleScorerConfig:
     hops: int = Field(default=3, ge=0)
     rank: int = Field(default=32, ge=1)
     identifiers: str = IDENTIFIERS
-    network: Network = "dde"
-    topic: Topic | None = None
+    topic: Topic = "column"
     mask_entities: bool = True
 
     @field_validator("identifiers")
@@ -89,24 +83,17 @@ class TripleScorerConfig:
         """Check that rounds against the direction have one, and that distances have something to start from."""
         if self.reverse_rounds and not self.directed:
             raise ValueError(f"reverse_rounds must be 0 unless directed is true, but got {self.reverse_rounds}.")
-        if self.network == "dde" and self.topic == "none":
-            raise ValueError('topic must be "column" or "pair" where network is "dde", but got "none".')
+        if self.topic == "none" and (self.rounds or self.reverse_rounds):
+            raise ValueError('topic must be "column" or "pair" unless rounds and reverse_rounds are 0, but got "none".')
 
     @property
     def topic_width(self) -> int:
         """By how many numbers an entity is marked as one of the question's or not."""
-        return _TOPIC_WIDTHS[self.topic or ("column" if self.network == "dde" else "none")]
-
-    @property
-    def followed(self) -> int:
-        """How many hops are followed by relations; none but by the network "dde"."""
-        return self.hops if self.network == "dde" else 0
+        return _TOPIC_WIDTHS[self.topic]
 
     @property
     def encoded(self) -> int:
         """How many numbers tell where an entity lies."""
-        if self.network != "dde":
-            return self.topic_width
         return self.topic_width * (1 + self.rounds + self.reverse_rounds) + self.hops
 
     @property
@@ -116,23 +103,19 @@ class TripleScorerConfig:
         `question`, `head`, `relation`, `tail` and `bias` are the first layer; `head_structure` and `tail_structure`
         its part for the encodings of an entity, `steps` that for the encoding of the triple itself; `output` is the
         second. `follow_*` weigh relations by the question. `identifier` stands for the text of entities without one.
-        `sage_*` are the two layers that make the vector of an entity of its own, its neighbors' and their relations'.
         """
         d, wide = self.dimension, self.hidden
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("question", "head", "relation", "tail"), (d, wide))
         if self.encoded:
             shapes |= {"head_structure": (self.encoded, wide), "tail_structure": (self.encoded, wide)}
         shapes |= {"bias": (wide,), "output": (wide,), "output_bias": (), "identifier": (d,)}
-        if self.followed:
+        if self.hops:
             shapes |= {
                 "steps": (self.hops, wide),
                 "follow_question": (d, self.hops * 2 * self.rank),
                 "follow_relation": (d, self.rank),
                 "follow_bias": (self.hops, 2, 1),
             }
-        if self.network == "graphsage":
-            shapes |= dict.fromkeys(("sage_entity", "sage_neighbor", "sage_relation"), (d, wide))
-            shapes |= {"sage_bias": (wide,), "sage_output": (wide, d), "sage_output_bias": (d,)}
         return shapes
 
 

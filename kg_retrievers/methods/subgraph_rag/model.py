@@ -20,7 +20,6 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig, without_text
 from kg_retrievers.methods.subgraph_rag.distance_encoding import encode_distances, follow_relations
-from kg_retrievers.methods.subgraph_rag.graphsage import mean_of_incoming, multiply_distinct
 
 #: How many values of the hidden layer are computed at once: so few that they stay in the processor's cache.
 BLOCK = 1 << 17
@@ -68,18 +67,17 @@ class CandidateTriples(NamedTuple):
         """Return how far each entity is from the seeds, or whether it is one, as a network sees it.
 
         Returns:
-            float32, shape (n, `config.encoded` - `config.followed`).
+            float32, shape (n, `config.encoded` - `config.hops`).
         """
         if not config.topic_width:
             return np.empty((len(self.entities), 0), np.float32)
-        rounds, reverse_rounds = (config.rounds, config.reverse_rounds) if config.network == "dde" else (0, 0)
         return encode_distances(
             self.heads,
             self.tails,
             self.seeds,
             nodes=len(self.entities),
-            rounds=rounds,
-            reverse_rounds=reverse_rounds,
+            rounds=config.rounds,
+            reverse_rounds=config.reverse_rounds,
             directed=config.directed,
             pair=config.topic_width == 2,
         )
@@ -92,20 +90,15 @@ class TripleScorer(TrainedModel[TripleScorerConfig]):
     relative to the question's entities: `encode_distances`, and `follow_relations` by relations that the question
     weighs.
 
-    The networks "mlp" and "graphsage" are those that the paper compares it with: the former sees the words alone, the
-    latter the words of head and tail after one layer of message passing (`mean_of_incoming`).
-
     *Differs from the paper* in `follow_relations` (`hops=0` is without it), in the directions, which the encoding
     ignores by default, in the mark of the question's entities, one number instead of a pair, in the question, whose
     entities are masked, and in the width; see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
-    network. Of GraphSAGE's perceptron the paper says no more than that it is one: ours has one hidden layer of the
-    width `hidden`. For its arguments see `TrainedModel`.
+    network. For its arguments see `TrainedModel`.
     """
 
     method = "subgraph-rag"
     trainer = "train_triple_scorer"
     config_class = TripleScorerConfig
-    later_settings = frozenset({"network", "topic", "mask_entities"})
 
     def on(self, index: GraphIndex) -> GraphTripleScorer:
         """Return the scorer of the triples of a graph.
@@ -125,7 +118,7 @@ class GraphTripleScorer:
 
     Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label; beyond
     `MAX_KEPT` numbers, for a question and its labels. For a question, `encode_distances` and `follow_relations`, and
-    some 10 * hidden operations a triple; with GraphSAGE also 2 * hidden ** 2 multiplications an entity.
+    some 10 * hidden operations a triple.
 
     Args:
         scorer: The scorer.
@@ -143,10 +136,7 @@ class GraphTripleScorer:
         self._lock = LocalLock()
 
     def _parts(self, entities: Array) -> tuple[Array, Array]:
-        """Return the two parts of the labels of entities, (2, labels, hidden), and the row of each.
-
-        They are those as head and as tail, with GraphSAGE those for an entity itself and for what it leads to.
-        """
+        """Return the parts of the labels of entities as head and as tail, (2, labels, hidden), and the row of each."""
         graph = self.index.graph
         if self.index.is_part or len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
             return self._make_parts(entities)
@@ -163,12 +153,11 @@ class GraphTripleScorer:
         # Once a label, and once for all without one: equal rows are not computed at two positions of a product.
         labels, first, rows = np.unique(labels, return_index=True, return_inverse=True)
         parts = np.empty((2, len(labels), self.scorer.config.hidden), np.float32)
-        names = ("sage_entity", "sage_neighbor") if self.scorer.config.network == "graphsage" else ("head", "tail")
         for start in range(0, len(labels), ENTITY_BLOCK):
             block = slice(start, start + ENTITY_BLOCK)
             vectors = self.index.entity_vectors(entities[first[block]])
             vectors = np.where(labels[block, None] < 0, weights["identifier"], vectors)
-            for part, name in zip(parts, names, strict=True):
+            for part, name in zip(parts, ("head", "tail"), strict=True):
                 part[block] = vectors @ weights[name]
         return parts, rows
 
@@ -177,19 +166,8 @@ class GraphTripleScorer:
         """The parts of all relations, shape (relations, hidden), and what weighs them, (relations, rank)."""
         weights, vectors = self.scorer.weights, self.index.relation_vectors
         size = (len(vectors), self.scorer.config.rank)
-        weighed = vectors @ weights["follow_relation"] if self.scorer.config.followed else np.empty(size, np.float32)
+        weighed = vectors @ weights["follow_relation"] if self.scorer.config.hops else np.empty(size, np.float32)
         return vectors @ weights["relation"] + weights["bias"], weighed
-
-    @cached_property
-    def _sage(self) -> tuple[Array, Array, Array]:
-        """The parts of all relations, (relations, hidden), then what makes heads and tails of the hidden layer.
-
-        These are products and sums of two layers without anything between them: (hidden, 2 * hidden), (2 * hidden).
-        """
-        weights = self.scorer.weights
-        ends = np.concatenate([weights["head"], weights["tail"]], axis=1)
-        of_relations = self.index.relation_vectors @ weights["sage_relation"]
-        return of_relations, weights["sage_output"] @ ends, weights["sage_output_bias"] @ ends
 
     def score(self, question: str, triples: Array, seeds: Array) -> Array:
         """Return how much each triple matters to a question, in logits: the higher the more.
@@ -210,7 +188,8 @@ class GraphTripleScorer:
         found = CandidateTriples.of(self.index.graph, triples, seeds)
         vector = self.index.embed([question])[0]
         encodings, steps = self._encode(vector, found)
-        of_heads, of_tails = self._ends(found)
+        parts, rows = self._parts(found.entities)
+        of_heads, of_tails = parts[:, rows]
         if encodings.shape[1]:
             of_heads += _product(encodings, weights["head_structure"])
             of_tails += _product(encodings, weights["tail_structure"])
@@ -228,24 +207,11 @@ class GraphTripleScorer:
             raise InvalidArgumentError("TripleScorer: its weights are so large that scores are not finite.")
         return scores + weights["output_bias"]
 
-    def _ends(self, found: CandidateTriples) -> Array:
-        """Return the parts of the words of entities, as head and as tail, (2, n, hidden)."""
-        parts, rows = self._parts(found.entities)
-        ends: Array = parts[:, rows]
-        if self.scorer.config.network != "graphsage":
-            return ends
-        of_relations, weights, bias = self._sage
-        own, sent = ends
-        arrived = mean_of_incoming(found.heads, found.relations, found.tails, sent, of_relations)
-        hidden = np.maximum(own + arrived + self.scorer.weights["sage_bias"], 0)
-        both = multiply_distinct(hidden, weights) + bias
-        return np.stack(np.split(both, 2, axis=1))
-
     def _encode(self, question: Array, found: CandidateTriples) -> tuple[Array, Array | None]:
         """Return the encodings of entities and, where relations are followed, of triples."""
         config, weights, size = self.scorer.config, self.scorer.weights, len(found.entities)
         distances = found.distances(config)
-        if not config.followed:
+        if not config.hops:
             return distances, None
         asked = (question @ weights["follow_question"]).reshape(config.hops, 2, config.rank)
         follow = (1 + np.tanh((asked @ self._relations[1].T + weights["follow_bias"]) / 2)) / 2  # the logistic function

@@ -178,29 +178,17 @@ class TripleNetwork(Learner[TripleScorer, Example]):
         structure = torch.from_numpy(np.concatenate([one.distances for one in examples]))
         hidden = of["bias"] + (questions @ of["question"])[owners[rows]]
         hidden = hidden + (self._relations @ of["relation"])[relations[rows]]
-        if self.config.followed:
+        if self.config.hops:
             reached, steps = self._follow(questions, heads, relations, tails, seeds, owners, len(entities))
             structure = torch.cat([structure, reached], 1)
             hidden = hidden + steps[rows] @ of["steps"]
-        words = None if self.config.network != "graphsage" else self._pass(entities, heads, relations, tails)
         for ends, name in ((heads[rows], "head"), (tails[rows], "tail")):
             distinct, positions = torch.unique(ends, return_inverse=True)
-            part = (self._vectors(entities[distinct]) if words is None else words[distinct]) @ of[name]
+            part = self._vectors(entities[distinct]) @ of[name]
             if self.config.encoded:
                 part = part + structure[distinct] @ of[f"{name}_structure"]
             hidden = hidden + part[positions]
         return hidden.relu() @ of["output"] + of["output_bias"]
-
-    def _pass(
-        self, entities: torch.Tensor, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor
-    ) -> torch.Tensor:
-        """Return the vectors of entities after the layer of GraphSAGE, (entities, dimension)."""
-        of, vectors = self.parameters, self._vectors(entities)
-        sent = (vectors @ of["sage_neighbor"])[heads] + (self._relations @ of["sage_relation"])[relations]
-        degrees = torch.bincount(tails, minlength=len(entities)).clamp_min(1)
-        own = vectors @ of["sage_entity"] + of["sage_bias"]
-        arrived = torch.zeros_like(own).index_add(0, tails, sent) / degrees[:, None]
-        return (own + arrived).relu() @ of["sage_output"] + of["sage_output_bias"]
 
     def _vectors(self, entities: torch.Tensor) -> torch.Tensor:
         vectors = torch.from_numpy(self.index.entity_vectors(entities.numpy()))

@@ -29,7 +29,6 @@ RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
 #: What `train_triple_scorer` takes.
 TRAINING: Mapping[str, Mapping[str, Any]] = {
     "paper": {
-        "network": "dde",  #: section 3.1
         "topic": "pair",  #: section 3.1: a one-hot encoding of being a topic entity or not
         "directed": True,  #: section 3.1: along the triples, and against them
         "rounds": 2,  #: the published configuration

@@ -168,10 +168,6 @@ class UnionRetriever(BaseKGRetriever):
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
         for position, retriever in enumerate(retrievers):
-            if retriever.closed_book:
-                raise InvalidArgumentError(
-                    f"the {type(retriever).__name__} finds no evidence that could be fused. Leave it out"
-                )
             if any(
                 type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:position]
             ):

@@ -50,10 +50,8 @@ CONFIGS = (
     {"rounds": 0, "hops": 0, "identifiers": ".*"},
     {"hidden": 17, "hops": 4},
     {"rounds": 2, "reverse_rounds": 1, "directed": True, "topic": "pair"},
-    {"network": "mlp"},
-    {"network": "mlp", "topic": "pair", "hidden": 5},
-    {"network": "graphsage"},
-    {"network": "graphsage", "topic": "column", "hidden": 3, "identifiers": ""},
+    {"rounds": 0, "hops": 0, "topic": "none"},
+    {"rounds": 0, "hops": 0, "topic": "pair", "hidden": 5},
 )
 
 ENTITIES = ("Her", "Spike Jonze", "m.02mjmr", "千と千尋", "g.11b6", "1984", "Q42")
@@ -125,27 +123,7 @@ def distance_columns(
         else:
             mine += mean_of_neighbors(marks, along + against, config.rounds)
         columns.append(mine)
-    joined = [column for together in zip(*columns, strict=True) for column in together]
-    if config.network == "dde":
-        return joined
-    return joined[: {None: 0, "column": 1, "pair": 2}[config.topic]]
-
-
-def graphsage(
-    of: dict[str, torch.Tensor],
-    edges: list[tuple[int, ...]],
-    words: dict[int, torch.Tensor],
-    relations: list[torch.Tensor],
-) -> dict[int, torch.Tensor]:
-    """Equations 3 to 5: the mean of entity and relation side by side over what leads there, then a perceptron."""
-    updated = {}
-    first = torch.cat([of["sage_entity"], of["sage_neighbor"], of["sage_relation"]])
-    for node, own in words.items():
-        incoming = [torch.cat([words[head], relations[relation]]) for head, relation, tail in edges if tail == node]
-        mean = torch.stack(incoming).mean(0) if incoming else torch.zeros(2 * len(own)).double()
-        hidden = (torch.cat([own, mean]) @ first + of["sage_bias"]).relu()
-        updated[node] = hidden @ of["sage_output"] + of["sage_output_bias"]
-    return updated
+    return [column for together in zip(*columns, strict=True) for column in together] if config.topic != "none" else []
 
 
 def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
@@ -169,7 +147,7 @@ def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
     columns = distance_columns(config, edges, start)
     steps: list[list[float]] = [[] for _ in edges]
     x = start
-    for hop in range(config.hops if config.network == "dde" else 0):
+    for hop in range(config.hops):
         weighs = (asked @ of["follow_question"]).reshape(config.hops, 2, config.rank)[hop]
         follow = [
             [
@@ -188,8 +166,6 @@ def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
     names = ["question", "head", "relation", "tail", "head_structure", "tail_structure", "steps"]
     layer = torch.cat([of[name] for name in names if name in of])
     words = {node: vector(node) for node in nodes}
-    if config.network == "graphsage":
-        words = graphsage(of, edges, words, relations)
     rows = [
         torch.cat(
             [
@@ -312,7 +288,7 @@ def test_from_many_threads() -> None:
 def test_what_looks_the_same_has_the_same_score(leaves: int) -> None:
     """Exactly, wherever it stands: else rounding, which is another on each machine, would order equal triples."""
     index = indexed([("hub", "has", f"m.0ab{leaf}") for leaf in range(leaves)])
-    for config in ({}, {"hops": 0}, {"hidden": 64}, {"network": "mlp"}, {"network": "graphsage", "hidden": 64}):
+    for config in ({}, {"hops": 0}, {"hidden": 64}, {"rounds": 0, "hops": 0, "topic": "none"}):
         scorer = drawn(**config)
         found = scorer.on(index).score("what has _ ?", np.arange(leaves), numbers([index.graph.entities.find("hub")]))
         assert len(set(found.tolist())) == 1, config
@@ -445,21 +421,11 @@ def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
     assert opened.on(index).score(*asked).tolist() == scorer.on(index).score(*asked).tolist()
 
 
-def test_models_saved_before_there_were_networks(tmp_path: Path) -> None:
-    """They open with the network that they were trained as."""
-    drawn().save_pretrained(tmp_path)
-    config, weights = load_checkpoint(tmp_path, TripleScorer.method)
-    later = {name: config.pop(name) for name in TripleScorer.later_settings}
-    save_checkpoint(tmp_path, TripleScorer.method, config, weights)
-    opened = TripleScorer.from_pretrained(tmp_path)
-    assert same(opened, drawn())
-    assert later == {"network": "dde", "topic": None, "mask_entities": True}
-
-
 def test_distances_need_a_mark() -> None:
-    with pytest.raises(InvalidArgumentError, match='topic must be "column" or "pair" where network is "dde", but got'):
+    with pytest.raises(InvalidArgumentError, match='topic must be "column" or "pair" unless rounds'):
         TripleScorerConfig(4, topic="none")
-    assert [TripleScorerConfig(4, network=one).encoded for one in ("dde", "mlp", "graphsage")] == [8, 0, 0]
+    assert TripleScorerConfig(4).encoded == 8
+    assert TripleScorerConfig(4, rounds=0, hops=0, topic="none").encoded == 0
 
 
 def test_what_is_written(tmp_path: Path) -> None:

@@ -158,23 +158,6 @@ def test_the_retriever_takes_the_preset() -> None:
     assert [document.page_content for document in masked] == [document.page_content for document in documents]
 
 
-@pytest.mark.parametrize("network", ["mlp", "graphsage"])
-def test_compared_networks_learn(network: str) -> None:
-    done = train_triple_scorer(
-        INDEX,
-        LEARNED,
-        HELD_OUT,
-        network=network,
-        topic="pair",
-        hidden=32,
-        num_examples=1600,
-        validations=4,
-        learning_rate=0.01,
-    )
-    assert done.history[0] < 0.75
-    assert done.best > 0.9
-
-
 def test_triples_that_questions_bring_supervise() -> None:
     """However they were found; a question without them teaches nothing."""
     seed = LEARNED[0].seed_entities[0]

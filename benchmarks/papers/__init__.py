@@ -1,0 +1,1 @@
+"""The tables of the five papers, measured with this package."""
