@@ -21,7 +21,6 @@ from kg_retrievers.graph.readers import (
     read_graph_rows,
     read_networkx_rows,
     read_property_graph_rows,
-    read_pyg_rows,
 )
 from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.progress import show_progress, show_sorting
@@ -350,26 +349,6 @@ class GraphConstructors(Immutable):
             InvalidArgumentError: If it is neither, or a text relation is none of the graph.
         """
         return cls._from_builder(read_property_graph_rows(store, attributes=attributes), text_relations)
-
-    @classmethod
-    def from_pyg(
-        cls, data: Any, *, entities: Sequence[str] | None = None, relations: Sequence[str] | None = None
-    ) -> Self:
-        """Read a `Data` or `HeteroData` of torch-geometric, as `kg_retrievers.to_pyg` writes it or with ids alone.
-
-        `data.entities` are the keys of nodes, `data.labels` their labels, `data.relations` the relation of each edge,
-        or of each id in `data.edge_type`. Where there are no names, ids are names. In HeteroData the types of nodes
-        are types, and the key of a node without a name is its type and position, as "person/0".
-
-        Args:
-            data: The graph.
-            entities: The key of each node of `Data`.
-            relations: The relation of each id in `edge_type` of `Data`.
-
-        Raises:
-            InvalidArgumentError: If there are no edges, an edge has no relation, or names are missing or equal.
-        """
-        return cls._from_builder(read_pyg_rows(data, entities=entities, relations=relations))
 
     @classmethod
     def from_executor(

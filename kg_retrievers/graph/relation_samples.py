@@ -6,12 +6,11 @@ so many for each label, evenly spaced, that `KEPT` are kept in all. Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency, entries_between, label_count, label_of, reversed_label
+from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_count, label_of, reversed_label
 from kg_retrievers.graph.columns import Array, distinct
 
 #: How many facts of each relation are kept.
@@ -22,9 +21,6 @@ KEPT = 2_000_000
 
 #: From so many triples on a saved graph keeps its samples; of fewer they are chosen in less than half a second.
 SAVED_FROM = 4_000_000
-
-#: How many adjacency entries are looked at at once.
-BLOCK = 2_000_000
 
 
 class RelationSamples(NamedTuple):
@@ -57,31 +53,26 @@ class RelationSamples(NamedTuple):
     def of_adjacency(cls, adjacency: Adjacency, relations: int) -> Self:
         """Count and choose.
 
-        Cost: two passes over the adjacency in blocks; about 50 ns a triple.
+        Cost: some passes over the adjacency and two sorts of its labels, with about 40 bytes a triple.
 
         Args:
             adjacency: The graph.
             relations: The number of its relations.
         """
-        entries, sources = (np.zeros(label_count(relations), np.int64) for _ in range(2))
-        for block in _blocks(adjacency):
-            entries += np.bincount(block.labels, minlength=len(entries))
-            sources += np.bincount(block.labels[block.firsts], minlength=len(sources))
+        labels, size = adjacency.labels, label_count(relations)
+        firsts = np.ones(len(labels), np.bool_)
+        np.not_equal(labels[1:], labels[:-1], out=firsts[1:])
+        firsts[adjacency.indptr[:-1][np.diff(adjacency.indptr) > 0]] = True
         forward = label_of(np.arange(relations), False)
-        is_forward = np.zeros(len(entries), bool)
-        is_forward[forward] = True
-        facts = _Chooser(np.where(is_forward, entries, 0), FACTS)
-        kept = _Chooser(sources, _most(sources, KEPT))
-        for block in _blocks(adjacency):
-            facts.choose(block.first, np.flatnonzero(is_forward[block.labels]), block.labels)
-            kept.choose(block.first, np.flatnonzero(block.firsts), block.labels)
+        facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
+        sources, kept, indptr = _choose(labels, np.flatnonzero(firsts), size, None)
         return cls(
-            entries[forward],
+            facts[forward],
             sources,
-            adjacency.entities_of(facts.entries).astype(np.int32),
-            adjacency.neighbors[facts.entries],
-            adjacency.entities_of(kept.entries).astype(np.int32),
-            kept.indptr,
+            adjacency.entities_of(entries).astype(np.int32),
+            adjacency.neighbors[entries],
+            adjacency.entities_of(kept).astype(np.int32),
+            indptr,
         )
 
     @classmethod
@@ -151,73 +142,28 @@ class RelationSamples(NamedTuple):
 _PREFIX = "relation_samples."
 
 
-class _Block(NamedTuple):
-    """Entries of some rows: the position of the first, the labels, and whether each is the first of its row so."""
-
-    first: int
-    labels: Array
-    firsts: Array
-
-
-class _Chooser:
-    """Chooses entries of each label, evenly spaced among all with it.
+def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tuple[Array, Array, Array]:
+    """Choose entries of each label, evenly spaced among all candidates with it.
 
     Args:
-        counts: How many entries of each label there are to choose from.
-        most: How many to choose at most.
+        labels: The labels of all entries.
+        candidates: The entries to choose from, ascending.
+        size: How many labels there are.
+        most: How many to choose of each label; None chooses `KEPT` in all.
 
-    Attributes:
-        entries: The positions of the chosen entries, by label and ascending.
-        indptr: Where those of each label begin.
+    Returns:
+        How many candidates each label has, the chosen entries by label and ascending, and where those of each begin.
     """
-
-    def __init__(self, counts: Array, most: int) -> None:
-        """Say which entries of each label are wanted, by their number among those with it."""
-        sizes = np.minimum(counts, most)
-        self.indptr = _indptr(sizes)
-        self._size = int(counts.max(initial=0)) + 1
-        labels = np.repeat(np.arange(len(counts)), sizes)
-        places = np.arange(len(labels)) - self.indptr[labels]
-        steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
-        numbers = np.minimum((places * steps[labels]).astype(np.int64), counts[labels] - 1)
-        lasts = self.indptr[1:][sizes > 1] - 1
-        numbers[lasts] = counts[sizes > 1] - 1
-        self._wanted = labels * self._size + numbers
-        self._seen = np.zeros(len(counts), np.int64)
-        self.entries = np.zeros(len(labels), np.int64)
-
-    def choose(self, first: int, candidates: Array, labels: Array) -> None:
-        """Take those of some entries that are wanted, given by their positions in a block."""
-        if not len(candidates):
-            return
-        of_candidates = labels[candidates]
-        counts = np.bincount(of_candidates, minlength=len(self._seen))
-        begin = np.arange(len(counts)) * self._size + self._seen
-        chosen, of_chosen = entries_between(*np.searchsorted(self._wanted, [begin, begin + counts]))
-        if len(chosen):
-            order = np.argsort(_narrow(of_candidates), kind="stable")
-            starts = np.cumsum(counts) - counts
-            places = starts[of_chosen] + self._wanted[chosen] - begin[of_chosen]
-            self.entries[chosen] = first + candidates[order[places]]
-        self._seen += counts
-
-
-def _blocks(adjacency: Adjacency) -> Iterator[_Block]:
-    """Yield the entries of all rows, a few rows at a time."""
-    indptr, row, rows = adjacency.indptr, 0, len(adjacency.indptr) - 1
-    while row < rows:
-        begin = int(indptr[row])
-        last = indptr.dtype.type(min(begin + BLOCK, int(indptr[-1])))  # of another type it would have all of it copied
-        after = min(max(int(indptr.searchsorted(last, "right")) - 1, row + 1), rows)
-        end = int(indptr[after])
-        labels = adjacency.labels[begin:end]
-        if len(labels):
-            firsts = np.empty(end - begin, bool)
-            np.not_equal(labels[1:], labels[:-1], out=firsts[1:])
-            starts = indptr[row:after].astype(np.int64) - begin
-            firsts[starts[starts < len(firsts)]] = True
-            yield _Block(begin, labels, firsts)
-        row = after
+    of_candidates = _narrow(labels[candidates])
+    counts = np.bincount(of_candidates, minlength=size)
+    sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
+    indptr, chosen = _indptr(sizes), np.repeat(np.arange(size), sizes)
+    places = np.arange(len(chosen)) - indptr[chosen]
+    steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
+    numbers = np.minimum((places * steps[chosen]).astype(np.int64), counts[chosen] - 1)
+    numbers[indptr[1:][sizes > 1] - 1] = counts[sizes > 1] - 1
+    order = np.argsort(of_candidates, kind="stable")
+    return counts, candidates[order[_indptr(counts)[chosen] + numbers]], indptr
 
 
 def _indptr(sizes: Array) -> Array:

@@ -14,20 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import pandas
 import polars
 import pyarrow
 import pyoxigraph
 import pytest
 import rdflib
-import torch
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import EntityNode, Relation
 from pyarrow import feather, parquet
-from torch_geometric.data import Data
 
-from kg_retrievers import to_pyg
 from kg_retrievers.graph import KnowledgeGraph
 
 Fact = tuple[str, str, str]
@@ -143,11 +139,6 @@ def without_semicolons(content: Content) -> Content:
     """Return the graph without aliases that Neo4j would take for two, and without datatypes."""
     aliases = {key: frozenset(text for text in texts if ";" not in text) for key, texts in content.aliases.items()}
     return replace(content, aliases={key: texts for key, texts in aliases.items() if texts}, datatypes={})
-
-
-def names_alone(content: Content) -> Content:
-    """Return the graph as PyG has it."""
-    return content.without("aliases", "types", "datatypes")
 
 
 def unquoted(content: Content) -> Content:
@@ -409,16 +400,6 @@ def read_property_graph() -> KnowledgeGraph:
     return KnowledgeGraph.from_property_graph(store)
 
 
-def read_pyg() -> KnowledgeGraph:
-    content = the_graph()
-    ids = {key: id for id, key in enumerate(content.keys)}
-    relations = sorted({relation for _, relation, _ in content.facts})
-    rows = np.array([(ids[head], relations.index(name), ids[tail]) for head, name, tail in content.facts])
-    data = Data(edge_index=torch.from_numpy(rows[:, ::2].T.copy()), edge_type=torch.from_numpy(rows[:, 1].copy()))
-    data.entities, data.labels, data.relations = content.keys, [*content.labels.values()], relations
-    return KnowledgeGraph.from_pyg(data)
-
-
 # --- what we write ----------------------------------------------------------------------------------------------------
 
 
@@ -510,8 +491,6 @@ PARTS: dict[str, tuple[Reader, Callable[[Content], Content]]] = {
     "APOC JSON": (read_apoc, lambda content: content.without("datatypes")),
     "GraphDocument": (lambda _: read_graph_documents(), lambda content: content.without("datatypes")),
     "LlamaIndex": (lambda _: read_property_graph(), lambda content: unquoted(content).without("datatypes")),
-    "PyG": (lambda _: read_pyg(), names_alone),
-    "own PyG": (lambda _: KnowledgeGraph.from_pyg(to_pyg(own_graph())), names_alone),
 }  # fmt: skip
 
 

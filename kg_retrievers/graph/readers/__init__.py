@@ -8,7 +8,6 @@ from kg_retrievers.graph.readers.frameworks.attributes import Attributes
 from kg_retrievers.graph.readers.frameworks.graph_documents import read_graph_document_rows
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.frameworks.property_graphs import read_property_graph_rows
-from kg_retrievers.graph.readers.frameworks.pyg import read_pyg_rows
 from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.tables.frames import read_frame
 
@@ -23,5 +22,4 @@ __all__ = [
     "read_graph_rows",
     "read_networkx_rows",
     "read_property_graph_rows",
-    "read_pyg_rows",
 ]

@@ -16,11 +16,10 @@ from kg_retrievers.graph.readers.exports.neo4j_csv import is_neo4j_header, read_
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
 from kg_retrievers.graph.readers.frameworks.graph_files import is_node_link, read_node_link_rows, read_xml_rows
-from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimiters import Layout, find_layout, split_first
 from kg_retrievers.graph.readers.tables.frames import FrameReader
-from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each, decode
+from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each, read_json
 from kg_retrievers.graph.readers.tables.rows import read_fact_table
 from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
@@ -163,14 +162,8 @@ def _read_xml(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 
 
 def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    limits = options.limits
-    with open_bytes(path, limits, by_line=False) as opened:
-        content = opened.read(limits.document_bytes + 1)
-    if len(content) > limits.document_bytes:
-        exceeded = f"a document of more than {limits.document_bytes:,} bytes"
-        raise limit_error(path, None, exceeded, "document_bytes")
+    document = read_json(TextFile(path, options), json.JSONDecoder(), options.limits.json_depth)
     try:
-        document = decode(content.decode(options.codec), TextFile(path, options), json.JSONDecoder())
         if not is_node_link(document):
             raise ValueError(
                 "is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges."

@@ -12,7 +12,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.readers.exports.apoc_json import is_apoc_row
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
-from kg_retrievers.graph.readers.tables.json_rows import array_elements, decode
+from kg_retrievers.graph.readers.tables.json_rows import DECODER, decode
 from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
 GraphFormat = Literal[
@@ -114,7 +114,7 @@ def json_format(path: Path, options: FileOptions) -> GraphFormat:
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"["):
-        first = next(array_elements(file), None)
+        first = _first_element(start.decode(options.codec, "ignore"))
         if isinstance(first, dict) and first.keys() & {"@id", "@graph", "@context"}:
             return "jsonld"
         return "apoc-jsonl" if is_apoc_row(first) else "json"
@@ -122,6 +122,14 @@ def json_format(path: Path, options: FileOptions) -> GraphFormat:
     if isinstance(row, dict) and not row.keys() & {"nodes", "@graph", "@context", "@id"}:
         return "apoc-jsonl" if is_apoc_row(row) else "jsonl"
     return "jsonld" if re.search(rb'"@(?:context|graph|id)"', start) else "node-link"
+
+
+def _first_element(start: str) -> object:
+    """Return the first element of the start of an array; None if it is no JSON, or goes on behind the start."""
+    try:
+        return DECODER.raw_decode(start[1:].lstrip())[0]
+    except (ValueError, RecursionError):
+        return None
 
 
 def first_row(file: TextFile) -> object:

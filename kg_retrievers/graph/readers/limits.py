@@ -34,8 +34,8 @@ class Limits:
 
     Args:
         unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
-        line_bytes: Bytes of a line, or of an element of a JSON array.
-        document_bytes: Bytes of a document that is read as a whole, as a JSON object, GraphML and GEXF are.
+        line_bytes: Bytes of a line.
+        document_bytes: Bytes of a document that is read as a whole: a JSON array or object, GraphML, GEXF.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
         json_depth: How deep arrays and objects of JSON are nested.

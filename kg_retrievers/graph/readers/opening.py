@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_retrievers.errors import GraphLoadError
-from kg_retrievers.graph.readers.limits import BoundedFile, Limits, read_errors
+from kg_retrievers.graph.readers.limits import BoundedFile, Limits, limit_error, read_errors
 from kg_retrievers.graph.readers.other_files import check_may_hold_graph
 from kg_retrievers.graph.readers.progress import reading_bar
 
@@ -53,6 +53,20 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
             bar.begin(path)
         bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line, bar)
     return io.BufferedReader(bounded, _BUFFER)
+
+
+def read_document(path: Path, limits: Limits) -> bytes:
+    """Return the bytes of a file, unpacked.
+
+    Raises:
+        GraphLoadError: As `open_bytes`, and if there are more than `limits.document_bytes`.
+    """
+    with open_bytes(path, limits, by_line=False) as opened:
+        content = opened.read(limits.document_bytes + 1)
+    if len(content) > limits.document_bytes:
+        exceeded = f"a document of more than {limits.document_bytes:,} bytes"
+        raise limit_error(path, None, exceeded, "document_bytes")
+    return content
 
 
 def check_regular(path: Path) -> None:

@@ -41,7 +41,7 @@ _SQLITE = _Kind("a database of SQLite", "Write the table of facts as CSV: sqlite
 _POINTER = _Kind("a pointer of Git LFS in place of the file", "Fetch the file: git lfs pull")
 _PICKLE = _Kind(
     "a pickle, which is not opened since it can run any program",
-    "Load it yourself if you trust it, and give what it holds: KnowledgeGraph.from_networkx, from_pyg or from_triples.",
+    "Load it yourself if you trust it, and give what it holds: KnowledgeGraph.from_networkx or from_triples.",
     "Write it in another format, as CSV or GraphML, where it was made.",
 )
 _LADYBUG = _Kind(

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 from xml.parsers import expat
 
 import networkx as nx
@@ -18,8 +18,8 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, Attributes
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import node_keys, read_networkx_rows, undirected_message
-from kg_retrievers.graph.readers.limits import Limits, limit_error
-from kg_retrievers.graph.readers.opening import open_bytes
+from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.opening import read_document
 
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
@@ -57,10 +57,10 @@ def read_xml_rows(
         GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
     """
     path, limits = Path(path), limits or Limits()
-    with _typed_errors(path), open_bytes(path, limits, by_line=False) as file:
-        document = _Document(file, path, limits.document_bytes)
-        prefix = _checked_prefix(document, path)
-        whole = io.BufferedReader(_Rest(prefix, document), _PREFIX)
+    with _typed_errors(path):
+        content = read_document(path, limits)
+        _check_prefix(content, path)
+        whole = io.BytesIO(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports of GraphML, which hold nothing of a fact
             graph = nx.read_gexf(whole) if format == "gexf" else nx.read_graphml(whole, edge_key_type=str)
@@ -162,41 +162,11 @@ def _typed_errors(path: Path) -> Iterator[None]:
         raise GraphLoadError(f"is no graph that can be read ({reason}).", path, line) from error
 
 
-class _Document:
-    """The bytes of a file, up to a limit."""
-
-    def __init__(self, file: BinaryIO, path: Path, most: int) -> None:
-        self._file, self._path, self._most, self._size = file, path, most, 0
-
-    def read(self, size: int) -> bytes:
-        data = self._file.read(size)
-        self._size += len(data)
-        if self._size > self._most:
-            raise limit_error(self._path, None, f"a document of more than {self._most:,} bytes", "document_bytes")
-        return data
-
-
-class _Rest(io.RawIOBase):
-    """What was read before of a document, and then the rest of it."""
-
-    def __init__(self, prefix: bytes, document: _Document) -> None:
-        self._prefix, self._document = io.BytesIO(prefix), document
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self._prefix.read(len(view)) or self._document.read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-
-def _checked_prefix(document: _Document, path: Path) -> bytes:
-    """Return what was read up to the first element, where no document type can follow.
+def _check_prefix(content: bytes, path: Path) -> None:
+    """Check that no document type is declared before the first element, behind which none can be.
 
     Raises:
-        GraphLoadError: If the file declares a document type before it.
+        GraphLoadError: If one is.
     """
     parser, begun = expat.ParserCreate(), []
 
@@ -210,14 +180,10 @@ def _checked_prefix(document: _Document, path: Path) -> bytes:
 
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = lambda *_: begun.append(True)
-    read: list[bytes] = []
-    while not begun:
-        data = document.read(_PREFIX)
-        read.append(data)
-        parser.Parse(data, not data)
-        if not data:
-            break
-    return b"".join(read)
+    for start in range(0, len(content), _PREFIX):
+        parser.Parse(content[start : start + _PREFIX])
+        if begun:
+            return
 
 
 def _relation_attribute(graph: nx.DiGraph[Any], path: Path) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
 from collections.abc import Callable, Iterator
 from reprlib import repr as short
 from typing import Any, NoReturn
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.limits import is_too_deep, limit_error
-from kg_retrievers.graph.readers.opening import open_bytes
+from kg_retrievers.graph.readers.limits import is_too_deep
+from kg_retrievers.graph.readers.opening import read_document
 from kg_retrievers.graph.readers.tables.cell_texts import UNFIT
 from kg_retrievers.graph.readers.tables.roles import Roles, find_roles
 from kg_retrievers.graph.readers.tables.text_lines import TextFile, encoding_hints
@@ -22,9 +20,6 @@ _RELATION_KEYS = {"relation", "label", "text"}
 
 _ENTITY_EXAMPLE = '{"entity": "Her", "label": "Her"}'
 _ANY_EXAMPLE = '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"} or ' + _ENTITY_EXAMPLE
-
-#: How many characters of an array are read at a time.
-CHUNK = 1 << 18
 
 
 class JsonRows:
@@ -154,118 +149,57 @@ def _lines(file: TextFile) -> Iterator[Any]:
                 file.reject(str(error), file.line)
 
 
-def decode(text: str, file: TextFile, decoder: json.JSONDecoder | None = None) -> Any:
-    """Return what a text of JSON holds; by default with numbers as texts.
+def decode(text: str, file: TextFile) -> Any:
+    """Return what a text of JSON holds, with numbers as texts.
 
     Raises:
         ValueError: If it is no JSON, or nested more deeply than the limit.
     """
-    _check_depth(text, file)
+    limit = file.options.limits.json_depth
+    if is_too_deep(text, limit):
+        raise ValueError(f"JSON that is nested too deeply: more than {limit} levels, the limit json_depth of Limits.")
     try:
-        return (decoder or DECODER).decode(text)
+        return DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
     except RecursionError:
         raise ValueError("JSON that is nested too deeply for Python.") from None
 
 
-def _check_depth(text: str, file: TextFile) -> None:
-    limit = file.options.limits.json_depth
-    if is_too_deep(text, limit):
-        raise ValueError(f"JSON that is nested too deeply: more than {limit} levels, the limit json_depth of Limits.")
-
-
 def array_elements(file: TextFile) -> Iterator[Any]:
-    """Yield the elements of a JSON array, with numbers as texts; only one element is in memory at a time.
+    """Yield the elements of a JSON array, with numbers as texts; `line` of the file is the number of each, from 1.
 
     Raises:
-        GraphLoadError: If the file is no JSON array, or an element is longer than the limit of a line.
+        GraphLoadError: If the file is no JSON array, or exceeds a limit.
     """
-    limits = file.options.limits
-    with open_bytes(file.path, limits, by_line=False) as opened:
-        stream = io.TextIOWrapper(opened, encoding=file.options.codec)
-        array = _Array(stream, file)
-        array.expect("[")
-        file.line = 0
-        while not array.at_end():
-            file.line += 1
-            try:
-                yield array.element()
-            except ValueError as error:
-                file.reject(str(error), file.line)
+    elements = read_json(file, DECODER, file.options.limits.json_depth + 1)
+    if not isinstance(elements, list):
+        file.fail(f"wanted a JSON array, but found {short(elements)}.")
+    for file.line, element in enumerate(elements, 1):
+        yield element
 
 
-class _Array:
-    """The text of an array, of which only the part that is not read yet is kept."""
+def read_json(file: TextFile, decoder: json.JSONDecoder, depth: int) -> Any:
+    """Return what a file of JSON holds as a whole.
 
-    def __init__(self, stream: io.TextIOWrapper, file: TextFile) -> None:
-        self._stream, self._file = stream, file
-        self._text, self._at = "", 0
-        self._first, self._ended = True, False
-
-    def expect(self, wanted: str) -> None:
-        if self._next() != wanted:
-            self._file.fail(f"wanted {wanted!r} but found {self._next()!r:.20}: this is no JSON array.")
-        self._at += 1
-
-    def at_end(self) -> bool:
-        """Whether the array ends here; if not, what follows is an element."""
-        if self._next() == "]":
-            self._at += 1
-            if rest := self._next():
-                self._file.fail(f"after the array comes {rest!r}.")
-            return True
-        if not self._first:
-            self.expect(",")
-            self._next()
-        self._first = False
-        return False
-
-    def element(self) -> Any:
-        """Read the element that begins here.
-
-        Raises:
-            ValueError: If it is nested too deeply.
-        """
-        most = self._file.options.limits.line_bytes
-        size = CHUNK
-        while True:
-            try:
-                value, end = DECODER.raw_decode(self._text, self._at)
-                break
-            except (json.JSONDecodeError, RecursionError) as error:
-                if len(self._text) - self._at > most:
-                    exceeded = f"element {self._file.line} of more than {most:,} bytes, or broken"
-                    raise limit_error(self._file.path, None, exceeded, "line_bytes") from None
-                if not self._more(size):
-                    self._file.fail(f"element {self._file.line} of the array is not JSON: {error!s:.100}.")
-                size *= 2
-            except ValueError as error:  # a constant that JSON does not have
-                self._file.fail(f"element {self._file.line} of the array: {error}")
-        text, self._at = self._text[self._at : end], end
-        _check_depth(text, self._file)
-        return value
-
-    def _next(self) -> str:
-        """Return the next character that is no white space, and go there; empty at the end of the file."""
-        while True:
-            match = _SPACE.match(self._text, self._at)
-            self._at = match.end() if match else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more(CHUNK):
-                return ""
-
-    def _more(self, size: int) -> bool:
-        """Read more of the file, and forget what was read before; False at its end."""
-        try:
-            more = self._stream.read(size)
-        except UnicodeDecodeError as error:
-            self._file.fail(f"is not {error.encoding}: {error.reason}.", None, **encoding_hints(error.object))
-        if "\0" in more:
-            self._file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
-        self._text, self._at = self._text[self._at :] + more, 0
-        return bool(more)
+    Raises:
+        GraphLoadError: If it is no JSON, or exceeds a limit.
+    """
+    content = read_document(file.path, file.options.limits)
+    try:
+        text = content.decode(file.options.codec)
+    except UnicodeDecodeError as error:
+        file.fail(f"byte {error.start} is not {error.encoding}.", None, **encoding_hints(error.object))
+    if "\0" in text:
+        file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
+    if is_too_deep(text, depth):
+        file.fail(f"JSON that is nested too deeply: more than {depth} levels, by the limit json_depth of Limits.")
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError as error:
+        file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
+    except (ValueError, RecursionError) as error:
+        file.fail(f"not JSON: {error!s:.100}")
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -273,4 +207,3 @@ def _refuse(constant: str) -> NoReturn:
 
 
 DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
-_SPACE = re.compile(r"\s*")
