@@ -14,10 +14,10 @@ from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.readers import Limits, read_graph_rows
 from kg_retrievers.graph.readers.file_options import OnError
-from kg_retrievers.graph.readers.rdf import plain_lines
+from kg_retrievers.graph.readers.rdf import guards as plain_lines
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import RdfOptions, Statements
-from kg_retrievers.graph.readers.tables import text_lines
+from kg_retrievers.graph.readers.tables import delimited as text_lines
 
 CELLS = st.sampled_from(
     ["a", "b", "Her", " c ", "\u00a0d\u2003", "é", "\U0001f3ac", "", " ", '"', '"q"', '"x""y"', "\x1f"]

@@ -19,7 +19,7 @@ from pyarrow import feather, ipc, parquet
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers import Limits
-from kg_retrievers.graph.readers.tables import frame_tables
+from kg_retrievers.graph.readers.tables import frames as frame_tables
 from kg_retrievers.graph.types import Triple
 
 ROWS = [

@@ -392,7 +392,7 @@ def column(folder: Path, name: str = "adjacency.neighbors") -> Path:
         (shutil.rmtree, "no such folder"),
         (lambda folder: (folder / "manifest.json").write_text("{"), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_text("[1]"), "manifest is damaged"),
-        (lambda folder: (folder / "manifest.json").write_text('{"format": 2}'), "manifest is damaged"),
+        (lambda folder: (folder / "manifest.json").write_text('{"format": 3}'), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe"), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_text('{"format": 9}'), "format 9, this package reads 3"),
         (lambda folder: edit_manifest(folder, lambda graph: graph["meta"].clear()), "duplicates, skipped, fingerprint"),

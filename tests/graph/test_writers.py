@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.graph_files import read_node_link_rows, read_xml_rows
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link_rows, read_xml_rows
 
 
 def rich_graph() -> KnowledgeGraph:

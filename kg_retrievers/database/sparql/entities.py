@@ -11,7 +11,7 @@ from kg_retrievers.database.sparql.schema import SparqlSchema, type_labels
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import local_words
-from kg_retrievers.graph.readers.rdf.columns import SCHEMA_TYPES
+from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000

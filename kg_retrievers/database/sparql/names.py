@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from kg_retrievers.database.sparql.terms import Blank, Iri, Term, Text, is_writable, written_term
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.errors import DatabaseUnavailableError
-from kg_retrievers.graph.readers.rdf.names import ANY, Names
+from kg_retrievers.graph.readers.rdf.statements import ANY, Names
 
 T = TypeVar("T")
 

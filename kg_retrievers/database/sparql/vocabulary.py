@@ -9,8 +9,7 @@ from typing import Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import NAMED, Prefixes
-from kg_retrievers.graph.readers.rdf.names import ANY, NO_LANGUAGE, Languages
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, ANY, LABELS, NO_LANGUAGE, Languages, RdfOptions
 
 #: The public endpoints that are known by name.
 Preset = Literal["wikidata", "dbpedia"]

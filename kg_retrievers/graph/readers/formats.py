@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
-from kg_retrievers.graph.readers.exports.apoc_json import is_apoc_row
+from kg_retrievers.graph.readers.exports import is_apoc_row
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.tables.delimited import TextFile
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, decode
-from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
 GraphFormat = Literal[
     "tsv",

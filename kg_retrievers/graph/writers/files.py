@@ -14,13 +14,14 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import replace_file
 from kg_retrievers.graph.writers.arrow_files import write_entity_parquet, write_fact_parquet
 from kg_retrievers.graph.writers.content import GraphContent
-from kg_retrievers.graph.writers.graphs_as_text import graphml_lines, node_link_lines
 from kg_retrievers.graph.writers.rdf import rdf_losses, write_rdf
-from kg_retrievers.graph.writers.rows_as_text import (
+from kg_retrievers.graph.writers.texts import (
     entity_lines,
     entity_table,
     fact_table,
+    graphml_lines,
     json_lines,
+    node_link_lines,
     relation_lines,
 )
 

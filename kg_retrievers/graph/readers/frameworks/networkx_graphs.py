@@ -1,16 +1,25 @@
-"""From a directed NetworkX graph to the rows of a knowledge graph."""
+"""From directed NetworkX graphs, GraphML, GEXF and node-link JSON to the rows of a knowledge graph."""
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+from xml.parsers import expat
 
 import networkx as nx
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, Attributes
+from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.opening import read_document
 
 _WHO = "KnowledgeGraph.from_networkx"
 
@@ -93,3 +102,214 @@ def _edges(
         yield from graph.edges(keys=True, data=True)
     else:
         yield from ((head, tail, None, data) for head, tail, data in graph.edges(data=True))
+
+
+#: The attributes of an edge that may hold its relation, the first that every edge has.
+RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
+
+#: What the readers of networkx raise where a file is no graph, beside their own errors.
+_UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
+
+_PREFIX = 1 << 16
+
+
+def read_xml_rows(
+    path: str | os.PathLike[str],
+    format: Literal["graphml", "gexf"],
+    *,
+    columns: Sequence[str] | None = None,
+    attributes: Attributes = "facts",
+    limits: Limits | None = None,
+) -> GraphBuilder:
+    """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
+
+    Fit for up to about a million edges: the file is read as a whole, in about twenty times its size.
+
+    The relation of an edge is the first of "relation", "predicate", "relationship", "label", "type" and "name" that
+    every edge has, else its key where some edges share a key. A file that declares a document type is refused: it may
+    define entities that grow without end.
+
+    Args:
+        path: The file, compressed or not.
+        format: Which of the two.
+        columns: Three names; the second is the attribute of an edge that holds its relation.
+        attributes: Whether other attributes of nodes become facts.
+        limits: What the file may hold.
+
+    Raises:
+        GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
+    """
+    path, limits = Path(path), limits or Limits()
+    with _typed_errors(path):
+        content = read_document(path, limits)
+        _check_prefix(content, path)
+        whole = io.BytesIO(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # ports of GraphML, which hold nothing of a fact
+            graph = nx.read_gexf(whole) if format == "gexf" else nx.read_graphml(whole, edge_key_type=str)
+        if not graph.is_directed():
+            raise GraphLoadError(_UNDIRECTED, path)
+        relation = columns[1] if columns else _relation_attribute(graph, path)
+        builder = read_networkx_rows(graph, relation, attributes, who=str(path))
+    builder.reading.format = {"graphml": "GraphML", "gexf": "GEXF"}[format]
+    builder.reading.understood["relations"] = f"edge attribute {relation!r}" if relation else "keys of edges"
+    return builder
+
+
+def is_node_link(document: object) -> bool:
+    """Whether a JSON document is a graph of nodes and links.
+
+    Example:
+        >>> is_node_link({"nodes": [], "links": []})
+        True
+    """
+    return isinstance(document, Mapping) and "nodes" in document and ("links" in document or "edges" in document)
+
+
+def read_node_link_rows(
+    document: Mapping[str, Any],
+    *,
+    columns: Sequence[str] | None = None,
+    attributes: Attributes = "facts",
+    who: str = "node-link JSON",
+) -> GraphBuilder:
+    """Read what `networkx.node_link_data` returns, with its edges under "edges" or "links".
+
+    The relation of an edge is the first of "relation", "predicate", "relationship", "label", "type" and "name" that
+    every edge has, else its "key". A document that does not say whether it is directed is taken as directed.
+
+    Args:
+        document: The JSON object.
+        columns: What an edge calls its source, its relation and its target.
+        attributes: Whether other attributes of nodes become facts.
+        who: Begins the messages of errors.
+
+    Raises:
+        InvalidArgumentError: If it is no such document, or is undirected.
+
+    Example:
+        >>> edge = {"source": "Her", "target": "Spike Jonze", "relation": "directed_by"}
+        >>> [*read_node_link_rows({"nodes": [{"id": "Her"}], "edges": [edge]}).triples()]
+        [Triple(head='Her', relation='directed_by', tail='Spike Jonze')]
+    """
+    nodes, edges = _list_of_objects(document, ("nodes",), who), _list_of_objects(document, ("edges", "links"), who)
+    if document.get("directed") is False:
+        raise InvalidArgumentError(undirected_message(who))
+    builder = GraphBuilder()
+    builder.reading.format = "node-link JSON"
+    if "directed" not in document:
+        builder.reading.understood["direction"] = "from source to target, as the file does not say"
+    reader = AttributeReader(builder, attributes, who)
+    source, relation, target = columns or ("source", "", "target")
+    if edges and not relation:
+        relation = _shared_attribute(edges) or "key"
+    builder.reading.understood["relations"] = f"edge attribute {relation!r}"
+    ends = [(_end_of(edge, source, who), _end_of(edge, target, who)) for edge in edges]
+    ids = [_end_of(node, "id", who) for node in nodes]
+    keys = node_keys(dict.fromkeys([*ids, *(end for pair in ends for end in pair)]), builder, who)
+    for (head, tail), edge in zip(ends, edges, strict=True):
+        name = edge.get(relation)
+        if not isinstance(name, str) or not name:
+            raise InvalidArgumentError(f"{who}: {_no_relation(edge)}")
+        rest = {key: value for key, value in edge.items() if key not in (source, target, "key")}
+        reader.add_edge(keys[head], name, keys[tail], rest, used=relation)
+    for id, node in zip(ids, nodes, strict=True):
+        reader.add_node(keys[id], {key: value for key, value in node.items() if key != "id"})
+    reader.finish()
+    return builder
+
+
+_UNDIRECTED = (
+    "is an undirected graph; a fact has a direction. Read it with networkx and hand in graph.to_directed(), which "
+    "makes two facts of each edge, to KnowledgeGraph.from_networkx."
+)
+
+
+@contextmanager
+def _typed_errors(path: Path) -> Iterator[None]:
+    """Raise whatever networkx and its XML parser raise as a GraphLoadError."""
+    try:
+        yield
+    except GraphLoadError:
+        raise
+    except InvalidArgumentError as error:
+        raise GraphLoadError(
+            error.message.removeprefix(f"{path}: "),
+            path,
+            hint_python=error.hint_python,
+            hint_shell=error.hint_shell,
+        ) from error
+    except (nx.NetworkXException, expat.ExpatError, *_UNTYPED) as error:
+        line = getattr(error, "lineno", None) or getattr(error, "position", (None,))[0]
+        reason = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+        raise GraphLoadError(f"is no graph that can be read ({reason}).", path, line) from error
+
+
+def _check_prefix(content: bytes, path: Path) -> None:
+    """Check that no document type is declared before the first element, behind which none can be.
+
+    Raises:
+        GraphLoadError: If one is.
+    """
+    parser, begun = expat.ParserCreate(), []
+
+    def refuse(*_: object) -> None:
+        raise GraphLoadError(
+            "declares a document type (<!DOCTYPE ...>), which may define entities that grow without end. Remove the "
+            "declaration.",
+            path,
+            parser.CurrentLineNumber,
+        )
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = lambda *_: begun.append(True)
+    for start in range(0, len(content), _PREFIX):
+        parser.Parse(content[start : start + _PREFIX])
+        if begun:
+            return
+
+
+def _relation_attribute(graph: nx.DiGraph[Any], path: Path) -> str:
+    """Return the attribute that holds the relation of each edge, or an empty text where its key does."""
+    defaults = graph.graph.get("edge_default") or {}
+    edges = [{**defaults, **data} for *_, data in graph.edges(data=True)]
+    if not edges:
+        return RELATION_ATTRIBUTES[0]
+    if shared := _shared_attribute(edges):
+        return shared
+    keys = [key for *_, key in graph.edges(keys=True)] if graph.is_multigraph() else [edge.get("id") for edge in edges]
+    if len(set(keys)) < len(keys) and all(isinstance(key, str) for key in keys):  # an id of one edge is no relation
+        return "" if graph.is_multigraph() else "id"
+    raise GraphLoadError(_no_relation(edges[0]), path)
+
+
+def _shared_attribute(edges: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first attribute that may hold a relation and is a text in every edge."""
+    for name in RELATION_ATTRIBUTES:
+        if all(isinstance(edge.get(name), str) and edge[name] for edge in edges):
+            return name
+    return ""
+
+
+def _no_relation(edge: Mapping[str, Any]) -> str:
+    return (
+        f"an edge has no text as relation; its attributes are {[*map(str, edge)]}. Name the one that holds the "
+        'relation: columns=("source", NAME, "target").'
+    )
+
+
+def _list_of_objects(document: Mapping[str, Any], names: Sequence[str], who: str) -> list[Mapping[str, Any]]:
+    found = next((document[name] for name in names if name in document), None)
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise InvalidArgumentError(f'{who}: wanted a list of objects under "{names[0]}".')
+    return found
+
+
+def _end_of(values: Mapping[str, Any], name: str, who: str) -> Any:
+    """Return an id of a node: a text or number, or of a list its values."""
+    id = values.get(name)
+    if isinstance(id, list):
+        id = tuple(json.dumps(one) if isinstance(one, list | dict) else one for one in id)
+    if id is None or isinstance(id, dict):
+        raise InvalidArgumentError(f"{who}: wanted a text or number under {name!r}, but got {dict(values)!r:.200}.")
+    return id

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
-from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
-from kg_retrievers.graph.readers.rdf.plain_lines import ParsedLines, whole_lines
+from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, ParsedLines, guard_of, whole_lines
 
 if TYPE_CHECKING:
     from pyoxigraph import RdfFormat

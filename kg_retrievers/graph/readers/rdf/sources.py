@@ -1,20 +1,359 @@
-"""From RDF to the columns of a knowledge graph."""
+"""From RDF to the columns of a knowledge graph, whose keys are prefixed names."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.iris import Prefixes, local_words
 from kg_retrievers.graph.readers.limits import limit_error
-from kg_retrievers.graph.readers.rdf.columns import RdfColumns, take_foreign
 from kg_retrievers.graph.readers.rdf.parsing import RdfFile
 from kg_retrievers.graph.readers.rdf.rdflib_graphs import RdflibGraph, is_rdflib
-from kg_retrievers.graph.readers.rdf.reading import describe_reading, given_options
-from kg_retrievers.graph.readers.rdf.statements import DEFAULT, RdfOptions, Statements
+from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
+
+_RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
+
+#: Facts that many readers give another meaning: they stay as they are, and `Reading` says so.
+PLAIN_FACTS = {
+    "equal things": (f"{_OWL}sameAs", "owl:sameAs, kept as plain facts; nothing is merged"),
+    "lists": (f"{_RDF}first", "items of lists, kept as rdf:first and rdf:rest"),
+    "statements about statements": (f"{_RDF}subject", "of rdf:Statement, kept as plain facts"),
+}
+
+#: How many facts, and entities, are looked at at once.
+_FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
+
+#: Things of these types are classes, properties and ontologies: they describe relations and types.
+SCHEMA_TYPES = (
+    "owl:Class", "rdfs:Class", "rdfs:Datatype", "rdf:Property", "owl:ObjectProperty", "owl:DatatypeProperty",
+    "owl:AnnotationProperty", "owl:FunctionalProperty", "owl:InverseFunctionalProperty", "owl:TransitiveProperty",
+    "owl:SymmetricProperty", "owl:Ontology", "wikibase:Property",
+)  # fmt: skip
+
+#: Wikidata labels a property by its entity: "wd:P57" for the relations "wdt:P57", "p:P57", "ps:P57" and their like.
+WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
+
+
+def take_foreign(statements: Statements) -> None:
+    """Take texts in languages that are not wanted where their head and relation have no literal otherwise."""
+    if not statements.foreign:
+        return
+    facts = np.array([statements.heads, statements.relations, statements.tails])
+    have = set(map(tuple, facts[:2, facts[2] < 0].T.tolist()))
+    for (head, relation), (language, texts) in statements.foreign.items():
+        if (head, relation) not in have:
+            for text, source in texts:
+                statements.add_fact(head, relation, ~statements.literal(text, f"@{language}"), source)
+                statements.foreign_count -= 1
+    statements.foreign.clear()
+
+
+class RdfColumns:
+    """Gives the numbers of statements their keys, and hands everything to a builder.
+
+    Attributes:
+        heads: The number of the head of each fact.
+        relations: The number of its relation.
+        tails: The number of its tail; ~number for a literal.
+        iris: The IRI of each number, or "_:" and the name of a blank node.
+        keys: The key of each entity, by its id; an empty text for a literal.
+        ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
+        plain_facts: How many facts have each of the predicates of `PLAIN_FACTS`.
+        blanks: How many entities are blank nodes.
+        local_names: How many entities and relations are called by the end of their IRI.
+        described: How many classes and properties, in no fact themselves, describe types and relations.
+        blank_types: How many types were left out because they are blank nodes.
+    """
+
+    def __init__(self, statements: Statements, builder: GraphBuilder, prefixes: Prefixes) -> None:
+        """Take over what was collected."""
+        self._statements, self._builder, self._prefixes = statements, builder, prefixes
+        self.heads = np.frombuffer(statements.heads, np.intc)
+        self.relations = np.frombuffer(statements.relations, np.intc)
+        self.tails = np.frombuffer(statements.tails, np.intc)
+        self.schema_types = {
+            number for name in SCHEMA_TYPES if (number := statements.ids.get(prefixes.expand(name))) is not None
+        }
+        self.iris = [*statements.ids]
+        self.keys: list[str] = []
+        self.ids = np.empty(0, np.intc)
+        self.plain_facts = {what: self._facts_by(iri) for what, (iri, _) in PLAIN_FACTS.items()}
+        self.local_names = self.described = self.blank_types = self.blanks = 0
+
+    def fill(self) -> None:
+        """Fill the builder."""
+        order = self._by_first_place(self.heads, self.tails)
+        relations = self._relation_labels()
+        order = np.concatenate([order, self._described_alone(order, relations)])
+        self.ids = np.full(len(self.iris) + len(self._statements.literals), NONE, np.intc)
+        self.ids[order] = np.arange(len(order))
+        graphs = [self._statements.ids.get(name, NONE) for name in self._statements.graphs]
+        self._statements.ids.clear()  # since what follows is as large
+        self._name_keys(order)
+        used = self._prefixes.used(filter(None, self.keys))
+        self._name_entities(order)
+        self._name_literals(order)
+        self._add_facts(relations, graphs)
+        self._add_types()
+        builder = self._builder
+        types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
+        used |= self._prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
+        builder.prefixes = dict(sorted(used.items()))
+
+    def _facts_by(self, iri: str) -> int:
+        number = self._statements.ids.get(iri)
+        return 0 if number is None else int((self.relations == number).sum())
+
+    def _by_first_place(self, *columns: Array) -> Array:
+        """Return the numbers of facts in the order of appearance: those of IRIs, and, further up, of literals."""
+        width, never = len(columns), len(columns) * len(self.heads)
+        first = np.full(len(self.iris) + len(self._statements.literals), never, np.int64)
+        for start in reversed(range(0, len(self.heads), _FACTS_AT_ONCE)):  # so that the first place stays
+            some = np.stack([column[start : start + _FACTS_AT_ONCE] for column in columns], axis=1)
+            last_first = self._codes(some.ravel()[::-1])  # of several values the last is kept
+            first[last_first] = np.arange(width * start, width * start + len(last_first))[::-1]
+        found = np.flatnonzero(first != never)
+        return found[np.argsort(first[found])]
+
+    def _codes(self, tails: Array) -> Array:
+        return np.where(tails < 0, len(self.iris) + ~tails, tails)
+
+    def _relation_labels(self) -> dict[int, str]:
+        """Add the relations in the order of their facts, name them, and return their ids by number."""
+        ids: dict[int, str] = {}
+        for number in self._by_first_place(self.relations).tolist():
+            id = ids[number] = self._prefixes.compact(self.iris[number])
+            self._builder.relation(id)
+            self._builder.name_relation(id, self._wikidata_label(number) or self._name(number))
+        return ids
+
+    def _name(self, number: int) -> str:
+        """Return the label of a relation or type; where no prefix fits, the end of its IRI in words."""
+        label = self._statements.names.label(number)
+        if label is not None:
+            return label
+        iri = self.iris[number]
+        name = self._prefixes.name_of(iri)
+        self.local_names += name != self._prefixes.compact(iri)
+        return name
+
+    def _wikidata_label(self, number: int) -> str | None:
+        entity = self._wikidata_entity(number)
+        return None if entity is None else self._statements.names.label(entity)
+
+    def _wikidata_entity(self, number: int) -> int | None:
+        iri = self.iris[number]
+        if not iri.startswith(WIKIDATA_PROPERTIES):
+            return None
+        return self._statements.ids.get(WIKIDATA_ENTITIES + iri.rpartition("/")[2])
+
+    def _described_alone(self, order: Array, relations: dict[int, str]) -> Array:
+        """Return the entities that have names or types and no fact, in the order of appearance."""
+        statements = self._statements
+        described = np.array([*(set(statements.typed) | statements.names.things())], np.int64)
+        is_known = np.zeros(len(self.iris), bool)
+        is_known[order[order < len(self.iris)]] = True
+        things: set[int] = set(described[~is_known[described]].tolist())
+        schema = set(relations) | set(statements.kinds)
+        schema |= {entity for number in relations if (entity := self._wikidata_entity(number)) is not None}
+        self.described = len(things & schema)
+        unused = {
+            thing
+            for thing, kind in zip(statements.typed, statements.kinds, strict=True)
+            if kind in self.schema_types and thing in things and thing not in schema
+        }
+        statements.left_out["classes and properties without facts (type_predicates=())"] += len(unused)
+        return np.array(sorted(things - schema - unused), np.int64)
+
+    def _name_keys(self, order: Array) -> None:
+        """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
+        iris, compact, append = self.iris, self._prefixes.compact, self.keys.append
+        for start in range(0, len(order), _ENTITIES_AT_ONCE):
+            for number in order[start : start + _ENTITIES_AT_ONCE].tolist():
+                if number >= len(iris):
+                    append("")
+                elif iris[number].startswith("_:"):
+                    append(f"_:b{self.blanks}")
+                    self.blanks += 1
+                else:
+                    append(compact(iris[number]))
+
+    def _name_literals(self, order: Array) -> None:
+        """Give literals their keys, and number all entities."""
+        builder, texts, first = self._builder, [*self._statements.literals], len(self.iris)
+        iris, short = self._statements.datatype_ids, self._prefixes.datatype
+        datatypes = [name if name.startswith("@") else short(name) for name in iris]
+        kinds = self._statements.datatypes
+        taken = set(self.keys) if texts else set()
+        for id in np.flatnonzero(order >= first).tolist():
+            literal = int(order[id]) - first
+            key = text = texts[literal]
+            if text in taken:
+                key = _free_key(text, taken, self._statements.literals)
+                builder.labels[key] = text
+            self.keys[id] = key
+            builder.datatypes[key] = datatypes[kinds[literal]]
+        builder.entities(self.keys)
+        for literal, kind in self._statements.retyped:
+            key = _free_key(texts[literal], taken, self._statements.literals)
+            builder.set_datatype(key, datatypes[kind])
+
+    def _source_name(self, name: str, number: int, entity: int) -> str:
+        """Return the name of a graph: "_:g0" and so on for a blank node that is no entity."""
+        if not name.startswith("_:"):
+            return self._prefixes.compact(name)
+        id = NONE if entity == NONE else int(self.ids[entity])
+        return f"_:g{number}" if id == NONE else self.keys[id]
+
+    def _add_facts(self, relations: dict[int, str], graphs: list[int]) -> None:
+        """Add the facts.
+
+        Args:
+            relations: The relations by their numbers, in the order of their ids.
+            graphs: The number of each graph among IRIs and blank nodes, `NONE` for one that is no thing.
+        """
+        relation = np.zeros(len(self.iris), np.intc)
+        relation[[*relations]] = np.arange(len(relations))
+        found = np.frombuffer(self._statements.sources, np.intc)
+        named = zip(self._statements.graphs.items(), graphs, strict=True) if len(found) else ()
+        sources = [self._builder.source(self._source_name(*graph, entity)) for graph, entity in named]
+        of_source = np.array([*sources, NONE], np.intc)
+        for start in range(0, len(self.heads), _FACTS_AT_ONCE):
+            facts = slice(start, start + _FACTS_AT_ONCE)
+            heads, tails = self.ids[self.heads[facts]], self.ids[self._codes(self.tails[facts])]
+            given = None
+            if len(found):
+                given = np.full(len(heads), NONE, np.intc)
+                given[: len(found[facts])] = of_source[found[facts]]
+            self._builder.add_ids(heads, relation[self.relations[facts]], tails, given)
+
+    def _name_entities(self, order: Array) -> None:
+        builder, names = self._builder, self._statements.names
+        named, iris, labels = names.things(), self.iris, builder.labels
+        numbers = chain.from_iterable(
+            order[start : start + _ENTITIES_AT_ONCE].tolist() for start in range(0, len(order), _ENTITIES_AT_ONCE)
+        )
+        for number, key in zip(numbers, self.keys, strict=True):
+            label = names.label(number) if number in named else None
+            if label is None and key and not key.startswith("_:"):
+                label = local_words(iris[number])
+                self.local_names += bool(label)
+            if label and label != key:
+                labels[key] = label
+            if number in named and (aliases := names.aliases(number)):
+                builder.aliases[key] = aliases
+
+    def _add_types(self) -> None:
+        """Add the types of entities, each by its label; of two with one label, the prefixed name follows."""
+        statements = self._statements
+        things, kinds = np.frombuffer(statements.typed, np.intc), np.frombuffer(statements.kinds, np.intc)
+        numbers = [number for number in np.unique(kinds).tolist() if not self.iris[number].startswith("_:")]
+        if not numbers:
+            self.blank_types = len(kinds)
+            return
+        ids = {self._prefixes.compact(self.iris[number]): number for number in numbers}
+        labels = {id: self._name(number) for id, number in ids.items()}
+        names = relation_names(ids, labels)
+        self._builder.type_ids = {name: id for name, id in zip(names, ids, strict=True) if name != id}
+        ranks = np.full(len(self.iris), NONE, np.int64)
+        ranks[numbers] = np.argsort(np.argsort(names))
+        is_entity = self.ids != NONE
+        self.blank_types = int((ranks[kinds] == NONE).sum())
+        wanted = is_entity[things] & (ranks[kinds] != NONE)
+        pairs = np.unique(things[wanted].astype(np.int64) * len(names) + ranks[kinds[wanted]])
+        found, in_order = self._builder.types, sorted(names)
+        for thing, rank in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
+            key = self.keys[self.ids[thing]]
+            found[key] = [*found.get(key, ()), in_order[rank]]
+
+
+def _free_key(text: str, taken: set[str], literals: dict[str, int]) -> str:
+    """Return the key of a literal: its text, in quotes where an entity has that key.
+
+    Example:
+        >>> _free_key("dbr:Her", {"dbr:Her"}, {"dbr:Her": 0}), _free_key("Her", {"dbr:Her"}, {"Her": 0})
+        ('"dbr:Her"', 'Her')
+    """
+    key = text
+    while key in taken or (key is not text and key in literals):
+        key = f'"{key}"'
+    return key
+
+
+def describe_reading(
+    statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign_labels: Counter[str]
+) -> None:
+    """Fill the `reading` of a builder.
+
+    Args:
+        statements: What was collected.
+        builder: What came of it.
+        columns: How it came.
+        foreign_labels: How many labels were taken from each language that is not wanted.
+    """
+    reading, options = builder.reading, statements.options
+    named = {name: statements.uses[FIRST_LABEL - rank] for rank, name in enumerate(options.label_predicates)} | {
+        "the end of the IRI": columns.local_names
+    }
+    kinds = Counter(builder.datatypes.values())
+    blanks = columns.blanks
+    said = {
+        "labels": _counts(named),
+        "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
+        "languages": _languages(options.languages, foreign_labels),
+        "types": _count(len(statements.typed), f"by {', '.join(options.type_predicates)}"),
+        "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
+        "literals": _count(kinds.total(), f"({_counts(kinds)})"),
+        "literals that their datatype does not allow": _count(statements.invalid, "taken as texts"),
+        "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}" if blanks > 1 else "kept as _:b0"),
+        "graphs": _count(len(statements.graphs), "named ones, kept as sources of facts"),
+    }
+    said |= {what: _count(columns.plain_facts[what], text) for what, (_, text) in PLAIN_FACTS.items()}
+    reading.understood |= {what: text for what, text in said.items() if text}
+    reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
+    reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
+    reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
+    for what, count in statements.left_out.items():
+        reading.leave_out(what, count)
+
+
+def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
+    """Return the options that differ from their defaults, but for those of errors and limits; predicates by IRIs."""
+    default, given = RdfOptions(), {}
+    for name in ("languages", "literals", "blank_nodes", "base_iri"):
+        if getattr(options, name) != getattr(default, name):
+            given[name] = getattr(options, name)
+    for name in ("label_predicates", "alias_predicates", "type_predicates", "graphs"):
+        names = getattr(options, name)
+        if names is not None and [*names] != [*(getattr(default, name) or ())]:
+            given[name] = [one if one == DEFAULT else prefixes.expand(one) for one in names]
+    if options.prefixes:
+        given["prefixes"] = dict(options.prefixes)
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
+
+
+def _count(count: int, text: str) -> str:
+    return f"{count:,} {text}" if count else ""
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """Return counts as a text, the greatest first."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ranked if count)
+
+
+def _languages(wanted: Sequence[str], foreign: Counter[str]) -> str:
+    text = ", then ".join([*wanted, "no language"])
+    return f"{text}; {foreign.total():,} labels in others ({_counts(foreign)})" if foreign else text
 
 
 def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuilder:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.readers.limits import Limits, limit_error, read_errors
-from kg_retrievers.graph.readers.tables.encoded import Encoded, encode
+from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 
 try:
     import pyarrow

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.limits import is_too_deep
 from kg_retrievers.graph.readers.opening import read_document
-from kg_retrievers.graph.readers.tables.cell_texts import UNFIT
+from kg_retrievers.graph.readers.tables.cells import UNFIT
+from kg_retrievers.graph.readers.tables.delimited import TextFile, encoding_hints
 from kg_retrievers.graph.readers.tables.roles import Roles, find_roles
-from kg_retrievers.graph.readers.tables.text_lines import TextFile, encoding_hints
 from kg_retrievers.graph.types import Triple
 
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}

@@ -1,14 +1,19 @@
-"""Cells of frames as texts: numbers and dates by stated rules."""
+"""Cells of frames as texts, by stated rules for numbers and dates, and columns of them as numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from reprlib import repr as short
 from typing import Any, NamedTuple
 from uuid import UUID
+
+import numpy as np
+
+from kg_retrievers.graph.building import NONE, TextIds
+from kg_retrievers.graph.columns import Array
 
 #: What no text of a graph may hold: NUL and halves of surrogate pairs.
 UNFIT = re.compile("[\0\ud800-\udfff]")
@@ -112,3 +117,44 @@ def listed_texts(role: str, cell: Any) -> Any:
         return cell
     texts = [text.strip() for text in cell.split("|")]
     return [text for text in texts if text]
+
+
+class Encoded(NamedTuple):
+    """A column: for each row the position of its value in `values`, or -1 where the cell is empty."""
+
+    codes: Array
+    values: Sequence[Any]
+
+
+def encode(cells: Sequence[Any]) -> Encoded:
+    """Number the distinct values of a column; 1, 1.0 and True are three values.
+
+    Example:
+        >>> encode(["a", "b", "a"])
+        Encoded(codes=array([0, 1, 0]), values=['a', 'b'])
+    """
+    if all(type(cell) is str for cell in cells):
+        ids = TextIds()
+        codes = np.fromiter((ids[cell] for cell in cells), np.int64, len(cells))
+        return Encoded(codes, [*ids])
+    numbers: dict[Hashable, int] = {}
+    values: list[Any] = []
+    codes = np.empty(len(cells), np.int64)
+    for row, cell in enumerate(cells):
+        if is_nothing(cell):
+            codes[row] = NONE
+            continue
+        code = codes[row] = numbers.setdefault(_cell_key(cell), len(values))
+        if code == len(values):
+            values.append(cell)
+    return Encoded(codes, values)
+
+
+def _cell_key(cell: Any) -> Hashable:
+    """Return what is equal for equal cells of one type."""
+    key = tuple(cell) if isinstance(cell, list) else cell
+    try:
+        hash(key)
+    except TypeError:
+        return id(cell)
+    return type(cell), key

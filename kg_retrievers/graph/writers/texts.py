@@ -1,4 +1,4 @@
-"""From the content of a graph to JSON lines and tables, of facts and of entities."""
+"""From the content of a graph to JSON lines, tables, GraphML, node-link JSON and NetworkX."""
 
 from __future__ import annotations
 
@@ -6,10 +6,110 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import networkx as nx
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import NO_SOURCE
 from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
+
+
+def networkx_graph(content: GraphContent) -> nx.MultiDiGraph[str]:
+    """Return a MultiDiGraph: see `KnowledgeGraph.to_networkx`."""
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    for entity in content.entities():
+        graph.add_node(entity.key, **node_attributes(entity))
+    for fact in content.facts():
+        graph.add_edge(fact.head, fact.tail, key=fact.relation, **edge_attributes(fact))
+    return graph
+
+
+def node_attributes(entity: Entity) -> dict[str, Any]:
+    """Return the attributes of a node: its label, aliases and types, and its datatype if it has one."""
+    attributes = {"label": entity.label, "aliases": entity.aliases, "types": entity.types}
+    return attributes | ({"datatype": entity.datatype} if entity.datatype else {})
+
+
+def edge_attributes(fact: Fact) -> dict[str, Any]:
+    """Return the attributes of an edge: its relation, and the relation's id and the sources if it has some."""
+    attributes: dict[str, Any] = {"relation": fact.relation}
+    attributes |= {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
+    return attributes | ({"sources": fact.sources} if fact.sources else {})
+
+
+#: What no document of XML 1.0 can hold.
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+#: What a parser would change, and how it is written.
+_KEPT_SPACE = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+
+_KEPT_BREAK = {"\r": _KEPT_SPACE["\r"]}
+
+_HEAD = """<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+"""
+
+
+def graphml_lines(content: GraphContent) -> Iterator[str]:
+    """Yield GraphML. It has no lists: aliases, types and sources are written as lists in JSON.
+
+    Raises:
+        InvalidArgumentError: If a text holds a control character, which XML cannot hold.
+    """
+    yield _HEAD
+    for name in ("label", "aliases", "types", "datatype"):
+        yield f'<key id="n.{name}" for="node" attr.name="{name}" attr.type="string"/>\n'
+    for name in ("relation", "relation_id", "sources"):
+        yield f'<key id="e.{name}" for="edge" attr.name="{name}" attr.type="string"/>\n'
+    yield '<graph edgedefault="directed">\n'
+    for entity in content.entities():
+        yield f"<node id={_quoted_xml(entity.key)}>"
+        yield from _data("n", node_attributes(entity))
+        yield "</node>\n"
+    for fact in content.facts():
+        yield f"<edge source={_quoted_xml(fact.head)} target={_quoted_xml(fact.tail)}>"
+        yield from _data("e", edge_attributes(fact))
+        yield "</edge>\n"
+    yield "</graph>\n</graphml>\n"
+
+
+def node_link_lines(content: GraphContent) -> Iterator[str]:
+    """Yield node-link JSON, as `networkx.node_link_data` returns it."""
+    yield '{"directed": true, "multigraph": true, "graph": {}, "nodes": ['
+    for number, entity in enumerate(content.entities()):
+        yield (",\n" if number else "\n") + _json_text({"id": entity.key, **node_attributes(entity)})
+    yield '\n], "edges": ['
+    for number, fact in enumerate(content.facts()):
+        ends = {"source": fact.head, "target": fact.tail, "key": fact.relation}
+        yield (",\n" if number else "\n") + _json_text({**ends, **edge_attributes(fact)})
+    yield "\n]}\n"
+
+
+def _data(prefix: str, attributes: dict[str, str | list[str]]) -> Iterator[str]:
+    for name, value in attributes.items():
+        if value:
+            text = value if isinstance(value, str) else _json_text(value)
+            yield f'<data key="{prefix}.{name}">{escape(_checked(text), _KEPT_BREAK)}</data>'
+
+
+def _quoted_xml(text: str) -> str:
+    return quoteattr(_checked(text), _KEPT_SPACE)
+
+
+def _checked(text: str) -> str:
+    if found := _UNFIT.search(text):
+        raise InvalidArgumentError(
+            f"KnowledgeGraph.write: {text!r:.100} holds the character {found[0]!r}, which XML cannot hold. Write "
+            "JSONL, node-link JSON or Parquet."
+        )
+    return text
+
+
+def _json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
 
 _TO_QUOTE = re.compile('[",\r\n]')
 
