@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from langchain_core.prompts import ChatPromptTemplate
@@ -134,137 +135,9 @@ def _is_whole_number(said: object) -> bool:
 VERSION = "4"
 
 #: The worked examples of `PATTERN_PROMPT`: a question and the object that answers it.
-EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
-    (
-        "Which river flows through Budapest?",
-        {
-            "segments": ["the river that flows through Budapest"],
-            "triples": [["UNKNOWN river 1", "flows through", "Budapest"]],
-            "target": "UNKNOWN river 1",
-        },
-    ),
-    (
-        "In what city was the architect of the Casa Batlló born?",
-        {
-            "segments": ["the architect of the Casa Batlló", "the city where this architect was born"],
-            "triples": [
-                ["Casa Batlló", "architect", "UNKNOWN architect 1"],
-                ["UNKNOWN architect 1", "birth place", "UNKNOWN city 1"],
-            ],
-            "target": "UNKNOWN city 1",
-        },
-    ),
-    (
-        "what languages are spoken in the movies written by the director of Mustang",
-        {
-            "segments": [
-                "the director of Mustang",
-                "the movies written by this director",
-                "the languages spoken in these movies",
-            ],
-            "triples": [
-                ["Mustang", "directed by", "UNKNOWN director 1"],
-                ["UNKNOWN movie 1", "written by", "UNKNOWN director 1"],
-                ["UNKNOWN movie 1", "spoken language", "UNKNOWN language 1"],
-            ],
-            "target": "UNKNOWN language 1",
-        },
-    ),
-    (
-        "Which novels did Jules Verne publish in 1870?",
-        {
-            "segments": ["the novels written by Jules Verne", "these novels were published in 1870"],
-            "triples": [["UNKNOWN novel 1", "author", "Jules Verne"], ["UNKNOWN novel 1", "publication year", "1870"]],
-            "target": "UNKNOWN novel 1",
-        },
-    ),
-    (
-        "Who are the co-stars of Toni Servillo?",
-        {
-            "segments": ["the films that star Toni Servillo", "the other actors who star in these films"],
-            "triples": [
-                ["UNKNOWN film 1", "starring", "Toni Servillo"],
-                ["UNKNOWN film 1", "starring", "UNKNOWN actor 1"],
-            ],
-            "target": "UNKNOWN actor 1",
-        },
-    ),
-    (
-        "who directed the film Unknown",
-        {
-            "segments": ["the director of the film Unknown"],
-            "triples": [['"Unknown"', "directed by", "UNKNOWN director 1"]],
-            "target": "UNKNOWN director 1",
-        },
-    ),
-    (
-        "How is Theo van Gogh connected with Vincent van Gogh?",
-        {
-            "segments": ["the connection between Theo van Gogh and Vincent van Gogh"],
-            "triples": [["Theo van Gogh", "UNKNOWN relation 1", "Vincent van Gogh"]],
-            "target": None,
-        },
-    ),
-    (
-        "Marie Curie, a native of Warsaw, was married to a physicist.",
-        {
-            "segments": [
-                "Marie Curie was born in Warsaw",
-                "Marie Curie was married to a person",
-                "this person was a physicist",
-            ],
-            "triples": [
-                ["Marie Curie", "birth place", "Warsaw"],
-                ["Marie Curie", "spouse", "UNKNOWN person 1"],
-                ["UNKNOWN person 1", "occupation", "physicist"],
-            ],
-            "target": None,
-        },
-    ),
-    (
-        "How many bridges over the Vltava were opened before 1900?",
-        {
-            "segments": ["the bridges over the Vltava", "the years in which they were opened"],
-            "triples": [
-                ["UNKNOWN bridge 1", "crosses", "Vltava"],
-                ["UNKNOWN bridge 1", "opening year", "UNKNOWN year 1"],
-            ],
-            "target": "UNKNOWN bridge 1",
-            "conditions": [["UNKNOWN year 1", "<", "1900"]],
-            "operation": {"kind": "count"},
-        },
-    ),
-    (
-        "Which of the pupils of Nadia Boulanger who never lived in Paris is the youngest?",
-        {
-            "segments": ["the pupils of Nadia Boulanger", "the dates of birth of these pupils"],
-            "triples": [
-                ["UNKNOWN pupil 1", "teacher", "Nadia Boulanger"],
-                ["UNKNOWN pupil 1", "date of birth", "UNKNOWN date 1"],
-            ],
-            "target": "UNKNOWN pupil 1",
-            "absent": [["UNKNOWN pupil 1", "residence", "Paris"]],
-            "operation": {"kind": "max", "by": ["UNKNOWN date 1"]},
-        },
-    ),
-    (
-        "Is the Moldau longer than the Elbe?",
-        {
-            "segments": ["the length of the Moldau", "the length of the Elbe"],
-            "triples": [["Moldau", "length", "UNKNOWN length 1"], ["Elbe", "length", "UNKNOWN length 2"]],
-            "target": None,
-            "operation": {"kind": "compare", "by": ["UNKNOWN length 1", "UNKNOWN length 2"], "comparison": ">"},
-        },
-    ),
-    (
-        "Did Clara Schumann teach in Frankfurt?",
-        {
-            "segments": ["Clara Schumann taught in Frankfurt"],
-            "triples": [["Clara Schumann", "taught in", "Frankfurt"]],
-            "target": None,
-            "operation": {"kind": "exists"},
-        },
-    ),
+EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = tuple(
+    (row["question"], row["reply"])
+    for row in json.loads(files("kg_retrievers.questions").joinpath("worked_examples.json").read_text("utf-8"))
 )
 
 _RULES = """\
