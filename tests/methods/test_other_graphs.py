@@ -30,7 +30,7 @@ from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.sg_rag import CypherTemplate, HandWrittenCypherWriter, LLMCypherWriter
+from kg_retrievers.methods.sg_rag import LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.questions.llm import LLMPatternGenerator
@@ -195,17 +195,8 @@ def test_examples_fit_only_their_embeddings(kind: Any, embeddings: Any, here: Gr
     kind.from_index(here).with_index(other)
 
 
-def test_templates_fit_only_their_embeddings(here: GraphIndex) -> None:
+def test_shown_examples_fit_only_their_embeddings(here: GraphIndex) -> None:
     other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(64))
-    template = CypherTemplate('MATCH (m)-[r]->(d) WHERE m.key = "<entity>" RETURN m, r, d', ("what of <entity>",))
-    llm = ScriptedChatModel(replies=[])
-    for writer in (HandWrittenCypherWriter(here, [template]), LLMCypherWriter(here, llm, examples=EXAMPLES)):
-        with pytest.raises(ModelMismatchError, match="Writer: its examples were embedded with"):
-            writer.with_index(other)
-
-
-def test_hand_written_templates_go_along(here: GraphIndex, there: GraphIndex) -> None:
-    query = 'MATCH (m)-[r:directed_by]->(d) WHERE m.name="<entity>" RETURN m, r, d'
-    template = CypherTemplate(query, ("Who made <entity>?",))
-    writer = HandWrittenCypherWriter(here, [template])
-    assert (writer.with_index(there).index, writer.index) == (there, here)
+    writer = LLMCypherWriter(here, ScriptedChatModel(replies=[]), examples=EXAMPLES)
+    with pytest.raises(ModelMismatchError, match="Writer: its examples were embedded with"):
+        writer.with_index(other)

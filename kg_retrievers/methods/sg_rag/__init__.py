@@ -5,21 +5,16 @@ Graphs. ICNLSP 2024 (not on arXiv).
 """
 
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
-from kg_retrievers.methods.sg_rag.hand_written import CypherTemplate, HandWrittenCypherWriter
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
-from kg_retrievers.methods.sg_rag.templates import schema_templates
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 
 __all__ = [
     "CascadeCypherWriter",
     "CypherRetriever",
-    "CypherTemplate",
-    "HandWrittenCypherWriter",
     "LLMCypherWriter",
     "PatternCypherWriter",
     "TemplateCypherWriter",
     "label_examples",
-    "schema_templates",
 ]

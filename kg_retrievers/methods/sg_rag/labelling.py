@@ -13,7 +13,7 @@ from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
-from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.index import (
     EntityLinker,
     GraphIndex,
@@ -24,7 +24,9 @@ from kg_retrievers.index import (
     question_entities,
 )
 from kg_retrievers.index.graph_index import LEARNED_FACTS
-from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, steps_of, walk_pattern
+
+#: The most relations of a walk: the questions of MetaQA need chains of three facts.
+MAX_HOPS = 3
 
 #: How many of the examples that differ only in their entities are tried for one template.
 EXAMPLES_TRIED = 10
@@ -41,9 +43,9 @@ def label_examples(
 ) -> list[Question]:
     """Give examples without a pattern the template whose answers come closest to theirs.
 
-    All walks of `schema_templates` from an entity that the question names are tried, and where it names several, stars:
-    one walk from each, which end at the same entity (see `mine_conjunctions`). Questions that differ only in their
-    entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
+    All walks of up to `max_hops` relations from an entity that the question names are tried. If it names several, so
+    are stars: one walk from each, which end at the same entity (see `mine_conjunctions`). Questions that differ only in
+    their entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
     F1 = 2 * hits / (found + answers); of equal ones that of the most entities, then the one with the shortest walks,
     then the one whose relations are nearest to the words of the question. Walks may return to where they start, or not,
     whichever fits better. A walk finds what its pattern finds in a database, so that the right template has an F1 of 1.
@@ -106,6 +108,26 @@ def star_pattern(arms: Sequence[tuple[Known, Sequence[tuple[str, bool]]]]) -> Pa
         for (here, there), (relation, forward) in zip(pairwise(nodes), steps, strict=True):
             triples.append((here, relation, there) if forward else (there, relation, here))
     return Pattern.of(*triples, target=target.name)
+
+
+def steps_of(relations: Sequence[str], path: Sequence[int]) -> list[tuple[str, bool]]:
+    """Return the labels of a walk as steps of `walk_pattern`."""
+    return [(relations[relation_of(label)], not is_backward(label)) for label in path]
+
+
+def walk_pattern(start: Known, steps: Sequence[tuple[str, bool]]) -> Pattern:
+    """Return the pattern of a walk from a known node; a step is a relation, and whether it goes from head to tail.
+
+    Example:
+        >>> walk_pattern(Known("Spike Jonze"), [("directed_by", False)]).to_dict()["triples"]
+        [[{'unknown': 'entity 1'}, 'directed_by', 'Spike Jonze']]
+    """
+    nodes: list[Term] = [start, *(Unknown(f"entity {hop}") for hop in range(1, len(steps) + 1))]
+    triples = [
+        (here, relation, there) if forward else (there, relation, here)
+        for (here, there), (relation, forward) in zip(pairwise(nodes), steps, strict=True)
+    ]
+    return Pattern.of(*triples, target=f"entity {len(steps)}")
 
 
 def _alike(index: GraphIndex, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:

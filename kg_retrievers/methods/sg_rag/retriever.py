@@ -28,7 +28,6 @@ from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
-from kg_retrievers.methods.sg_rag.presets import PRESETS
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -40,8 +39,21 @@ from kg_retrievers.methods.sg_rag.queries import (
     read_queries,
 )
 from kg_retrievers.methods.sg_rag.read_rows import LackingRowsError, RowCache, RunQuery, checked_reader
-from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
-from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
+from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, breadth_first, grouped, subgraphs_of
+
+#: Each preset by its name.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        #: Section 4.1: "the triplets from the same subgraph are grouped together", and each record is a subgraph.
+        "ties": "break",
+        #: Section 4.1: all records that the query returns; as many as `max_rows`.
+        "k": 1000,
+        #: Section 4.1: "(Subject, Relation, Object)".
+        "style": "triples",
+        #: The order of the records.
+        "order": "by_row",
+    },
+}
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -67,8 +79,8 @@ class CypherRetriever(BaseKGRetriever):
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
     `target`, or in the first column where there is no `target`: a node, or the key of one.
 
-    Differs from the paper: templates come from examples with answers or patterns, unless `HandWrittenCypherWriter` is
-    given those of a person; names are parameters; a triple that several subgraphs share is shown once, with the first
+    Differs from the paper: templates come from examples with answers or patterns, not from a person; names are
+    parameters; a triple that several subgraphs share is shown once, with the first
     of them, unless each is a Document (`preset="paper"`); "rows" of the details counts them. `ties="overlap"` and
     `order="breadth_first"` are the merging and ordering of SG-RAG MOT, with our own measure of overlap.
 

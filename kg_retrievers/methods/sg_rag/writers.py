@@ -5,29 +5,32 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.graph_store import QueryExecutor
+from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
-from kg_retrievers.graph import Known, Pattern, Term, Unknown
-from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import tell_unknown_answer
-from kg_retrievers.methods.sg_rag.labelling import label_examples
-from kg_retrievers.methods.sg_rag.limits import KeyLimits, key_limits
-from kg_retrievers.methods.sg_rag.rendered import Rendered
+from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
-from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
+from kg_retrievers.questions.allowed_entities import absent_candidates, allowed_entities
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operations import Edge, carried_out, directions_of, part_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
@@ -346,3 +349,108 @@ class TemplateCypherWriter(PatternCypherWriter):
         if first.distance < SAME_QUESTION:
             found = takewhile(lambda example: example.distance < SAME_QUESTION, found)
         return [first, *islice(found, MAX_QUERIES - 1)]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A pattern whose names are decided, for one database.
+
+    Attributes:
+        pattern: The pattern.
+        executor: The database.
+        entities: The keys of which known nodes may take one; see `render`, as for what follows.
+        allowed: The keys that unknowns may have.
+        distinct: Which nodes must be different entities.
+        direction: Whether the directions of triples count.
+    """
+
+    pattern: Pattern
+    executor: Executor
+    entities: Mapping[Known, Sequence[str]]
+    allowed: Mapping[str, Sequence[str]]
+    distinct: Literal["auto", "known", "nodes", "none"]
+    direction: Literal["ignore", "respect"]
+
+    def query(self, operation: Operation | None) -> dict[str, Any]:
+        """Return the query for the facts of the pattern, or for the bindings that an operation takes.
+
+        The query for bindings brings that for "facts", whose parameter "shown" takes the keys of some targets.
+        """
+        if operation is None:
+            return self._render(self.allowed, ())
+        stated = {"operation": operation.to_dict()}
+        if operation.kind == "exists":
+            return self._render(self.allowed, ()) | stated
+        target = str(self.pattern.target)
+        by = () if operation.kind == "compare" else operation.by
+        position = next(
+            at for at, node in enumerate(self.pattern.nodes) if isinstance(node, Unknown) and node.name == target
+        )
+        facts = self._render({**self.allowed, target: []}, ()) | {"shown": f"n{position}"}
+        return self._render(self.allowed, (target, *by)) | stated | {"facts": facts}
+
+    def _render(self, allowed: Mapping[str, Sequence[str]], bindings: Sequence[str]) -> dict[str, Any]:
+        query, parameters = render(
+            self.pattern,
+            self.executor.schema(),
+            self.executor.dialect,
+            entities=self.entities,
+            distinct=self.distinct,
+            direction=self.direction,
+            nodes=not bindings and isinstance(self.executor, QueryExecutor),
+            allowed=allowed,
+            bindings=bindings,
+        )
+        return {"query": query, "parameters": parameters}
+
+
+@dataclass(frozen=True)
+class KeyLimits:
+    """The keys that nodes of a pattern may have.
+
+    Attributes:
+        unknowns: Of unknowns on which there is a condition, or which absent triples alone name, by name.
+        absent: Of known nodes of absent triples.
+    """
+
+    unknowns: dict[str, list[str]]
+    absent: dict[Known, list[str]]
+
+
+def key_limits(index: GraphIndex, pattern: Pattern) -> KeyLimits:
+    """Return the keys that the conditions of a pattern leave, as the matcher in memory reads them.
+
+    Entities that no fact of a triple's relation holds are left out, so that few keys are left of a large graph.
+
+    Args:
+        index: The indexed graph.
+        pattern: The pattern, with relations of the graph.
+    """
+    graph = index.graph
+    allowed = allowed_entities(index, replace(pattern, absent=(), conditions=_of_triples(pattern)), directed=False)
+    unknowns = {name: _keys(graph, _in_place(graph, pattern, name, ids)) for name, ids in allowed.items()}
+    candidates = absent_candidates(index, pattern)
+    absent = {node: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Known)}
+    unknowns |= {node.name: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Unknown)}
+    return KeyLimits(unknowns, absent)
+
+
+def _of_triples(pattern: Pattern) -> tuple[Condition, ...]:
+    """Return the conditions on unknowns that are not in absent triples alone."""
+    names = {node.name for node in pattern.nodes if isinstance(node, Unknown)}
+    return tuple(condition for condition in pattern.conditions if condition.unknown in names)
+
+
+def _in_place(graph: KnowledgeGraph, pattern: Pattern, name: str, entities: Array) -> Array:
+    """Return the entities that an end of a fact is, for each known relation beside an unknown."""
+    unknown = next(node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name)
+    for head, relation, tail in pattern.triples:
+        if isinstance(relation, Known) and unknown in (head, tail):
+            label = label_of(graph.relations.find(relation.text), False)
+            entries, heads = graph.adjacency.entries_labelled(label)
+            entities = np.intersect1d(entities, np.append(heads, graph.adjacency.neighbors[entries]))
+    return entities
+
+
+def _keys(graph: KnowledgeGraph, entities: Array) -> list[str]:
+    return [graph.entities[entity] for entity in entities.tolist()]

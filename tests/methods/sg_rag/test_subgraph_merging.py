@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
-from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first, merge_overlapping
+from kg_retrievers.methods.sg_rag.subgraphs import breadth_first, merge_overlapping
 
 SUBGRAPHS = st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=4), max_size=7)
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, P
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.database import grammar
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import (
     CypherGenerationError,
     CypherSafetyError,
@@ -37,17 +35,16 @@ from kg_retrievers.methods.sg_rag import (
     PatternCypherWriter,
     TemplateCypherWriter,
     label_examples,
-    schema_templates,
     writers,
 )
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
+from kg_retrievers.methods.sg_rag.labelling import walk_pattern
 from kg_retrievers.methods.sg_rag.queries import (
     check_lists,
     check_properties,
     check_query,
     check_shows_facts,
 )
-from kg_retrievers.methods.sg_rag.templates import walk_pattern
 from kg_retrievers.questions.operations import Directions, Edge
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -122,36 +119,6 @@ def shape(pattern: Pattern) -> list[str]:
 # --- templates --------------------------------------------------------------------------------------------------------
 
 
-def test_templates_of_a_schema_by_hand() -> None:
-    one = [shape(template) for template in schema_templates(GRAPH, max_hops=1)]
-    assert one == [
-        ["_:film directed_by 1"],
-        ["1 directed_by _:person"],
-        ["_:film starring 1"],
-        ["1 starring _:person"],
-        ["_:film release_year 1"],
-        ["1 release_year _"],
-        ["_:film written_by 1"],
-        ["1 written_by _:person"],
-    ]
-    two = [shape(template) for template in schema_templates(GRAPH, max_hops=2)][8:]
-    assert ["_:film directed_by 1", "2 directed_by 1"] in two
-    assert ["1 starring _:person", "1 release_year 2"] in two
-    assert ["_:film directed_by 1", "2 starring 1"] not in two  # no director is an actor
-    assert ["_:film release_year 1", "2 release_year 1"] not in two  # no year has two films
-    assert ["1 release_year _", "1 release_year 2"] not in two  # no film has two years
-    assert all(template.target == f"entity {len(template.triples)}" for template in schema_templates(GRAPH))
-
-
-def test_templates_are_bounded() -> None:
-    everything = schema_templates(GRAPH)
-    assert schema_templates(GRAPH, max_templates=5) == everything[:5]
-    assert schema_templates(KnowledgeGraph.from_triples([])) == []
-    for wrong in ({"max_hops": 0}, {"max_templates": 0}):
-        with pytest.raises(InvalidArgumentError, match="schema_templates"):
-            schema_templates(GRAPH, **wrong)
-
-
 FACTS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from("rs"), st.sampled_from("abcd")), min_size=1, max_size=8
 )
@@ -220,22 +187,6 @@ def test_alike_examples_share_their_template() -> None:
     )
     assert [shape(example.pattern) for example in labelled] == [["_ directed_by 1"]] * 2  # type: ignore[arg-type]
     assert [example.pattern.nodes[0].text for example in labelled] == texts  # type: ignore[union-attr]
-
-
-@pytest.mark.real
-def test_the_question_types_of_metaqa_come_out_of_its_schema(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
-    def steps(pattern: Pattern) -> tuple[tuple[str, bool], ...]:
-        nodes = [next(node for node in pattern.nodes if isinstance(node, Known))]
-        nodes += [node for node in pattern.nodes if node not in nodes]
-        return tuple(
-            (str(getattr(word, "text", "")), nodes.index(a) < nodes.index(b)) for a, word, b in pattern.triples
-        )
-
-    templates = {steps(template) for template in schema_templates(metaqa_graph)}
-    assert len(templates) == 1520
-    for hop in (1, 2, 3):
-        types = {question.kind: question.pattern for question in read_metaqa(data_dir / "metaqa", hop)}
-        assert all(pattern is not None and steps(pattern) in templates for pattern in types.values())
 
 
 # --- directions -------------------------------------------------------------------------------------------------------
