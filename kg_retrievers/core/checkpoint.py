@@ -1,6 +1,6 @@
 """Trained models on disk: one file in a folder, `model.safetensors`, with the configuration in its metadata.
 
-One rename is the save. Folders of version 0.1, which have the configuration in `config.json`, still open.
+One rename is the save.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ WEIGHTS = "model.safetensors"
 #: The key of the file's metadata whose value is the header, as JSON. One key alone, since several have no fixed order.
 METADATA = "kg_retrievers"
 
-#: The file of version 0.1 with the configuration, and what that version itself wrote into it.
+#: The configuration of a model of Hugging Face.
 CONFIG = "config.json"
-_KEYS_OF_0_1 = ("format_version", "library_version", "method", "weights")
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,11 @@ class Header:
         method: The name of the method whose model it is.
         config: What else is needed to use it: values of JSON.
         digest: Hexadecimal digits that change with the configuration and the weights.
-        format_version: The version of the layout.
     """
 
     method: str
     config: dict[str, Any]
     digest: str
-    format_version: int = FORMAT_VERSION
 
 
 def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
@@ -84,8 +81,6 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         with FolderLock(folder):
             remove_unfinished(folder)
             write_file(folder / WEIGHTS, data)
-            if "format_version" in read_config(folder):  # an earlier model, of version 0.1
-                (folder / CONFIG).unlink()
 
 
 def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -123,7 +118,7 @@ def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], di
                 folder / WEIGHTS,
                 **_train(folder, method),
             ) from cause
-    if not _is_intact(folder, header, weights):
+    if header.digest != _digest(header.config, weights):
         raise ModelLoadError(
             "the weights are damaged, or not those of the configuration.", folder / WEIGHTS, **_copy(folder, method)
         )
@@ -134,7 +129,7 @@ def read_header(folder: str | Path) -> Header:
     """Return what a folder says of the model in it, whatever its method; the weights are not read.
 
     Args:
-        folder: A folder that `save_checkpoint` wrote, or version 0.1.
+        folder: A folder that `save_checkpoint` wrote.
 
     Raises:
         ModelLoadError: If the folder holds no model, a damaged one, or one that a later version of this package saved.
@@ -236,13 +231,12 @@ def _open(folder: Path, method: str) -> Iterator[Any]:
 
 
 def _read_header(folder: Path, file: Any, method: str) -> Header:
-    """Return the header of an open file or, in the layout of version 0.1, of the config beside it."""
-    text = (file.metadata() or {}).get(METADATA)
-    path = folder / (CONFIG if text is None else WEIGHTS)
+    """Return the header of an open file."""
+    text, path = (file.metadata() or {}).get(METADATA), folder / WEIGHTS
+    if text is None:
+        raise _no_model(f"{WEIGHTS} holds no configuration", folder, method)
     try:
-        header = json.loads(path.read_bytes() if text is None else text)
-    except OSError as cause:
-        raise _no_model(f"{WEIGHTS} holds no configuration", folder, method) from cause
+        header = json.loads(text)
     except (ValueError, RecursionError) as cause:
         raise ModelLoadError("the configuration is no valid JSON.", path, **_copy(folder, method)) from cause
     if not isinstance(header, dict) or not isinstance(found := header.get("format_version"), int):
@@ -253,25 +247,10 @@ def _read_header(folder: Path, file: Any, method: str) -> Header:
             f"{FORMAT_VERSION}. Install a later version of kg-retrievers.",
             path,
         )
-    read = _header_of_0_1(header) if text is None else _header(header)
+    read = Header(header.get("method", ""), header.get("config", {}), header.get("digest", ""))
     if not isinstance(read.config, dict) or not isinstance(read.digest, str):
         raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
     return read
-
-
-def _header(header: Mapping[str, Any]) -> Header:
-    return Header(header.get("method", ""), header.get("config", {}), header.get("digest", ""))
-
-
-def _header_of_0_1(header: Mapping[str, Any]) -> Header:
-    config = {key: value for key, value in header.items() if key not in _KEYS_OF_0_1}
-    return Header(header.get("method", ""), config, header.get("weights", ""), format_version=1)
-
-
-def _is_intact(folder: Path, header: Header, weights: Mapping[str, Array]) -> bool:
-    if header.format_version == FORMAT_VERSION:
-        return header.digest == _digest(header.config, weights)
-    return header.digest == blake2b((folder / WEIGHTS).read_bytes(), digest_size=16).hexdigest()
 
 
 # --- what to do next --------------------------------------------------------------------------------------------------

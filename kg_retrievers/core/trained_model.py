@@ -58,8 +58,6 @@ class TrainedModel(ABC, Generic[Config]):
     trainer: ClassVar[str]
     #: The class of its configuration.
     config_class: ClassVar[type[Any]]
-    #: The settings that models of earlier versions were saved without; those have their defaults.
-    later_settings: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -94,15 +92,14 @@ class TrainedModel(ABC, Generic[Config]):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read what `save_pretrained` wrote, or a folder of version 0.1.
+        """Read what `save_pretrained` wrote.
 
         Raises:
             ModelLoadError: If there is no model of this method, or it is damaged.
         """
         config, weights = load_checkpoint(folder, cls.method)
         try:
-            names = {field.name for field in fields(cls.config_class)} - (cls.later_settings - config.keys())
-            known = {name: config[name] for name in names}
+            known = {field.name: config[field.name] for field in fields(cls.config_class)}
             return cls(
                 cls.config_class(**known),
                 {name: array for name, array in weights.items() if name != "probe"},

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,17 +51,6 @@ ARRAYS = {
 def saved(folder: Path) -> Path:
     """Save a small model and return its folder."""
     save_checkpoint(folder, "gnn-rag", {"steps": 2}, {"w": np.ones(3)})
-    return folder
-
-
-def saved_by_0_1(folder: Path, config: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Path:
-    """Write a small model as version 0.1 did and return its folder."""
-    data = save({"w": np.ones(3)} if arrays is None else arrays)
-    own = {"format_version": 1, "library_version": "0.1.0", "method": "gnn-rag"}
-    digest = {"weights": blake2b(data, digest_size=16).hexdigest()}
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / WEIGHTS).write_bytes(data)
-    (folder / CONFIG).write_text(json.dumps(own | digest | ({"steps": 2} if config is None else config)), "utf-8")
     return folder
 
 
@@ -149,7 +137,7 @@ def test_whether_a_folder_holds_a_model(tmp_path: Path) -> None:
 def test_the_header_alone(tmp_path: Path) -> None:
     """Its digest changes with the configuration, the weights, their names, types and shapes."""
     header = read_header(saved(tmp_path / "model"))
-    assert (header.method, header.config, header.format_version) == ("gnn-rag", {"steps": 2}, 2)
+    assert (header.method, header.config) == ("gnn-rag", {"steps": 2})
     digests = {header.digest}
     others = [
         ({"steps": 3}, {"w": np.ones(3)}),
@@ -165,36 +153,6 @@ def test_the_header_alone(tmp_path: Path) -> None:
     assert read_header(saved(tmp_path / "again")).digest == header.digest
 
 
-# --- folders of version 0.1 ---
-
-
-def test_a_folder_of_0_1(tmp_path: Path) -> None:
-    arrays = {name: np.ascontiguousarray(array) for name, array in ARRAYS.items() if name != "one number"}
-    config, weights = load_checkpoint(saved_by_0_1(tmp_path, CONFIG_OF_OURS, arrays), "gnn-rag")
-    assert config == CONFIG_OF_OURS
-    assert same(weights, arrays)
-    header = read_header(tmp_path)
-    assert (header.method, header.config, header.format_version) == ("gnn-rag", CONFIG_OF_OURS, 1)
-    assert header.digest == json.loads((tmp_path / CONFIG).read_text("utf-8"))["weights"]
-    assert holds_model(tmp_path)
-
-
-def test_a_model_over_one_of_0_1(tmp_path: Path) -> None:
-    saved_by_0_1(tmp_path)
-    save_checkpoint(tmp_path, "subgraph-rag", {"steps": 4}, {"bias": np.zeros(2)})
-    assert load_checkpoint(tmp_path, "subgraph-rag")[0] == {"steps": 4}
-    assert os.listdir(tmp_path) == [WEIGHTS]
-
-
-def test_what_0_1_left_beside_a_model_does_not_count(tmp_path: Path) -> None:
-    """As after an interruption between the save and the deletion of the old configuration."""
-    saved_by_0_1(tmp_path / "old", {"steps": 9})
-    saved(tmp_path)
-    (tmp_path / "old" / CONFIG).rename(tmp_path / CONFIG)
-    assert load_checkpoint(tmp_path, "gnn-rag")[0] == {"steps": 2}
-    assert read_header(tmp_path).config == {"steps": 2}
-
-
 def test_no_torch_is_loaded() -> None:
     code = "import sys, kg_retrievers.core.checkpoint; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -203,11 +161,12 @@ def test_no_torch_is_loaded() -> None:
 # --- what is cut off ---
 
 
-@pytest.mark.parametrize("layout", ["none", "0.1", "now"])
+@pytest.mark.parametrize("layout", ["none", "now"])
 def test_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
     """A save is interrupted before its one rename: what was there is there still."""
     folder = tmp_path / "model"
-    {"none": lambda folder: None, "0.1": saved_by_0_1, "now": saved}[layout](folder)
+    if layout == "now":
+        saved(folder)
 
     def replace(source: Path, target: Path) -> None:
         raise KeyboardInterrupt
@@ -320,50 +279,11 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
 }
 
 
-def with_config(**changes: object) -> Damage:
-    """Return a function that changes values of a config of version 0.1."""
-
-    def change(folder: Path) -> None:
-        path = folder / CONFIG
-        path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
-
-    return change
-
-
-DAMAGES_OF_0_1: dict[str, tuple[Damage, str, str]] = {
-    "no config": (
-        lambda folder: (folder / CONFIG).unlink(),
-        "",
-        "no trained model is here: model.safetensors holds no",
-    ),
-    "no weights": (
-        lambda folder: (folder / WEIGHTS).unlink(),
-        "",
-        "no trained model is here: model.safetensors is mis",
-    ),
-    "text": (lambda folder: (folder / CONFIG).write_text("steps: 2"), CONFIG, "the configuration is no valid JSON"),
-    "bytes": (lambda folder: (folder / CONFIG).write_bytes(b'"\xff'), CONFIG, "the configuration is no valid JSON"),
-    "deep": (lambda folder: (folder / CONFIG).write_text("[" * 100_000), CONFIG, "the configuration is no valid JSON"),
-    "list": (lambda folder: (folder / CONFIG).write_text("[1]"), "", "no trained model is here: config.json holds no"),
-    "other": (lambda folder: (folder / CONFIG).write_text('{"a": 1}'), "", "no trained model is here: config.json hol"),
-    "hugging face": (with_config(format_version=None, model_type="x"), "", "no trained model is here: config.json hol"),
-    "method": (with_config(method="rog"), "", "holds a model of 'rog', wanted one of 'gnn-rag'"),
-    "digest": (with_config(weights="1"), WEIGHTS, "the weights are damaged, or not those of the configuration"),
-    "one bit": (flipped, WEIGHTS, "the weights are damaged, or not those of the configuration"),
-    "empty": (with_bytes(b""), WEIGHTS, "the weights are damaged, or cannot be read (Error while deserializing"),
-    "bfloat16": (with_bytes(BFLOAT16), WEIGHTS, "the weights are no arrays that safetensors and numpy can read"),
-}
-
-
 @pytest.mark.parametrize(
-    ("save_small", "damage", "place", "message"),
-    [
-        *(pytest.param(saved, *case, id=name) for name, case in DAMAGES.items()),
-        *(pytest.param(saved_by_0_1, *case, id=f"0.1: {name}") for name, case in DAMAGES_OF_0_1.items()),
-    ],
+    ("damage", "place", "message"), [pytest.param(*case, id=name) for name, case in DAMAGES.items()]
 )
-def test_damaged(tmp_path: Path, save_small: Callable[[Path], Path], damage: Damage, place: str, message: str) -> None:
-    damage(save_small(tmp_path))
+def test_damaged(tmp_path: Path, damage: Damage, place: str, message: str) -> None:
+    damage(saved(tmp_path))
     with pytest.raises(ModelLoadError) as caught:
         load_checkpoint(tmp_path, "gnn-rag")
     assert str(caught.value).startswith(f"{tmp_path / place}: {message}")
@@ -376,22 +296,12 @@ def test_damaged(tmp_path: Path, save_small: Callable[[Path], Path], damage: Dam
 
 
 @pytest.mark.parametrize("read", [read_header, lambda folder: load_checkpoint(folder, "gnn-rag")])
-@pytest.mark.parametrize(
-    ("save_small", "change", "name"),
-    [
-        (saved, with_header(format_version=3, library_version="9.0"), WEIGHTS),
-        (saved_by_0_1, with_config(format_version=3, library_version="9.0"), CONFIG),
-    ],
-    ids=["now", "0.1"],
-)
-def test_a_later_format_asks_for_a_later_version(
-    tmp_path: Path, save_small: Callable[[Path], Path], change: Damage, name: str, read: Callable[[Path], object]
-) -> None:
-    change(save_small(tmp_path))
+def test_a_later_format_asks_for_a_later_version(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    with_header(format_version=3, library_version="9.0")(saved(tmp_path))
     with pytest.raises(ModelLoadError) as caught:
         read(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path / name}: saved in format 3 by kg-retrievers 9.0, this one reads 2. "
+        f"{tmp_path / WEIGHTS}: saved in format 3 by kg-retrievers 9.0, this one reads 2. "
         "Install a later version of kg-retrievers."
     )
 
@@ -405,12 +315,10 @@ def test_there_is_no_folder(tmp_path: Path, read: Callable[[Path], object]) -> N
         read(tmp_path / "file")
 
 
-@given(st.binary(max_size=60), st.sampled_from(["file", "metadata", "config of 0.1"]))
+@given(st.binary(max_size=60), st.sampled_from(["file", "metadata"]))
 def test_any_bytes_are_loaded_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, where: str) -> None:
     folder = tmp_path_factory.getbasetemp() / f"bytes in {where}"
-    if where == "config of 0.1":
-        (saved_by_0_1(folder) / CONFIG).write_bytes(data)
-    elif where == "file":
+    if where == "file":
         (saved(folder) / WEIGHTS).write_bytes(data)
     else:
         with_metadata(data.decode("latin-1"))(saved(folder))

@@ -102,7 +102,6 @@ class GraphReasoner(TrainedModel[GraphReasonerConfig]):
     method = "gnn-rag"
     trainer = "train_graph_reasoner"
     config_class = GraphReasonerConfig
-    later_settings = frozenset({"norms", "pooling", "inverse", "gates", "mask_entities"})
 
     def on(self, index: GraphIndex) -> ReasonerOnGraph:
         """Return the reasoner for the questions to a graph.

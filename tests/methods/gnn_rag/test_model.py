@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import asdict
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from reference_reasoner import PerFactReasoner, random_graph
-from safetensors.numpy import save
 
-from kg_retrievers.core.checkpoint import load_checkpoint, read_header, save_checkpoint
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
@@ -399,41 +396,6 @@ def same(one: GraphReasoner, other: GraphReasoner) -> bool:
         and arrays[0].keys() == arrays[1].keys()
         and all(arrays[0][name].tobytes() == arrays[1][name].tobytes() for name in arrays[0])
     )
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
-    reasoner = drawn(**config)
-    reasoner.training = {"validation": [0.5, 1.0], "max_nodes": 2000, "words": "千"}
-    reasoner.save_pretrained(tmp_path)
-    assert same(GraphReasoner.from_pretrained(tmp_path), reasoner)
-    header = read_header(tmp_path)
-    assert header.method == GraphReasoner.method == "gnn-rag"
-    own = {"embeddings": embedding_name(EMBEDDINGS), "training": reasoner.training}
-    assert header.config == asdict(reasoner.config) | own
-    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
-    assert repr(reasoner) == f"GraphReasoner({reasoner.config!r})"
-
-
-def test_a_folder_of_0_1(tmp_path: Path) -> None:
-    """Which has the configuration in a file of its own."""
-    reasoner = drawn()
-    data = save({**reasoner.weights, "probe": reasoner.probe})
-    written = {"format_version": 1, "library_version": "0.1.0", "method": "gnn-rag"}
-    written |= {"weights": blake2b(data, digest_size=16).hexdigest(), "embeddings": reasoner.embeddings}
-    written |= {**asdict(reasoner.config), "training": {}}
-    (tmp_path / "model.safetensors").write_bytes(data)
-    (tmp_path / "config.json").write_text(json.dumps(written), "utf-8")
-    assert same(GraphReasoner.from_pretrained(tmp_path), reasoner)
-
-
-def test_models_saved_before_the_published_layer_could_be_chosen(tmp_path: Path) -> None:
-    drawn().save_pretrained(tmp_path)
-    config, weights = load_checkpoint(tmp_path, GraphReasoner.method)
-    for name in GraphReasoner.later_settings:
-        del config[name]
-    save_checkpoint(tmp_path, GraphReasoner.method, config, weights)
-    assert same(GraphReasoner.from_pretrained(tmp_path), drawn())
 
 
 @pytest.mark.parametrize("copied", [deepcopy, lambda reasoner: pickle.loads(pickle.dumps(reasoner))])

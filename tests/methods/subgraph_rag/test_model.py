@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import re
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import asdict
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -22,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
-from safetensors.numpy import save
 
 from kg_retrievers.core.checkpoint import load_checkpoint, read_header, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
@@ -437,21 +434,6 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert repr(scorer) == f"TripleScorer({scorer.config!r})"
     with pytest.raises(InvalidArgumentError, match="is a file"):
         scorer.save_pretrained(tmp_path / "model.safetensors")
-
-
-def test_a_folder_of_0_1(tmp_path: Path) -> None:
-    """Which has the configuration in a file of its own."""
-    scorer = drawn()
-    data = save({**scorer.weights, "probe": scorer.probe})
-    written = {"format_version": 1, "library_version": "0.1.0", "method": "subgraph-rag"}
-    written |= {"weights": blake2b(data, digest_size=16).hexdigest(), "embeddings": scorer.embeddings}
-    written |= {**asdict(scorer.config), "training": {"max_hops": 3}}
-    (tmp_path / "model.safetensors").write_bytes(data)
-    (tmp_path / "config.json").write_text(json.dumps(written), "utf-8")
-    opened = TripleScorer.from_pretrained(tmp_path)
-    assert opened.training == {"max_hops": 3}
-    opened.training = {}
-    assert same(opened, scorer)
 
 
 @pytest.mark.parametrize("copied", [deepcopy, lambda scorer: pickle.loads(pickle.dumps(scorer))])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -46,10 +46,8 @@ from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load
 
-    from kg_retrievers.training.lora import ADAPTER, ADAPTER_WEIGHTS, save_for_peft, set_adapters
+    from kg_retrievers.training.lora import ADAPTER, save_for_peft, set_adapters
 except ModuleNotFoundError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
@@ -181,7 +179,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         batch_size: int = 8,
         empty_graph: EmptyGraph = "answer",
     ) -> Self:
-        """Read what `save_pretrained` wrote, or a folder of version 0.1.
+        """Read what `save_pretrained` wrote.
 
         Args:
             folder: The folder.
@@ -429,7 +427,7 @@ class _Saved:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the file of a model; in the layout of version 0.1, its adapters from the folder `adapter`."""
+        """Read the file of a model."""
         config, weights = load_checkpoint(folder, METHOD)
         try:
             words, probe, language_model = config["words"], weights.pop("probe"), config["language_model"]
@@ -441,7 +439,7 @@ class _Saved:
                 revision=language_model["revision"],
                 embeddings=config["embeddings"],
                 probe=probe,
-                dtype=_saved_type(config),
+                dtype=config["dtype"] if config["dtype"] in get_args(Precision) else "auto",
                 config=GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])}),
                 training=config["training"],
                 tokens=tensors,
@@ -454,16 +452,7 @@ class _Saved:
                 f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
                 f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
             )
-        if digest := config.get("adapter"):  # version 0.1
-            return replace(saved, adapters=_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
         return saved
-
-
-def _saved_type(config: Mapping[str, Any]) -> str:
-    """Return the type of the weights in the training; "auto" where they were as they are stored, or it is unknown."""
-    before = "bfloat16" if config.get("precision") == "bfloat16" else "auto"  # up to version 0.2
-    dtype = config.get("dtype", before)
-    return dtype if dtype in get_args(Precision) else "auto"
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
@@ -475,21 +464,6 @@ def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
             hint_python="Hand in the former, or train a model with the latter.",
             hint_shell="Index the graph with the former (--embeddings), or train a model with the latter.",
         )
-
-
-def _digest(path: Path) -> str:
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
-
-
-def _read_adapter(path: Path, digest: str) -> dict[str, torch.Tensor]:
-    try:
-        if _digest(path) != digest:
-            raise ModelLoadError(
-                "these are not the adapters that were saved with the model. Copy the folder again.", path
-            )
-        return load(path.read_bytes())
-    except (OSError, SafetensorError) as cause:
-        raise ModelLoadError(f"the adapters cannot be read ({cause}). Copy the whole folder again.", path) from cause
 
 
 def _damaged(folder: Path, cause: Exception) -> ModelLoadError:

@@ -24,7 +24,6 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 from peft import PeftModel
-from safetensors.numpy import save
 from safetensors.torch import save_file
 from small_language_model import build
 from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
@@ -758,22 +757,6 @@ def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None
     assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, lm).network.lm.dtype == "bfloat16"
 
 
-@pytest.mark.parametrize(
-    ("saved", "dtype"),
-    [({"precision": "bfloat16"}, "bfloat16"), ({"precision": "float32"}, "float32"), ({"dtype": "float16"}, "float32")],
-    ids=str,
-)
-def test_types_that_older_models_and_others_were_trained_in(
-    folder: Path, tmp_path: Path, saved: dict[str, str], dtype: str
-) -> None:
-    """ "float32" stood for the type in which the language model is stored."""
-    model(CausalLM.load(folder)).save_pretrained(tmp_path / "new")
-    config, weights = load_checkpoint(tmp_path / "new", METHOD)
-    del config["dtype"]
-    save_checkpoint(tmp_path / "old", METHOD, config | saved, weights)
-    assert GraphPromptModel.from_pretrained(tmp_path / "old", EMBEDDINGS).network.lm.dtype == dtype
-
-
 def test_a_precision_is_that_of_the_weights(folder: Path) -> None:
     lm = CausalLM.load(folder)
     made = GraphPromptNetwork(lm, GraphPromptConfig(**SIZES), TextVectors(EMBEDDINGS), 16, precision="bfloat16")
@@ -837,44 +820,8 @@ def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
     assert GraphPromptModel.from_pretrained(saved, EMBEDDINGS, moved).network.lm.name == str(moved)
 
 
-def as_0_1_saved_it(saved: Path) -> None:
-    """Put a model into the layout of version 0.1: configuration and adapters in files of their own."""
-    config, weights = load_checkpoint(saved, METHOD)
-    own = {name: weight for name, weight in weights.items() if not name.startswith("adapter.")}
-    data, adapters = save(own), saved / "adapter" / "adapter_model.safetensors"
-    config["adapter"] = digest(adapters.read_bytes()) if adapters.exists() else None
-    header = {"format_version": 1, "library_version": "0.1.0", "method": METHOD, "weights": digest(data)}
-    (saved / "model.safetensors").write_bytes(data)
-    (saved / "config.json").write_text(json.dumps(header | config), "utf-8")
-
-
 def digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
-
-
-@SAVED
-def test_a_folder_of_0_1(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
-    made = model(CausalLM.load(folder), seed=5, options={"max_new_tokens": 9}, **config)
-    made.save_pretrained(tmp_path)
-    as_0_1_saved_it(tmp_path)
-    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, max_new_tokens=9)
-    assert again.fingerprint == made.fingerprint
-    assert again.invoke(asked()) == made.invoke(asked())
-    again.save_pretrained(tmp_path)
-    assert not (tmp_path / "config.json").exists()
-    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, max_new_tokens=9).fingerprint == made.fingerprint
-
-
-def test_adapters_of_0_1_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
-    model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path)
-    as_0_1_saved_it(tmp_path)
-    adapters = tmp_path / "adapter" / "adapter_model.safetensors"
-    adapters.write_bytes(adapters.read_bytes() + b"x")
-    with pytest.raises(ModelLoadError, match="not the adapters that were saved"):
-        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
-    adapters.unlink()
-    with pytest.raises(ModelLoadError, match="the adapters cannot be read"):
-        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
 
 
 def test_the_copy_of_the_adapters_for_peft_is_not_read(folder: Path, tmp_path: Path) -> None:
