@@ -1,19 +1,19 @@
-"""`compiled` and `compiled_entry`: numba's njit, cached on disk where that is possible."""
+"""`compiled` and `compiled_entry`: numba's njit with our options; `pointer`: an array's memory, for compiled code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from zlib import crc32
 
 import numba
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, register_jitable
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
 
-from kg_retrievers.algorithms.code_cache import code_cache
 from kg_retrievers.graph import adjacency
+from kg_retrievers.graph.columns import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,16 +21,24 @@ R = TypeVar("R")
 #: All functions that `compiled_entry` has made so far.
 ENTRIES: list[Any] = []
 
-_NJIT: Any = numba.njit  # its type knows neither of the options about wrappers
+#: Widens an integer in compiled code. A literal or a narrower integer as argument would compile a function once more.
+wide: Callable[[int], int] = np.int64  # type: ignore[assignment]
+
+_NJIT: Any = numba.njit
 
 #: The interpreter lock is released, division by zero is not checked, and no wrapper for C is made, which takes long.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 # Compiled functions call these as Python does. LLVM inlines them: each is one instruction or two.
-for _function in (adjacency.label_of, adjacency.relation_of, adjacency.is_backward, adjacency.reversed_label):
+for _function in (
+    adjacency.label_of,
+    adjacency.relation_of,
+    adjacency.is_backward,
+    adjacency.reversed_label,
+    adjacency.half_of,
+    adjacency.triple_of,
+):
     register_jitable(_function)
-for _of_entries in (adjacency.half_of, adjacency.triple_of):  # given arrays, whose references need not be counted
-    register_jitable(_nrt=False)(_of_entries)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -39,70 +47,52 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     return made
 
 
-def non_allocating(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function as `compiled` does, one that makes no array: it counts no references to those it is given.
-
-    Whoever calls from Python holds the arrays meanwhile; the function must return none. A function that is given many
-    arrays at once spends much of its time counting: without, searches of `methods/simgrag/matching` take 0.4 to 1.0
-    times as long, 0.8 on average, and so does `methods/g_retriever/solver.py`. `numba.extending.register_jitable`
-    documents the option. `compiled_entry` takes it as `allocates=False`.
-    """
-    made: Callable[P, R] = _NJIT(no_cpython_wrapper=True, _nrt=False, **_OPTIONS)(function)
-    return made
-
-
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function as a part of each compiled function that calls it: a phase of a kernel, with a name.
-
-    A call costs more than most phases do, where all arrays of a search are handed on.
-    """
-    made: Callable[P, R] = _NJIT(inline="always", no_cpython_wrapper=True, **_OPTIONS)(function)
-    return made
-
-
-def compiled_entry(function: Callable[P, R], *, allocates: bool = True) -> Callable[P, R]:
+def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that Python calls, at its first call, and keep the machine code on disk.
 
-    The code lies in the user's cache folder, or beside the source; where neither can be written, every process compiles
-    for itself. Numba compares the function's own file and closure to see whether the code is up to date, so the
-    function must be closed over `sources`, the `source_checksum` of all files that are compiled into it.
-
-    Args:
-        function: The function.
-        allocates: Whether it makes arrays; False for one that calls what is `non_allocating`.
+    Numba keeps the code in `NUMBA_CACHE_DIR`, beside the source, or in the user's cache folder. If it can write none of
+    them, every process compiles for itself. Numba compiles again if the function's own file or closure changes. A
+    function that calls code of other files must therefore be closed over their `source_checksum`.
     """
-    options = _OPTIONS if allocates else {**_OPTIONS, "_nrt": False}
-    made: Any = _NJIT(**options)(function)
-    made._cache = code_cache(function)
+    try:
+        made: Any = _NJIT(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no folder can be written
+        made = _NJIT(**_OPTIONS)(function)
     ENTRIES.append(made)
     entry: Callable[P, R] = made
     return entry
 
 
-def _prefetch(_: Any, array: Any, position: Any) -> Any:
-    """Begin to load an item of an array into the cache, for code that reads it soon; the position must exist."""
+class Pointer(Protocol):
+    """Numbers in memory, for compiled code."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        insert: Any = cgutils.get_or_insert_function
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        load = insert(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(load, [place, number(0), number(3), number(1)])  # to read, often, data
-        return context.get_dummy_value()
+    def __getitem__(self, position: int, /) -> int:
+        """Return a number."""
 
-    return types.void(array, types.intp), generate
+    def __setitem__(self, position: int, number: int, /) -> None:
+        """Set a number."""
 
 
-prefetch: Any = intrinsic(_prefetch)
+def pointer(array: Array) -> Pointer:
+    """Return a pointer to the first item of an array; only for compiled code.
 
-
-def source_checksum(path: Path) -> int:
-    """Return an integer above 0 that changes with the text of a file, or of any Python file in a folder.
-
-    It also changes with `graph/adjacency.py`, whose functions any kernel may call.
+    Compiled code counts a reference to each array whenever it hands it on, and an array is seven arguments of a call. A
+    pointer is one and has no count. It takes one index and checks no bounds. The caller must hold the array.
     """
-    files = sorted(path.glob("*.py")) if path.is_dir() else [path]
-    files.append(Path(adjacency.__file__))
-    return 1 + crc32(b"".join(file.read_bytes() for file in files))
+    raise NotImplementedError("only compiled code can call this")
+
+
+@overload(pointer, strict=False)
+def _typed_pointer(array: Any) -> Any:
+    def read(array: Any) -> Any:
+        address = array.ctypes
+        return address
+
+    kind: Any = types.CPointer
+    typed = _NJIT(locals={"address": kind(array.dtype)}, no_cpython_wrapper=True, **_OPTIONS)(read)
+    return lambda array: typed(array)
+
+
+def source_checksum(folder: Path) -> int:
+    """Return an integer that changes with the text of any Python file in a folder."""
+    return crc32(b"".join(file.read_bytes() for file in sorted(folder.glob("*.py"))))

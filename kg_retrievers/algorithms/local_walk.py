@@ -7,14 +7,12 @@ the size of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import half_of, triple_of
@@ -117,7 +115,7 @@ def _table_size(keys: int) -> int:
     return 1 << max(4, (2 * keys).bit_length())
 
 
-@non_allocating
+@compiled
 def _slot(slots: Int32s, ids: Int32s, entity: int) -> int:
     """Return where an entity is in a table, or where it would be."""
     last = len(slots) - 1
@@ -127,7 +125,7 @@ def _slot(slots: Int32s, ids: Int32s, entity: int) -> int:
     return int(slot)
 
 
-@non_allocating
+@compiled
 def _meet(met: _Met, slot: int, entity: int, hops: int) -> int:
     """Add an entity; return its position."""
     position = int(met.size[0])
@@ -139,7 +137,7 @@ def _meet(met: _Met, slot: int, entity: int, hops: int) -> int:
     return position
 
 
-@non_allocating
+@compiled
 def _breadth_first(adjacency: Adjacency, seeds: Array, max_hops: int, most: int, met: _Met) -> None:
     """Meet the entities within `max_hops`, nearest first, until they are more than `most`."""
     for seed in seeds:
@@ -157,7 +155,7 @@ def _breadth_first(adjacency: Adjacency, seeds: Array, max_hops: int, most: int,
         at += 1
 
 
-@non_allocating
+@compiled
 def _degree(adjacency: Adjacency, met: _Met, position: int) -> int:
     if met.degrees[position] < 0:
         u = met.ids[position]
@@ -165,7 +163,7 @@ def _degree(adjacency: Adjacency, met: _Met, position: int) -> int:
     return int(met.degrees[position])
 
 
-@non_allocating
+@compiled
 def _is_due(adjacency: Adjacency, met: _Met, position: int, tolerance: float, max_hops: int) -> bool:
     """Tell whether so much waits that it is pushed on; most have too little for any degree."""
     mass = met.waiting[position]
@@ -174,7 +172,7 @@ def _is_due(adjacency: Adjacency, met: _Met, position: int, tolerance: float, ma
     return bool(mass > tolerance * _degree(adjacency, met, position))
 
 
-@non_allocating
+@compiled
 def _push(
     adjacency: Adjacency,
     met: _Met,
@@ -203,7 +201,7 @@ def _push(
     return size
 
 
-@inlined
+@compiled
 def _enqueue(adjacency: Adjacency, met: _Met, tolerance: float, max_hops: int) -> tuple[int, int]:
     """Queue all entities where too much waits; return how many, and how many entries they have."""
     size, entries = 0, 0
@@ -217,7 +215,7 @@ def _enqueue(adjacency: Adjacency, met: _Met, tolerance: float, max_hops: int) -
     return size, entries
 
 
-@non_allocating
+@compiled
 def _spread(adjacency: Adjacency, seeds: int, max_hops: int, max_entries: int, restart: float, met: _Met) -> None:
     """Push mass on from the seeds, which are met first, with ever lower tolerance.
 
@@ -246,8 +244,8 @@ def _spread(adjacency: Adjacency, seeds: int, max_hops: int, max_entries: int, r
         tolerance /= 2
 
 
-@non_allocating
-def _between(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
+@compiled_entry
+def _induce(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
     """Fill in the `triples` between the nodes; return their number. `slots` is an empty table."""
     for position in range(len(nodes)):
         slots[_slot(slots, nodes, nodes[position])] = position + 1
@@ -261,27 +259,10 @@ def _between(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s
     return count
 
 
-def _entries(sources: int) -> tuple[Callable[..., None], Callable[[Adjacency, Int32s, Int32s, Int32s], int]]:
-    """Return `walk` and `induce` for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def walk(
-        adjacency: Adjacency,
-        seeds: Array,
-        max_hops: int,
-        most: int,
-        max_entries: int,
-        restart: float,
-        met: _Met,
-    ) -> None:
-        if sources > 0:
-            _breadth_first(adjacency, seeds, max_hops, most, met)
-            if met.size[0] > most:
-                _spread(adjacency, len(seeds), max_hops, max_entries, restart, met)
-
-    def induce(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
-        return _between(adjacency, nodes, slots, triples) if sources > 0 else 0
-
-    return compiled_entry(walk, allocates=False), compiled_entry(induce, allocates=False)
-
-
-_walk, _induce = _entries(source_checksum(Path(__file__)))
+@compiled_entry
+def _walk(
+    adjacency: Adjacency, seeds: Array, max_hops: int, most: int, max_entries: int, restart: float, met: _Met
+) -> None:
+    _breadth_first(adjacency, seeds, max_hops, most, met)
+    if met.size[0] > most:
+        _spread(adjacency, len(seeds), max_hops, max_entries, restart, met)

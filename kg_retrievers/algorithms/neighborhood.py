@@ -7,14 +7,12 @@ et al.: Improving Multi-hop Knowledge Base Question Answering by Learning Interm
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.algorithms.local_walk import Int32s, triples_between, walk_around
 from kg_retrievers.algorithms.pagerank import (
     Floats,
@@ -166,8 +164,8 @@ def _highest(values: Floats, count: int, ids: Int32s) -> npt.NDArray[np.bool_]:
     return highest
 
 
-@compiled
-def _breadth_first(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
+@compiled_entry
+def _reach(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
     """Fill in `steps`, 1 + hops where it is 0, and the entities `reached`, nearest first; return their number."""
     indptr, neighbors = adjacency.indptr, adjacency.neighbors
     first, count = 0, len(seeds)
@@ -184,15 +182,3 @@ def _breadth_first(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32
                 reached[count] = v
                 count += 1
     return count
-
-
-def _entry(sources: int) -> Callable[[Adjacency, Ids, int, Int32s, Int32s], int]:
-    """Return `_breadth_first` for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def reach(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
-        return _breadth_first(adjacency, seeds, max_hops, steps, reached) if sources > 0 else 0
-
-    return compiled_entry(reach)
-
-
-_reach = _entry(source_checksum(Path(__file__)))

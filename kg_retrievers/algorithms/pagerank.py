@@ -8,14 +8,13 @@ Prentice-Hall, 1962, chapters 3 and 4 (successive over-relaxation).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
@@ -86,7 +85,7 @@ def personalized_pagerank(
     held = share * restart / (share * restart + (1 - share))
     pagerank = np.zeros(size)
     if len(connected):
-        _power(adjacency, connected, restart, tolerance, pagerank)
+        _relax(adjacency, connected, restart, tolerance, pagerank)
         pagerank *= 1 - held
     if len(isolated):
         pagerank[isolated] = held / len(isolated)
@@ -110,7 +109,7 @@ def distinct_seeds(who: str, adjacency: Adjacency, seeds: Seeds) -> Ids:
     return np.unique(given.astype(np.int64))
 
 
-@compiled
+@compiled_entry
 def _relax(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
     """Fill in `pagerank`, which is 0, by successive over-relaxation; each seed has an adjacency entry."""
     indptr, neighbors, size, rho = adjacency.indptr, adjacency.neighbors, len(pagerank), 1 - restart
@@ -137,16 +136,3 @@ def _relax(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, p
         total += pagerank[v]
     for v in range(size):
         pagerank[v] /= total
-
-
-def _entry(sources: int) -> Callable[[Adjacency, Ids, float, float, Floats], None]:
-    """Return `_relax` for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def power(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
-        if sources > 0:
-            _relax(adjacency, seeds, restart, tolerance, pagerank)
-
-    return compiled_entry(power)
-
-
-_power = _entry(source_checksum(Path(__file__)))

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         for number, (what, compile_step) in enumerate(STEPS.items(), 1):
             note(f"compiling {what} ({number} of {len(STEPS)}) ...")
             compile_step(folder)
-    folders = {entry._cache.cache_path for entry in ENTRIES} - {None}
+    folders = {entry.stats.cache_path for entry in ENTRIES} - {None}
     if not folders:
         raise InvalidArgumentError(
             "the compiled code is lost, since no folder for it can be written. Name one in the environment variable "

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.compiled import source_checksum
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -159,18 +158,6 @@ def test_equal_results_however_it_is_asked(tmp_path: Path) -> None:
 def test_wrong_arguments_are_refused(seeds: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"personalized_pagerank: .*{message}"):
         personalized_pagerank(graph_of([(0, 0, 1)], 2).adjacency, seeds, **fields)
-
-
-def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path) -> None:
-    checksums = set()
-    for text in ("", "x = 1\n", "x = 2\n"):
-        (tmp_path / "walk.py").write_text(text)
-        (tmp_path / "other.py").write_text(text * 2)
-        checksums.add(source_checksum(tmp_path / "walk.py"))
-    (tmp_path / "other.py").write_text("x = 3\n")
-    assert source_checksum(tmp_path / "walk.py") in checksums
-    assert len(checksums) == 3
-    assert min(checksums) > 0
 
 
 def test_a_loose_tolerance_gives_a_distribution() -> None:

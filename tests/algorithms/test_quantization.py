@@ -55,7 +55,8 @@ def test_bits_tell_the_angle() -> None:
     angles, shares = [], []
     for step in np.linspace(0, 2, 30):
         other = one + step * draw.normal(size=512)
-        angles.append(np.arccos(one @ other / np.linalg.norm(one) / np.linalg.norm(other)) / np.pi)
+        cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+        angles.append(np.arccos(np.clip(cosine, -1, 1)) / np.pi)
         first, second = rotated_bits(quantized(np.array([one, other]))).view(np.uint8)
         shares.append(np.unpackbits(first ^ second).mean())
     assert np.abs(np.array(angles) - shares).max() < 0.06

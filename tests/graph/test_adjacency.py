@@ -148,7 +148,7 @@ def test_arrays_and_compiled_code_get_the_same() -> None:
             turned[i] = reversed_label(label_of(relations[i], backward[i]))
 
     found = np.empty_like(relations), np.empty_like(backward), np.empty_like(labels)
-    compiled_entry(read, allocates=False)(labels, *found)
+    compiled_entry(read)(labels, *found)
     assert found[0].tolist() == relation_of(labels).tolist() == relations.tolist()
     assert found[1].tolist() == is_backward(labels).tolist() == backward.tolist()
     assert found[2].tolist() == reversed_label(labels).tolist()

@@ -14,13 +14,11 @@ the part of the graph around the prizes, not with the graph; and ties are broken
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, inlined, non_allocating, source_checksum
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 
@@ -143,12 +141,12 @@ class _Halves(NamedTuple):
     length: Array  # float64: how much of the edge the half covers
 
 
-@non_allocating
+@compiled
 def _opposite(half: int) -> int:
     return half + 1 if half % 2 else half - 1
 
 
-@non_allocating
+@compiled
 def _meld(halves: _Halves, a: int, b: int) -> int:
     if a == 0 or b == 0:
         return a + b
@@ -164,7 +162,7 @@ def _meld(halves: _Halves, a: int, b: int) -> int:
     return a
 
 
-@non_allocating
+@compiled
 def _without_first(halves: _Halves, top: int) -> int:
     """Return the heap below a root: pairs from the left are melded, then all from the right."""
     stack, rest = 0, halves.child[top]
@@ -190,7 +188,7 @@ def _without_first(halves: _Halves, top: int) -> int:
     return heap
 
 
-@non_allocating
+@compiled
 def _lowered(halves: _Halves, heap: int, half: int, time: float, to: float) -> int:
     """Return the heap with an earlier time of a half; `time` is its time with all that is added above it."""
     if half == heap:
@@ -220,7 +218,7 @@ class _Queue(NamedTuple):
     size: Array  # int64, shape (1)
 
 
-@non_allocating
+@compiled
 def _is_before(queue: _Queue, a: int, b: int) -> bool:
     if queue.time[a] != queue.time[b]:
         return bool(queue.time[a] < queue.time[b])
@@ -229,7 +227,7 @@ def _is_before(queue: _Queue, a: int, b: int) -> bool:
     return a < b
 
 
-@non_allocating
+@compiled
 def _settle(queue: _Queue, cluster: int) -> None:
     """Move a cluster to where it belongs."""
     order, position = queue.order, queue.position
@@ -250,7 +248,7 @@ def _settle(queue: _Queue, cluster: int) -> None:
     order[at], position[cluster] = cluster, at
 
 
-@non_allocating
+@compiled
 def _leave(queue: _Queue, cluster: int) -> None:
     at, last = queue.position[cluster], queue.order[queue.size[0]]
     queue.position[cluster] = 0
@@ -275,7 +273,7 @@ class _Clusters(NamedTuple):
     above: Array  # float64: the moats of the clusters from it to below the parent
 
 
-@non_allocating
+@compiled
 def _holder(clusters: _Clusters, cluster: int) -> tuple[int, float]:
     """Return the largest cluster that holds one, and the moats below that; paths are made short on the way."""
     top, total = cluster, 0.0
@@ -291,7 +289,7 @@ def _holder(clusters: _Clusters, cluster: int) -> tuple[int, float]:
     return top, total
 
 
-@non_allocating
+@compiled
 def _plan(clusters: _Clusters, halves: _Halves, queue: _Queue, cluster: int) -> None:
     """Put the next event of a cluster that is awake into the queue."""
     sleeps = clusters.begin[cluster] + clusters.budget[cluster]
@@ -379,7 +377,7 @@ def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array, root:
     )
 
 
-@inlined
+@compiled
 def _wake_nodes(growth: _Growth, root: int) -> None:
     """Make each node with a prize, other than the root, a cluster that is awake."""
     heads, tails, costs, prizes = growth.heads, growth.tails, growth.costs, growth.prizes
@@ -401,14 +399,14 @@ def _wake_nodes(growth: _Growth, root: int) -> None:
             _plan(clusters, halves, growth.queue, v)
 
 
-@inlined
+@compiled
 def _put_to_sleep(clusters: _Clusters, queue: _Queue, cluster: int, now: float) -> None:
     clusters.moat[cluster] = now - clusters.begin[cluster]
     clusters.awake[cluster] = False
     _leave(queue, cluster)
 
 
-@inlined
+@compiled
 def _reach_node(growth: _Growth, node: int, now: float) -> None:
     """Give a node without a prize, which the growth has just reached, its halves."""
     halves, clusters = growth.halves, growth.clusters
@@ -425,7 +423,7 @@ def _reach_node(growth: _Growth, node: int, now: float) -> None:
     clusters.heap[node] = heap
 
 
-@inlined
+@compiled
 def _put_off(
     growth: _Growth, half: int, here: int, there: int, now: float, near_grown: float, far_grown: float, left: float
 ) -> None:
@@ -446,7 +444,7 @@ def _put_off(
             _plan(clusters, halves, queue, there)
 
 
-@inlined
+@compiled
 def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> None:
     """Make one cluster of two that meet."""
     halves, clusters, queue, counts = growth.halves, growth.clusters, growth.queue, growth.counts
@@ -478,7 +476,7 @@ def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> Non
     _plan(clusters, halves, queue, new)
 
 
-@inlined
+@compiled
 def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
     """Let a cluster meet what is at the other end of its next edge, or go on growing."""
     halves, clusters = growth.halves, growth.clusters
@@ -500,7 +498,7 @@ def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
         _unite(growth, half, here, there, now)
 
 
-@non_allocating
+@compiled
 def _grow_clusters(growth: _Growth, root: int, trees: int) -> None:
     """Let clusters grow, meet and fall asleep until no more are awake than `trees`."""
     clusters, queue = growth.clusters, growth.queue
@@ -654,20 +652,12 @@ def _prune_by_growth(trees: _Trees, clusters: _Clusters) -> tuple[Array, Array]:
     return nodes, edges
 
 
-def _entry(sources: int) -> Callable[[Array, Array, Array, Array, int, int, bool], tuple[Array, Array]]:
-    """Return the solver for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def solve(
-        heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int, strong: bool
-    ) -> tuple[Array, Array]:
-        if sources <= 0:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        clusters, met = _grow(heads, tails, costs, prizes, root, trees)
-        grown = _trees(heads, tails, clusters, met)
-        stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, clusters)
-        return grown.nodes[stay[0]], grown.edges[stay[1]]
-
-    return compiled_entry(solve)
-
-
-_run = _entry(source_checksum(Path(__file__)))
+@compiled_entry
+def _run(
+    heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int, strong: bool
+) -> tuple[Array, Array]:
+    """Return the nodes and edges of the trees."""
+    clusters, met = _grow(heads, tails, costs, prizes, root, trees)
+    grown = _trees(heads, tails, clusters, met)
+    stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, clusters)
+    return grown.nodes[stay[0]], grown.edges[stay[1]]

@@ -6,13 +6,11 @@ relations at an entity, and not with its triples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.algorithms.local_walk import triples_between
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
@@ -90,8 +88,8 @@ def pass_gradients(adjacency: LocalAdjacency, weights: Array, messages: Array, g
     return of_weights, of_messages
 
 
-@compiled
-def _forward(indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array) -> None:
+@compiled_entry
+def _pass(indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array) -> None:
     width = messages.shape[1]
     for v in range(len(indptr) - 1):
         i, end = indptr[v], indptr[v + 1]
@@ -108,8 +106,8 @@ def _forward(indptr: Array, neighbors: Array, labels: Array, weights: Array, mes
                     received[v, j] += weight * messages[label, j]
 
 
-@compiled
-def _products(states: Array, weights: Array, sums: Array) -> None:
+@compiled_entry
+def _multiply(states: Array, weights: Array, sums: Array) -> None:
     for v in range(states.shape[0]):
         for k in range(states.shape[1]):
             state = states[v, k]
@@ -118,8 +116,8 @@ def _products(states: Array, weights: Array, sums: Array) -> None:
                     sums[v, j] += state * weights[k, j]
 
 
-@compiled
-def _backward(
+@compiled_entry
+def _pass_back(
     indptr: Array,
     neighbors: Array,
     labels: Array,
@@ -147,35 +145,3 @@ def _backward(
             for i in range(first, last):
                 of_weights[neighbors[i]] += slope
             first = last
-
-
-def _entries(sources: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
-    """Return the three for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def forward(
-        indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array
-    ) -> None:
-        if sources > 0:
-            _forward(indptr, neighbors, labels, weights, messages, received)
-
-    def multiply(states: Array, weights: Array, sums: Array) -> None:
-        if sources > 0:
-            _products(states, weights, sums)
-
-    def backward(
-        indptr: Array,
-        neighbors: Array,
-        labels: Array,
-        weights: Array,
-        messages: Array,
-        gradient: Array,
-        of_weights: Array,
-        of_messages: Array,
-    ) -> None:
-        if sources > 0:
-            _backward(indptr, neighbors, labels, weights, messages, gradient, of_weights, of_messages)
-
-    return compiled_entry(forward), compiled_entry(multiply), compiled_entry(backward)
-
-
-_pass, _multiply, _pass_back = _entries(source_checksum(Path(__file__)))

@@ -6,12 +6,9 @@ graph is within three hops, so that the last steps are cheaper backwards, from t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled_entry, non_allocating, source_checksum
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
 
@@ -46,12 +43,12 @@ def steps_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> 
     return steps
 
 
-@non_allocating
+@compiled
 def _degree(adjacency: Adjacency, entity: int) -> int:
     return int(adjacency.indptr[entity + 1] - adjacency.indptr[entity])
 
 
-@non_allocating
+@compiled
 def _touches(adjacency: Adjacency, entity: int, steps: Array, step: int) -> bool:
     """Tell whether an entity has a neighbor of a step."""
     for i in range(adjacency.indptr[entity], adjacency.indptr[entity + 1]):
@@ -60,7 +57,7 @@ def _touches(adjacency: Adjacency, entity: int, steps: Array, step: int) -> bool
     return False
 
 
-@non_allocating
+@compiled
 def _entries_of_neighbors(adjacency: Adjacency, entities: Array, count: int, most: int) -> int:
     """Return how many entries the neighbors of some entities have, or more than `most`."""
     total = 0
@@ -72,7 +69,7 @@ def _entries_of_neighbors(adjacency: Adjacency, entities: Array, count: int, mos
     return total
 
 
-@non_allocating
+@compiled
 def _expand(adjacency: Adjacency, steps: Array, reached: Array, first: int, last: int) -> int:
     """Reach the neighbors of the entities that were reached last; return how many are reached then."""
     count = last
@@ -87,7 +84,7 @@ def _expand(adjacency: Adjacency, steps: Array, reached: Array, first: int, last
     return count
 
 
-@non_allocating
+@compiled
 def _look_back_twice(adjacency: Adjacency, targets: Array, found: Array, count: int, steps: Array, step: int) -> None:
     """Find the targets that are two steps further, and all of their neighbors that are one step further."""
     for at in range(count):
@@ -100,7 +97,7 @@ def _look_back_twice(adjacency: Adjacency, targets: Array, found: Array, count: 
                 found[at] = step + 2
 
 
-@non_allocating
+@compiled
 def _open_targets(steps: Array, left: Array, found: Array, count: int) -> int:
     """Move the targets that are not reached to the front; return how many they are."""
     still = 0
@@ -113,7 +110,7 @@ def _open_targets(steps: Array, left: Array, found: Array, count: int) -> int:
     return still
 
 
-@non_allocating
+@compiled
 def _look_back(
     adjacency: Adjacency, left: Array, found: Array, count: int, max_hops: int, steps: Array, step: int, entries: int
 ) -> bool:
@@ -133,8 +130,8 @@ def _look_back(
     return is_all
 
 
-@non_allocating
-def _search_targets(
+@compiled_entry
+def _search(
     adjacency: Adjacency, seed: int, left: Array, found: Array, max_hops: int, steps: Array, reached: Array
 ) -> None:
     """Fill in `steps`; `left` holds the targets, of which those not yet found come first, and `found` their steps."""
@@ -154,18 +151,3 @@ def _search_targets(
             return
         first, last = last, _expand(adjacency, steps, reached, first, last)
         step += 1
-
-
-def _entry(sources: int) -> Callable[[Adjacency, int, Array, Array, int, Array, Array], None]:
-    """Return `_search_targets` for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def search(
-        adjacency: Adjacency, seed: int, left: Array, found: Array, max_hops: int, steps: Array, reached: Array
-    ) -> None:
-        if sources > 0:
-            _search_targets(adjacency, seed, left, found, max_hops, steps, reached)
-
-    return compiled_entry(search, allocates=False)
-
-
-_search = _entry(source_checksum(Path(__file__)))

@@ -27,11 +27,13 @@ from kg_retrievers.methods.simgrag.matching import (
     MatchNode,
     MatchQuery,
     match_pattern,
+    memory,
     plan,
     solving,
 )
+from kg_retrievers.methods.simgrag.matching.layout import PARENT
+from kg_retrievers.methods.simgrag.matching.memory import Scratch
 from kg_retrievers.methods.simgrag.matching.plan import plan_query
-from kg_retrievers.methods.simgrag.matching.state import Scratch
 
 Facts = list[tuple[int, int, int]]
 #: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
@@ -320,7 +322,7 @@ def test_search_begins_where_conditions_leave_fewer_edges_than_a_hub_has() -> No
     relations = [Candidates(np.array([relation], np.int32), np.zeros(1, np.float32)) for relation in (0, 1)]
     query = MatchQuery([MatchNode(genre), MatchNode(), limited], relations, [(1, 0, 0), (1, 1, 2)])
     laid_out = plan_query(graph.adjacency, 2, query, "known", "respect", "merge")
-    assert laid_out.nodes["parent"].tolist() == [1, 2, -1]
+    assert laid_out.nodes[PARENT].tolist() == [1, 2, -1]
     assert [match.entities[1].tolist() for match in match_pattern(graph.adjacency, 2, query)] == [sorted(films)]
 
 
@@ -427,7 +429,7 @@ def test_marks_begin_anew_when_they_run_out(hub: KnowledgeGraph) -> None:
         scratch.arrays(1, len(hub.entities), 1, 1)
         scratch.stamp = 2**31 - 20
         scratch.stamps[:] = 2**31 - 21
-        patch.setattr(solving, "_IDLE", [scratch])
+        patch.setattr(memory, "_IDLE", [scratch])
         assert str(found(hub, star(hub, 3))) == expected
         assert scratch.stamp < 1000
 
@@ -469,4 +471,3 @@ def test_machine_code_is_told_apart_by_the_sources_it_was_made_from(tmp_path: Pa
         (tmp_path / "bounds.py").write_text(text)
         checksums.add(source_checksum(tmp_path))
     assert len(checksums) == 3
-    assert min(checksums) > 0

@@ -1,89 +1,42 @@
-"""Lower bounds: distances flow from the known nodes of a pattern towards its root (min-sum messages)."""
+"""Lower bounds: distances flow from the known nodes of a pattern towards its root (min-sum messages).
+
+Filled in, by node: `lower`, where its row in `gains` and `reached` begins, -1 where own cost + `below` must do;
+`reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the least cost of
+what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows. Filled in, by entity:
+INFINITE less the least cost of a node's subtree with it, its own cost included, in `gains`; a bit in `present`.
+Entities that no match below the limit of the search can have are left out.
+"""
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import inlined, non_allocating, prefetch
-from kg_retrievers.graph import Adjacency
+from kg_retrievers.algorithms.compiled import compiled, wide
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
-from kg_retrievers.methods.simgrag.matching.rows import end_of_run, other_side, part_of, ways
-from kg_retrievers.methods.simgrag.matching.state import (
-    STOPPED,
-    State,
-    is_marked,
-    least_of,
-    lower_cost,
-    mark,
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE
+from kg_retrievers.methods.simgrag.matching.pointers import (
+    Graph,
+    Layout,
+    Progress,
+    end_of_run,
     own_cost,
+    part_of,
     spend,
-    unmark,
-    worst_bound,
+    ways,
 )
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
 MESSAGE_SHARE = 0.5
 
-#: How many rows are loaded ahead of the one that is read.
-AHEAD = 8
-
-
-# --- what a node reaches ---------------------------------------------------------------------------------------------
-
-
-@inlined
-def _reach(state: State, v: int, entity: int, cost: int) -> None:
-    """Let a node reach an entity at a cost."""
-    row = state.nodes[v].lower_row
-    state.lower[row, entity] = INFINITE - cost
-    mark(state.present, row, entity)
-    state.reached[row, state.nodes[v].reach] = entity
-    state.nodes[v].reach += 1
-
-
-@inlined
-def _keep_below(state: State, row: int, kept: int, entity: int, cost: int, most: int) -> int:
-    """Keep an entity that is reached at its new cost, if that is below `most`; return how many are kept then."""
-    if cost < most:
-        state.lower[row, entity] = INFINITE - cost
-        state.reached[row, kept] = entity
-        return kept + 1
-    state.lower[row, entity] = 0
-    unmark(state.present, row, entity)
-    return kept
-
-
-@non_allocating
-def _load_ahead(adjacency: Adjacency, state: State, v: int, position: int) -> None:
-    """Begin to load the rows of entities that a node reaches, some ahead of one: they lie anywhere in memory."""
-    row, reach = state.nodes[v].lower_row, state.nodes[v].reach
-    if position + 2 * AHEAD < reach:
-        prefetch(adjacency.indptr, state.reached[row, position + 2 * AHEAD])
-    if position + AHEAD < reach:
-        begin = adjacency.indptr[state.reached[row, position + AHEAD]]
-        prefetch(adjacency.labels, begin)
-        prefetch(adjacency.neighbors, begin)
-
-
-@non_allocating
-def _weigh(adjacency: Adjacency, state: State, v: int) -> None:
-    """Write how many adjacency entries the entities have that a node reaches."""
-    row, weight = state.nodes[v].lower_row, 0
-    for i in range(state.nodes[v].reach):
-        entity = state.reached[row, i]
-        weight += adjacency.indptr[entity + 1] - adjacency.indptr[entity]
-    state.nodes[v].weight = weight
-
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-@non_allocating
-def _ask(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, side: int, most: int) -> None:
+@compiled
+def _ask(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, side: int, most: int) -> None:
     """Add to what a node reaches the least cost at the other end of a step, reading the rows of the node.
 
     Args:
-        adjacency: The graph.
+        graph: The graph.
         plan: The pattern.
         state: Where the search stands.
         v: The node.
@@ -92,41 +45,53 @@ def _ask(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int,
         side: Its direction, seen from the node.
         most: Entities with this cost or a higher one are dropped.
     """
-    row, from_row, costs = state.nodes[v].lower_row, state.nodes[c].lower_row, plan.relation_costs[plan.steps[s].term]
-    closes = plan.steps[s].kind == CYCLE
-    floor = least_of(costs, 0, len(costs)) if closes else 0
-    first, last = ways(-1, side)
-    kept = 0
-    for j in range(state.nodes[v].reach):
-        _load_ahead(adjacency, state, v, j)
-        x = state.reached[row, j]
-        base = lower_cost(state, row, x)
+    row, other_row, costs = state.lower[v], state.lower[c], plan.term[s] * plan.relations
+    closes = plan.kind[s] == CYCLE
+    floor = plan.least_relation_costs[plan.term[s]] if closes else 0
+    anything, kept = wide(-1), wide(0)
+    first, last = ways(anything, side)
+    for j in range(state.reach[v]):
+        x = wide(state.reached[row + j])
+        base = INFINITE - state.gains[row + x]
         best = most - base
         for way in range(first, last):
-            i, end = part_of(adjacency, x, -1, way)
+            i, end = part_of(graph, x, anything, way)
             if spend(state, end - i):
                 return
             while i < end:
-                cost = costs[relation_of(adjacency.labels[i])]
+                cost = plan.relation_costs[costs + relation_of(graph.labels[i])]
                 if cost == INFINITE or cost - floor >= best:
-                    i = end_of_run(adjacency.labels, i, end)
+                    i = end_of_run(graph.labels, i, end)
                     continue
-                a = adjacency.neighbors[i]
-                if is_marked(state.present, from_row, a):
-                    best = min(best, cost - floor + (0 if closes else lower_cost(state, from_row, a)))
+                at = other_row + graph.neighbors[i]
+                if (state.present[at >> 3] >> (at & 7)) & 1:
+                    best = min(best, cost - floor + (0 if closes else INFINITE - state.gains[at]))
                 i += 1
         kept = _keep_below(state, row, kept, x, base + best, most)
-    state.nodes[v].reach = kept
+    state.reach[v] = kept
 
 
-@non_allocating
+@compiled
+def _keep_below(state: Progress, row: int, kept: int, entity: int, cost: int, most: int) -> int:
+    """Keep an entity that is reached at its new cost, if that is below `most`; return how many are kept then."""
+    at = row + entity
+    if cost < most:
+        state.gains[at] = INFINITE - cost
+        state.reached[row + kept] = entity
+        return kept + 1
+    state.gains[at] = 0
+    state.present[at >> 3] &= ~(1 << (at & 7))
+    return kept
+
+
+@compiled
 def _tell(
-    adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, side: int, most: int, begun: bool
+    graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, side: int, most: int, begun: bool
 ) -> int:
     """Write in `message` what the other end of a step costs by entity of a node, reading the rows of the other end.
 
     Args:
-        adjacency: The graph.
+        graph: The graph.
         plan: The pattern.
         state: Where the search stands.
         v: The node.
@@ -139,27 +104,27 @@ def _tell(
     Returns:
         How many entities the message holds, those in `touched`.
     """
-    row, from_row, costs = state.nodes[v].lower_row, state.nodes[c].lower_row, plan.relation_costs[plan.steps[s].term]
-    closes = plan.steps[s].kind == CYCLE
-    floor = least_of(costs, 0, len(costs)) if closes else 0
-    first, last = ways(-1, side)
-    count = 0
-    for j in range(state.nodes[c].reach):
-        _load_ahead(adjacency, state, c, j)
-        x = state.reached[from_row, j]
-        base = -floor if closes else lower_cost(state, from_row, x)
+    row, other_row, costs = state.lower[v], state.lower[c], plan.term[s] * plan.relations
+    closes = plan.kind[s] == CYCLE
+    floor = plan.least_relation_costs[plan.term[s]] if closes else 0
+    anything, count = wide(-1), wide(0)
+    first, last = ways(anything, side)
+    for j in range(state.reach[c]):
+        x = wide(state.reached[other_row + j])
+        base = -floor if closes else INFINITE - state.gains[other_row + x]
         for way in range(first, last):
-            i, end = part_of(adjacency, x, -1, way)
+            i, end = part_of(graph, x, anything, way)
             if spend(state, end - i):
                 return count
             while i < end:
-                cost = costs[relation_of(adjacency.labels[i])]
+                cost = plan.relation_costs[costs + relation_of(graph.labels[i])]
                 if cost == INFINITE or cost + base >= most:
-                    i = end_of_run(adjacency.labels, i, end)
+                    i = end_of_run(graph.labels, i, end)
                     continue
-                a = adjacency.neighbors[i]
+                a = graph.neighbors[i]
+                at = row + a
                 i += 1
-                if begun and not is_marked(state.present, row, a):
+                if begun and not (state.present[at >> 3] >> (at & 7)) & 1:
                     continue
                 if state.message[a] == 0:
                     state.touched[count] = a
@@ -168,178 +133,176 @@ def _tell(
     return count
 
 
-@inlined
-def _take_message(plan: Plan, state: State, v: int, count: int, most: int, begun: bool) -> None:
+@compiled
+def _take_message(graph: Graph, plan: Layout, state: Progress, v: int, count: int, most: int, begun: bool) -> None:
     """Join a message to what a node reaches, or let it begin with what the message holds; then forget the message."""
-    row = state.nodes[v].lower_row
+    row, kept = state.lower[v], wide(0)
     if begun:
-        kept = 0
-        for i in range(state.nodes[v].reach):
-            a = state.reached[row, i]
+        for i in range(state.reach[v]):
+            a = wide(state.reached[row + i])
             gain = state.message[a]
-            cost = lower_cost(state, row, a) + INFINITE - gain if gain > 0 else INFINITE
+            cost = 2 * INFINITE - state.gains[row + a] - gain if gain > 0 else INFINITE
             kept = _keep_below(state, row, kept, a, cost, most)
-        state.nodes[v].reach = kept
     else:
         for i in range(count):
-            a = state.touched[i]
-            cost = own_cost(plan, v, a) + INFINITE - state.message[a] + state.nodes[v].below
+            a = wide(state.touched[i])
+            cost = own_cost(graph, plan, v, a) + INFINITE - state.message[a] + state.below[v]
             if cost < most:
-                _reach(state, v, a, cost)
+                at = row + a
+                state.present[at >> 3] |= 1 << (at & 7)
+                kept = _keep_below(state, row, kept, a, cost, most)
+    state.reach[v] = kept
     for i in range(count):
         state.message[state.touched[i]] = 0
 
 
-@non_allocating
-def _hear(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, most: int, begun: bool) -> bool:
+@compiled
+def _hear(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, most: int, begun: bool) -> bool:
     """Bound a node by what another end of a step reaches; return whether that was possible, and little enough to read.
 
     The rows are read at the end that has fewer entries.
     """
-    side = plan.steps[s].side if plan.steps[s].near == v else other_side(plan.steps[s].side)
-    asked = state.nodes[v].weight if begun else INFINITE
-    read = min(state.nodes[c].weight, asked)
-    if state.nodes[v].lower_row < 0 or state.nodes[c].lower_row < 0 or read > MESSAGE_SHARE * len(adjacency.neighbors):
+    side = plan.side[s] if plan.near[s] == v else plan.side[s] ^ 1
+    asked = state.weight[v] if begun else INFINITE
+    read = min(state.weight[c], asked)
+    if state.lower[v] < 0 or state.lower[c] < 0 or read > MESSAGE_SHARE * 2 * graph.triples:
         return False
-    if asked < state.nodes[c].weight:
-        _ask(adjacency, plan, state, v, c, s, side, most)
+    if asked < state.weight[c]:
+        _ask(graph, plan, state, v, c, s, side, most)
     else:
-        floor = state.nodes[v].floor
-        count = _tell(adjacency, plan, state, v, c, s, other_side(side), most - floor, begun)
-        _take_message(plan, state, v, count, most, begun)
-    _weigh(adjacency, state, v)
+        count = _tell(graph, plan, state, v, c, s, side ^ 1, most - state.floor[v], begun)
+        _take_message(graph, plan, state, v, count, most, begun)
+    _weigh(graph, state, v)
     return True
+
+
+@compiled
+def _weigh(graph: Graph, state: Progress, v: int) -> None:
+    """Write how many adjacency entries the entities have that a node reaches."""
+    weight = 0
+    for i in range(state.lower[v], state.lower[v] + state.reach[v]):
+        entity = state.reached[i]
+        weight += graph.indptr[entity + 1] - graph.indptr[entity]
+    state.weight[v] = weight
 
 
 # --- the bounds of all nodes -----------------------------------------------------------------------------------------
 
 
-@inlined
-def _next_child(plan: Plan, state: State, v: int) -> int:
-    """Return the child with the fewest edges of those that have sent nothing; -1 where all have.
+@compiled
+def _own_floor(plan: Layout, v: int) -> int:
+    """Return the least that an entity costs at a node."""
+    if plan.known[v]:
+        least = INFINITE
+        for i in range(plan.starts[v], plan.starts[v + 1]):
+            least = min(least, plan.candidate_costs[i])
+        return least
+    row = plan.level_row[v]
+    return wide(plan.level_costs[row * plan.level_count]) if row >= 0 else 0
+
+
+@compiled
+def _next_child(plan: Layout, state: Progress, v: int) -> int:
+    """Return the lightest child of those that have sent nothing; -1 where all have.
 
     It comes first, since those after it need to answer only for the entities that it reaches.
     """
-    c = -1
-    for other in range(len(state.nodes)):
-        if plan.nodes[other].parent == v and state.nodes[other].sent == 0:
-            c = other if c < 0 or state.nodes[other].weight < state.nodes[c].weight else c
+    c = wide(-1)
+    for child in range(plan.nodes):
+        if plan.parent[child] == v and state.sent[child] == 0 and (c < 0 or state.weight[child] < state.weight[c]):
+            c = child
     return c
 
 
-@inlined
-def _finish_node(plan: Plan, state: State, v: int, begun: bool) -> None:
-    """Write the least cost of a node's subtree."""
-    if not begun:
-        state.nodes[v].lower_row = -1
-        state.nodes[v].least = state.nodes[v].below + _own_floor(plan, v)
-        return
-    row, least = state.nodes[v].lower_row, INFINITE
-    for i in range(state.nodes[v].reach):
-        least = min(least, lower_cost(state, row, state.reached[row, i]))
-    state.nodes[v].least = least
-
-
-@non_allocating
-def _own_floor(plan: Plan, v: int) -> int:
-    """Return the least that an entity costs at a node."""
-    if plan.nodes[v].known:
-        return least_of(plan.candidate_costs, plan.starts[v], plan.starts[v + 1])
-    row = plan.nodes[v].level_row
-    return int(plan.level_costs[row, 0]) if row >= 0 else 0
-
-
-@inlined
-def _bound_node(adjacency: Adjacency, plan: Plan, state: State, v: int, room: int) -> None:
+@compiled
+def bound_node(graph: Graph, plan: Layout, state: Progress, v: int, room: int) -> None:
     """Bound one node, whose children are bound; entities that cost `room` beyond the least possible are dropped."""
-    begun = state.nodes[v].lower_row >= 0 and plan.nodes[v].known != 0
+    begun = state.lower[v] >= 0 and plan.known[v] != 0
     while True:
         c = _next_child(plan, state, v)
         if c < 0:
             break
-        state.nodes[c].sent = 1
-        s = plan.nodes[c].step
-        costs = plan.relation_costs[plan.steps[s].term]
-        edge = least_of(costs, 0, len(costs))
-        floor = state.nodes[v].floor + edge + state.nodes[c].floor
-        if _hear(adjacency, plan, state, v, c, s, min(floor + room, INFINITE), begun):
+        state.sent[c] = 1
+        edge = plan.least_relation_costs[plan.term[plan.placed_by[c]]]
+        floor = state.floor[v] + edge + state.floor[c]
+        if _hear(graph, plan, state, v, c, plan.placed_by[c], min(floor + room, INFINITE), begun):
             begun = True
         elif begun:
-            row = state.nodes[v].lower_row
-            for i in range(state.nodes[v].reach):
-                state.lower[row, state.reached[row, i]] = max(
-                    state.lower[row, state.reached[row, i]] - edge - state.nodes[c].least, 0
-                )
-        state.nodes[v].floor = floor
-        state.nodes[v].below += edge + state.nodes[c].least
-    for s in range(len(plan.steps)):
-        if plan.eager and plan.steps[s].closes_at == v:
-            u = plan.steps[s].near + plan.steps[s].far - v
-            begun |= _hear(adjacency, plan, state, v, u, s, min(state.nodes[v].floor + room, INFINITE), begun)
+            row = state.lower[v]
+            for i in range(state.reach[v]):
+                at = row + state.reached[row + i]
+                state.gains[at] = max(state.gains[at] - edge - state.least[c], 0)
+        state.floor[v] = floor
+        state.below[v] += edge + state.least[c]
+    for s in range(plan.steps):
+        if plan.eager and plan.closes_at[s] == v:
+            u = plan.near[s] + plan.far[s] - v
+            if _hear(graph, plan, state, v, u, s, min(state.floor[v] + room, INFINITE), begun):
+                begun = True
     _finish_node(plan, state, v, begun)
 
 
-@inlined
-def _begin(adjacency: Adjacency, plan: Plan, state: State) -> int:
+@compiled
+def _finish_node(plan: Layout, state: Progress, v: int, begun: bool) -> None:
+    """Write the least cost of a node's subtree."""
+    if not begun:
+        state.lower[v] = -1
+        state.least[v] = state.below[v] + _own_floor(plan, v)
+        return
+    row, least = state.lower[v], INFINITE
+    for i in range(state.reach[v]):
+        least = min(least, INFINITE - state.gains[row + state.reached[row + i]])
+    state.least[v] = least
+
+
+@compiled
+def begin_bounds(graph: Graph, plan: Layout, state: Progress) -> int:
     """Number the rows, let the known nodes reach their candidates, and return the least that anything may cost."""
     row, total = 0, 0
-    for v in range(len(state.nodes)):
-        state.nodes[v].lower_row = -1
-        state.nodes[v].floor = _own_floor(plan, v)
-        total += state.nodes[v].floor
-        inner = plan.nodes[v].informs and plan.nodes[v].parent >= 0
-        if inner or (plan.eager and (plan.nodes[v].closes or plan.nodes[v].known)):
-            state.nodes[v].lower_row = row
-            row += 1
-            if plan.nodes[v].known:
+    for v in range(plan.nodes):
+        state.lower[v] = -1
+        state.floor[v] = _own_floor(plan, v)
+        total += state.floor[v]
+        inner = plan.informs[v] and plan.parent[v] >= 0
+        if inner or (plan.eager and (plan.closes[v] or plan.known[v])):
+            state.lower[v] = row
+            if plan.known[v]:
                 for i in range(plan.starts[v], plan.starts[v + 1]):
-                    _reach(state, v, plan.candidates[i], plan.candidate_costs[i])
-                _weigh(adjacency, state, v)
-    for s in range(len(plan.steps)):
-        if plan.steps[s].kind != START:
-            costs = plan.relation_costs[plan.steps[s].term]
-            total += least_of(costs, 0, len(costs))
+                    at = row + plan.candidates[i]
+                    state.gains[at] = INFINITE - plan.candidate_costs[i]
+                    state.present[at >> 3] |= 1 << (at & 7)
+                    state.reached[row + state.reach[v]] = plan.candidates[i]
+                    state.reach[v] += 1
+                _weigh(graph, state, v)
+            row += graph.entities
+    for s in range(plan.steps):
+        if plan.kind[s] != START:
+            total += plan.least_relation_costs[plan.term[s]]
     return total
 
 
-@non_allocating
-def lower_bounds(adjacency: Adjacency, plan: Plan, state: State) -> None:
-    """Bound from below what the subtree of each node costs, unless the search is stopped meanwhile.
-
-    Filled in, of `state.nodes`: `lower_row`, the row of a node in the next ones, -1 where own cost + `below` must do;
-    `reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the least cost
-    of what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows. Filled in, of
-    `state`: `lower`, `present` and `reached`, the least cost of a node's subtree for each entity, its own cost
-    included. Entities that no match below the limit of the search can have are left out.
-    """
-    room = worst_bound(state) - _begin(adjacency, plan, state)
-    for s in range(len(plan.steps) - 1, -1, -1):
-        if plan.steps[s].kind != CYCLE:
-            _bound_node(adjacency, plan, state, plan.steps[s].far, room)
-            if state.counts[STOPPED] != 0:
-                return
-
-
-@non_allocating
-def clear_bounds(state: State) -> None:
-    """Leave `lower` and `present` as the next search wants them."""
-    for v in range(len(state.nodes)):
-        row = state.nodes[v].lower_row
-        if row >= 0:
-            for i in range(state.nodes[v].reach):
-                state.lower[row, state.reached[row, i]] = 0
-                unmark(state.present, row, state.reached[row, i])
-
-
-@non_allocating
-def add_pending(plan: Plan, state: State) -> None:
+@compiled
+def add_pending(plan: Layout, state: Progress) -> None:
     """Write the least cost of what is neither placed before a step nor below it."""
-    for s in range(len(plan.steps)):
-        for later in range(len(plan.steps)):
-            if not plan.outside[s, later]:
+    for s in range(plan.steps):
+        for later in range(plan.steps):
+            if not plan.outside[s * plan.steps + later]:
                 continue
-            if plan.steps[later].kind != CYCLE:
-                state.steps[s].pending += state.nodes[plan.steps[later].far].least
-            if plan.steps[later].kind != START:
-                costs = plan.relation_costs[plan.steps[later].term]
-                state.steps[s].pending += least_of(costs, 0, len(costs))
+            if plan.kind[later] != CYCLE:
+                state.pending[s] += state.least[plan.far[later]]
+            if plan.kind[later] != START:
+                state.pending[s] += plan.least_relation_costs[plan.term[later]]
+
+
+@compiled
+def clear_bounds(plan: Layout, state: Progress) -> None:
+    """Leave `gains` and `present` as the next search wants them, and no bounds to this one."""
+    for v in range(plan.nodes):
+        row = state.lower[v]
+        if row >= 0:
+            for i in range(state.reach[v]):
+                at = row + state.reached[row + i]
+                state.gains[at] = 0
+                state.present[at >> 3] &= ~(1 << (at & 7))
+        state.lower[v] = -1
+        state.reach[v] = state.below[v] = state.least[v] = 0

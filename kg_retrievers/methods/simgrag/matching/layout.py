@@ -17,35 +17,29 @@ START, TREE, CYCLE = 0, 1, 2
 #: What of a node tells matches apart.
 NOTHING, ENTITY, LEVEL = 0, 1, 2
 
-#: A step of the plan.
-STEP = np.dtype(
-    [
-        ("kind", np.int64),  # START, TREE or CYCLE
-        ("near", np.int64),  # the node that is placed already; -1 at START; at a CYCLE the one that may be a set
-        ("far", np.int64),  # the node that is placed now; at a CYCLE a node that is bound to one entity
-        ("term", np.int64),  # relation term; -1 at START
-        ("side", np.int64),  # the direction bit wanted in the row of `near`; -1 for either
-        ("edge", np.int64),  # edge of the pattern; -1 at START
-        ("free", np.int64),  # 1 if the relation is unknown and need not be the same anywhere else
-        ("first_use", np.int64),  # the step that binds the unknown relation shared with this one; -1 for other terms
-        ("in_key", np.int64),  # 1 if the relation tells matches apart
-        ("closes_at", np.int64),  # of a CYCLE with a known end, the other end; -1 otherwise
-    ]
-)
+#: The rows of the table of steps.
+#: The kind: START, TREE or CYCLE.
+#: The node that is placed already; -1 at START; at a CYCLE the one that may be a set.
+#: The node that is placed now; at a CYCLE a node that is bound to one entity.
+#: The relation term; -1 at START.
+#: The direction bit wanted in the row of the near node; -1 for either.
+#: The edge of the pattern; -1 at START.
+#: 1 if the relation is unknown and need not be the same anywhere else.
+#: The step that binds the unknown relation shared with this one; -1 for other terms.
+#: 1 if the relation tells matches apart.
+#: Of a CYCLE with a known end, the other end; -1 otherwise.
+KIND, NEAR, FAR, TERM, SIDE, EDGE, FREE, FIRST_USE, IN_KEY, CLOSES_AT = range(10)
 
-#: A node of the plan.
-NODE = np.dtype(
-    [
-        ("parent", np.int64),  # the node above; -1 for a root
-        ("step", np.int64),  # the step that places it
-        ("as_set", np.int64),  # 1 if carried as a set, 0 if bound to one entity at a time
-        ("informs", np.int64),  # 1 if a known node is at or below it
-        ("known", np.int64),
-        ("level_row", np.int64),  # its row in `levels`; -1 if known or without type
-        ("key", np.int64),  # what of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type
-        ("closes", np.int64),  # 1 if a known node, or the other end of a CYCLE with a known end, is at or below it
-    ]
-)
+#: The rows of the table of nodes.
+#: The node above; -1 for a root.
+#: The step that places it.
+#: 1 if carried as a set, 0 if bound to one entity at a time.
+#: 1 if a known node is at or below it.
+#: 1 if it is known.
+#: Its row in `levels`; -1 if known or without type.
+#: What of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type.
+#: 1 if a known node, or the other end of a CYCLE with a known end, is at or below it.
+PARENT, PLACED_BY, AS_SET, INFORMS, KNOWN, LEVEL_ROW, KEY, CLOSES = range(8)
 
 
 class Shape(NamedTuple):
@@ -92,13 +86,17 @@ def lay_out(shape: Shape) -> tuple[Array, Array, Array, Array]:
     as_set = _carried_as_sets(shape, order, step, differs)
     steps = _step_table(shape, order, as_set)
     nodes = _node_table(shape, order, step, as_set)
-    return np.array(steps, STEP), np.array(nodes, NODE), _outside(steps, step), differs
+    return _columns(steps), _columns(nodes), _outside(steps, step).ravel(), differs.ravel()
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> Array:
+    return np.ascontiguousarray(np.array(rows, np.int64).T)
 
 
 def _differing(shape: Shape) -> Array:
-    """Return which nodes must not take the same entity; (nodes, nodes) bool."""
+    """Return which nodes must not take the same entity; int64, (nodes, nodes)."""
     nodes, known = range(len(shape.known)), shape.known
-    differs = np.zeros((len(nodes), len(nodes)), np.bool_)
+    differs = np.zeros((len(nodes), len(nodes)), np.int64)
     for a, b in product(nodes, nodes):
         stated = (a, b) in shape.different or (b, a) in shape.different
         by_mode = shape.distinct == "nodes" or (shape.distinct == "known" and (known[a] or known[b]))
@@ -118,7 +116,7 @@ def _carried_as_sets(shape: Shape, order: Sequence[_Edge], step: dict[int, int],
 
 
 def _step_table(shape: Shape, order: Sequence[_Edge], as_set: Sequence[bool]) -> list[tuple[Any, ...]]:
-    """Return the rows of STEP."""
+    """Return the columns of the table of steps."""
     terms = [relation for _, relation, _ in shape.edges]
     merge, unknown = shape.ties == "merge", shape.unknown
     free = [unknown[t] and terms.count(t) == 1 and merge for t in range(len(unknown))]
@@ -147,8 +145,8 @@ def _closed_at(shape: Shape, kind: int, near: int, far: int) -> int:
 
 
 def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
-    """Return which later steps are not in the subtree that a step places; (steps, steps) bool."""
-    outside = np.zeros((len(steps), len(steps)), np.bool_)
+    """Return which later steps are not in the subtree that a step places; int64, (steps, steps)."""
+    outside = np.zeros((len(steps), len(steps)), np.int64)
     for s, (kind, _, far, *_) in enumerate(steps):
         for later, (later_kind, later_near, *_) in enumerate(steps[s + 1 :], s + 1):
             pending = step.get(later_near, 0) <= s and (later_near != far or kind == CYCLE)
@@ -159,7 +157,7 @@ def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
 def _node_table(
     shape: Shape, order: Sequence[_Edge], step: dict[int, int], as_set: Sequence[bool]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of NODE."""
+    """Return the columns of the table of nodes."""
     known, typed = shape.known, shape.typed
     parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
     informs, closes = list(known), list(known)

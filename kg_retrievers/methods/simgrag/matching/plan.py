@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.layout import Shape, lay_out
+from kg_retrievers.methods.simgrag.matching.layout import LEVEL_ROW, Shape, lay_out
 
 #: Distances are held as integer multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
 SCALE = 1 << 20
@@ -80,16 +80,19 @@ class Match:
 class Plan(NamedTuple):
     """A query laid out as steps, in arrays."""
 
-    steps: Array  # (s) of STEP
-    nodes: Array  # (v) of NODE
-    outside: Array  # (s, s) bool: the second step is still to come and not in the subtree that the first one places
-    differs: Array  # (v, v) bool: must not take the same entity
+    steps: Array  # int64, (10, s): as in `layout.py`
+    nodes: Array  # int64, (8, v): as in `layout.py`
+    outside: Array  # int64, (s * s): the second step is still to come and not in the subtree that the first one places
+    differs: Array  # int64, (v * v): must not take the same entity
     starts: Array  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
     candidates: Array  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
     candidate_costs: Array  # int32, (n)
-    levels: Array  # int32, (rows, entities): the level of the nearest candidate type; -1 for entities of none
-    level_costs: Array  # int32, (rows, levels): the distinct distances of the candidate types, ascending
-    relation_costs: Array  # int32, (t, relations); INFINITE where not a candidate
+    levels: Array  # int32, (rows * entities): the level of the nearest candidate type; -1 for entities of none
+    level_costs: Array  # int32, (rows * levels): the distinct distances of the candidate types, ascending
+    relation_costs: Array  # int32, (t * relations); INFINITE where not a candidate
+    least_relation_costs: Array  # int32, (t)
+    relations: int
+    level_count: int  # how many levels each row of `level_costs` has
     eager: int  # 1 if the root and both ends of cycles are bounded too, since there are many candidates
 
 
@@ -113,19 +116,21 @@ def plan_query(
     edges, different = tuple(query.edges), tuple(query.different)
     shape = Shape(edges, different, roots, known, typed, unknown, distinct, direction, ties)
     eager = int(sum(known) > 1 and known[roots[0]] and starts[roots[0] + 1] - starts[roots[0]] > EAGER_ABOVE)
-    return Plan(*lay_out(shape), starts, candidates, candidate_costs, levels, level_costs, relation_costs, eager)
+    of_entities = (starts, candidates, candidate_costs, levels, level_costs.ravel())
+    of_relations = (relation_costs.ravel(), relation_costs.min(axis=1))
+    return Plan(*lay_out(shape), *of_entities, *of_relations, relations, level_costs.shape[1], eager)
 
 
 def least_costs(plan: Plan) -> tuple[Array, Array]:
     """Return the least that each node costs, and each relation term: int64."""
-    nodes = np.zeros(len(plan.nodes), np.int64)
+    nodes = np.zeros(plan.nodes.shape[1], np.int64)
     for v, (low, high) in enumerate(pairwise(plan.starts.tolist())):
-        row = int(plan.nodes["level_row"][v])
+        row = int(plan.nodes[LEVEL_ROW, v])
         if high > low:
             nodes[v] = plan.candidate_costs[low:high].min()
         elif row >= 0:
-            nodes[v] = plan.level_costs[row, 0]
-    return nodes, plan.relation_costs.min(axis=1).astype(np.int64)
+            nodes[v] = plan.level_costs[row * plan.level_count]
+    return nodes, plan.least_relation_costs.astype(np.int64)
 
 
 def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
@@ -136,11 +141,14 @@ def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
         for most, (low, high) in zip(most_of_nodes.tolist(), pairwise(starts), strict=True)
     ]
     places = np.concatenate(kept)
+    given = plan.relation_costs.reshape(-1, plan.relations)
+    relation_costs = np.where(given < most_of_terms[:, None], given, np.int32(INFINITE))
     return plan._replace(
         starts=np.array([0, *accumulate(map(len, kept))]),
         candidates=plan.candidates[places],
         candidate_costs=plan.candidate_costs[places],
-        relation_costs=np.where(plan.relation_costs < most_of_terms[:, None], plan.relation_costs, np.int32(INFINITE)),
+        relation_costs=relation_costs.ravel(),
+        least_relation_costs=relation_costs.min(axis=1),
     )
 
 
@@ -213,11 +221,11 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
     starts = np.cumsum(counts)
     candidates, candidate_costs = np.concatenate(ids, dtype=np.int32), _costs(np.concatenate(distances))
     if not levels:
-        return starts, candidates, candidate_costs, np.empty((0, size), np.int32), np.empty((0, 0), np.int32)
+        return starts, candidates, candidate_costs, np.empty(0, np.int32), np.empty((0, 0), np.int32)
     padded = np.full((len(levels), max(map(len, level_costs))), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
-    stacked = np.array(levels, np.int32).reshape(len(levels), size)
+    stacked = np.concatenate(levels, dtype=np.int32)
     return starts, candidates, candidate_costs, stacked, padded
 
 

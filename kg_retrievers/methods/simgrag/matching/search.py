@@ -2,146 +2,181 @@
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import inlined, non_allocating
+from collections.abc import Callable
+from pathlib import Path
+
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum, wide
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
+from kg_retrievers.methods.simgrag.matching.memory import (
+    BINDINGS,
+    CERTAIN_BELOW,
+    COMPLETED,
+    CUT,
+    FIRST_BINDING,
+    FOUND,
+    FULL,
+    GIVEN,
+    LEFT_OUT,
+    MATCH,
+    MAX_SCANS,
+    SCANS,
+    SCANS_OF_EACH,
+    STOPPED,
+    TOTAL,
+    State,
+)
 from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
-from kg_retrievers.methods.simgrag.matching.rows import joined, part_of, ways
-from kg_retrievers.methods.simgrag.matching.state import (
-    FOUND,
-    MATCH,
-    STOPPED,
-    State,
-    allowed,
+from kg_retrievers.methods.simgrag.matching.pointers import (
+    Graph,
+    Layout,
+    Progress,
     code_of,
+    first_not_below,
+    graph_pointers,
     has_room,
+    layout_pointers,
     make_set,
-    next_stamp,
+    may_take,
+    next_stamps,
     own_cost,
+    part_of,
+    progress_pointers,
     spend,
     subtree_cost,
+    ways,
     worst_bound,
 )
 
 # --- the state after an option ---------------------------------------------------------------------------------------
 
 
-@non_allocating
-def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int, code: int) -> bool:
-    """Write the state after step s with an option; return whether a match is still possible."""
-    row, v, kind = s + 1, plan.steps[s].far, plan.steps[s].kind
-    for w in range(len(plan.nodes)):
-        state.sets[row, w, 0], state.sets[row, w, 1] = state.sets[s, w, 0], state.sets[s, w, 1]
-    state.steps[row].top = state.steps[s].top
-    state.steps[s].relation = relation
+@compiled
+def _apply(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
+    """Write the state after step s with its relation and code; return whether a match is still possible."""
+    row, v, kind = s + 1, plan.far[s], plan.kind[s]
+    for at in range(row * plan.nodes, (row + 1) * plan.nodes):
+        state.begin[at], state.end[at] = state.begin[at - plan.nodes], state.end[at - plan.nodes]
+    state.top[row] = state.top[s]
     if kind == CYCLE:
-        return _keep_joined(adjacency, plan, state, s)
-    state.nodes[v].code = code
-    if plan.nodes[v].as_set:
+        return _keep_joined(graph, plan, state, s)
+    if plan.as_set[v]:
         if kind == START:
-            return _place_everything(adjacency, plan, state, s)
-        return _place_neighbors(adjacency, plan, state, s)
-    if not has_room(state, state.pool, state.steps[row].top, 1):
+            return _place_everything(graph, plan, state, s)
+        return _place_neighbors(graph, plan, state, s)
+    one = wide(1)
+    if not has_room(state, state.top[row], one):
         return False
-    state.pool[state.steps[row].top] = code
-    make_set(state, row, v, 1)
-    if kind == TREE and not _keep_joined(adjacency, plan, state, s):
+    state.pool[state.top[row]] = state.code[v]
+    make_set(plan, state, row, v, one)
+    if kind == TREE and not _keep_joined(graph, plan, state, s):
         return False
-    return _keep_different(adjacency, plan, state, s)
+    return _keep_different(graph, plan, state, s)
 
 
-@inlined
-def _place_everything(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+@compiled
+def _place_everything(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     """Place an unknown root: the set of all entities of its level; return whether there are any."""
-    row, v, size = s + 1, plan.steps[s].far, len(adjacency.indptr) - 1
-    if spend(state, size) or not has_room(state, state.pool, state.steps[row].top, size):
+    v, top = plan.far[s], state.top[s + 1]
+    if spend(state, graph.entities) or not has_room(state, top, graph.entities):
         return False
     count = 0
-    for e in range(size):
-        if code_of(plan, v, e) == state.nodes[v].code and allowed(plan, state, v, e, s):
-            state.pool[state.steps[row].top + count] = e
+    for e in range(graph.entities):
+        if code_of(graph, plan, v, e) == state.code[v] and may_take(graph, plan, state, v, e, s):
+            state.pool[top + count] = e
             count += 1
-    make_set(state, row, v, count)
+    make_set(plan, state, s + 1, v, count)
     return count > 0
 
 
-@inlined
-def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+@compiled
+def _place_neighbors(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     """Place an unknown node: the set of all neighbors that fit; return whether a match is still possible."""
-    row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
-    relation, code, side = state.steps[s].relation, state.nodes[v].code, plan.steps[s].side
-    costs, worst = plan.relation_costs[plan.steps[s].term], worst_bound(state)
-    taken = next_stamp(state, 2)
+    row, v, relation, costs = s + 1, plan.far[s], state.relation[s], plan.term[s] * plan.relations
+    worst, near = worst_bound(state), s * plan.nodes + plan.near[s]
+    taken = next_stamps(graph, state)
     refused = taken - 1
-    top, count = state.steps[row].top, 0
-    first, last = ways(relation, side)
-    for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
+    top, count = state.top[row], 0
+    first, last = ways(relation, plan.side[s])
+    for p in range(state.begin[near], state.end[near]):
         for way in range(first, last):
-            low, high = part_of(adjacency, state.pool[p], relation, way)
-            if spend(state, high - low + (1 if way == first else 0)) or not has_room(
-                state, state.pool, top + count, high - low
-            ):
+            low, high = part_of(graph, wide(state.pool[p]), relation, way)
+            if spend(state, high - low + (1 if way == first else 0)) or not has_room(state, top + count, high - low):
                 return False
             for i in range(low, high):
-                e = adjacency.neighbors[i]
-                if state.stamps[e] >= refused or costs[relation_of(adjacency.labels[i])] == INFINITE:
+                e = wide(graph.neighbors[i])
+                if state.stamps[e] >= refused or plan.relation_costs[costs + relation_of(graph.labels[i])] == INFINITE:
                     continue
                 state.stamps[e] = refused
-                fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
-                if fits and allowed(plan, state, v, e, s):
+                fits = subtree_cost(graph, plan, state, v, e) < worst and code_of(graph, plan, v, e) == state.code[v]
+                if fits and may_take(graph, plan, state, v, e, s):
                     state.stamps[e] = taken
                     state.pool[top + count] = e
                     count += 1
     if count == 0:
         return False
-    make_set(state, row, v, count)
-    return propagate(adjacency, plan, state, row, v)
+    make_set(plan, state, row, v, count)
+    return propagate(graph, plan, state, row, v)
 
 
-@inlined
-def _keep_joined(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+@compiled
+def _joined(graph: Graph, a: int, b: int, relation: int, side: int) -> bool:
+    """Return whether a triple of the relation (-1: any) joins a to b, seen from a."""
+    first, last = ways(relation, side)
+    for way in range(first, last):
+        low, high = part_of(graph, a, relation, way)
+        if relation >= 0:  # one relation and direction: ascending neighbors
+            low = first_not_below(graph.neighbors, low, high, b)
+            high = min(low + 1, high)
+        for i in range(low, high):
+            if graph.neighbors[i] == b:
+                return True
+    return False
+
+
+@compiled
+def _keep_joined(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     """Keep of the near end what the relation joins to the entity of the far end; return whether a match is possible."""
-    row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
-    relation, side = state.steps[s].relation, plan.steps[s].side
-    begin, end, top = state.sets[s, u, 0], state.sets[s, u, 1], state.steps[row].top
-    if not has_room(state, state.pool, top, end - begin):
+    row, u, v = s + 1, plan.near[s], plan.far[s]
+    begin, end, top = state.begin[s * plan.nodes + u], state.end[s * plan.nodes + u], state.top[row]
+    if not has_room(state, top, end - begin):
         return False
-    count = 0
+    count, one = wide(0), wide(1)
     for p in range(begin, end):
-        a = state.pool[p]
-        other = state.nodes[v].code if u != v else a
-        if joined(adjacency, a, other, relation, side):
+        a = wide(state.pool[p])
+        if _joined(graph, a, state.code[v] if u != v else a, state.relation[s], plan.side[s]):
             state.pool[top + count] = a
             count += 1
-        if spend(state, 1):
+        if spend(state, one):
             return False
     if count == end - begin:
         return True
-    make_set(state, row, u, count)
-    return propagate(adjacency, plan, state, row, u)
+    make_set(plan, state, row, u, count)
+    return propagate(graph, plan, state, row, u)
 
 
-@inlined
-def _keep_different(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+@compiled
+def _keep_different(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     """Take the entity of step s out of the sets of nodes that must differ; return whether a match is still possible."""
-    row, v, code = s + 1, plan.steps[s].far, state.nodes[plan.steps[s].far].code
-    for w in range(len(plan.nodes)):
-        if not plan.nodes[w].as_set or not plan.differs[v, w] or plan.nodes[w].step >= s:
+    row, v = s + 1, plan.far[s]
+    for w in range(plan.nodes):
+        if not plan.as_set[w] or not plan.differs[v * plan.nodes + w] or plan.placed_by[w] >= s:
             continue
-        begin, end, top = state.sets[row, w, 0], state.sets[row, w, 1], state.steps[row].top
-        if not has_room(state, state.pool, top, end - begin):
+        begin, end, top = state.begin[row * plan.nodes + w], state.end[row * plan.nodes + w], state.top[row]
+        if not has_room(state, top, end - begin):
             return False
         count = 0
         for p in range(begin, end):
-            if state.pool[p] != code:
+            if state.pool[p] != state.code[v]:
                 state.pool[top + count] = state.pool[p]
                 count += 1
         if count < end - begin:
-            make_set(state, row, w, count)
-            if not propagate(adjacency, plan, state, row, w):
+            make_set(plan, state, row, w, count)
+            if not propagate(graph, plan, state, row, w):
                 return False
     return True
 
@@ -149,95 +184,193 @@ def _keep_different(adjacency: Adjacency, plan: Plan, state: State, s: int) -> b
 # --- the k best ------------------------------------------------------------------------------------------------------
 
 
-@inlined
-def _write_key(plan: Plan, state: State) -> None:
+@compiled
+def _write_key(graph: Graph, plan: Layout, state: Progress) -> None:
     """Write what tells the combination at hand apart from others."""
-    steps, key = len(plan.steps), state.key
-    for i in range(steps):
-        key[i] = state.steps[i].relation if plan.steps[i].in_key else -1
-    for v in range(len(plan.nodes)):
-        key[steps + v] = -1
-        if plan.nodes[v].key == LEVEL and not plan.nodes[v].as_set:
-            key[steps + v] = plan.levels[plan.nodes[v].level_row, state.nodes[v].code]
-        elif plan.nodes[v].key != NOTHING:
-            key[steps + v] = state.nodes[v].code
+    for s in range(plan.steps):
+        state.key_at_hand[s] = state.relation[s] if plan.in_key[s] else -1
+    for v in range(plan.nodes):
+        key = -1
+        if plan.key[v] == LEVEL and not plan.as_set[v]:
+            key = wide(plan.levels[plan.level_row[v] * graph.entities + state.code[v]])
+        elif plan.key[v] != NOTHING:
+            key = state.code[v]
+        state.key_at_hand[plan.steps + v] = key
 
 
-@inlined
-def _is_kept(state: State) -> bool:
-    """Return whether the combination at hand is among the k best already."""
-    for i in range(state.counts[FOUND]):
+@compiled
+def keep_key(plan: Layout, state: Progress, cost: int) -> None:
+    """Put the combination in `key_at_hand` among the k best, unless it is there already."""
+    size, found = plan.steps + plan.nodes, state.counts[FOUND]
+    for i in range(found):
         same = True
-        for j in range(len(state.key)):
-            same = same and state.keys[i, j] == state.key[j]
+        for j in range(size):
+            same = same and state.keys[i * size + j] == state.key_at_hand[j]
         if same:
-            return True
-    return False
-
-
-@non_allocating
-def keep_key(state: State, cost: int) -> None:
-    """Put the combination in `key` among the k best, unless it is there already."""
-    if _is_kept(state):
-        return
-    k, found, position = len(state.keys), state.counts[FOUND], state.counts[FOUND]
+            return
+    position = found
     while position > 0 and state.costs[position - 1] > cost:
         position -= 1
-    for i in range(min(found, k - 1), position, -1):
-        for j in range(len(state.key)):
-            state.keys[i, j] = state.keys[i - 1, j]
+    for i in range(min(found, state.k - 1), position, -1):
+        for j in range(i * size, (i + 1) * size):
+            state.keys[j] = state.keys[j - size]
         state.costs[i] = state.costs[i - 1]
-    for j in range(len(state.key)):
-        state.keys[position, j] = state.key[j]
+    for j in range(size):
+        state.keys[position * size + j] = state.key_at_hand[j]
     state.costs[position] = cost
-    state.counts[FOUND] = min(found + 1, k)
+    state.counts[FOUND] = min(found + 1, state.k)
 
 
-@inlined
-def _cost_of(plan: Plan, s: int, relation: int, code: int) -> int:
+@compiled
+def _cost_of(graph: Graph, plan: Layout, s: int, relation: int, code: int) -> int:
     """Return what an option of a step costs."""
     cost = 0
-    if plan.steps[s].kind != START and not plan.steps[s].free:
-        cost += plan.relation_costs[plan.steps[s].term, relation]
-    if plan.steps[s].kind == CYCLE:
+    if plan.kind[s] != START and not plan.free[s]:
+        cost += plan.relation_costs[plan.term[s] * plan.relations + relation]
+    if plan.kind[s] == CYCLE:
         return cost
-    v = plan.steps[s].far
-    if not plan.nodes[v].as_set:
-        return cost + own_cost(plan, v, code)
-    if plan.nodes[v].level_row >= 0:
-        cost += plan.level_costs[plan.nodes[v].level_row, code]
+    v = plan.far[s]
+    if not plan.as_set[v]:
+        return cost + own_cost(graph, plan, v, code)
+    if plan.level_row[v] >= 0:
+        cost += plan.level_costs[plan.level_row[v] * plan.level_count + code]
     return cost
 
 
-@non_allocating
-def walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
-    """Try the options of each step, best first, depth first."""
-    width, steps = key_width(adjacency, plan), len(plan.steps)
-    state.steps[0].option = state.steps[0].first_option = 0
-    list_options(adjacency, plan, state, 0, 0)
-    s = 0
-    while s >= 0 and state.counts[STOPPED] == 0:
-        i = state.steps[s].option
-        if i == state.steps[s + 1].first_option or state.options[i, 0] >= worst_bound(state):
-            s -= 1
-            continue
-        state.steps[s].option += 1
-        key = state.options[i, 1]
-        if i > state.steps[s].first_option and key == state.options[i - 1, 1]:
-            continue  # reached from several entities
-        relation, code = key // width, key % width
-        if plan.steps[s].free and plan.steps[s].kind != START:
-            relation = -1
-        total = state.steps[s].prefix + _cost_of(plan, s, relation, code)
-        if not _apply(adjacency, plan, state, s, relation, code):
-            continue
-        if s + 1 < steps:
-            s += 1
-            state.steps[s].prefix = total
-            state.steps[s].option = state.steps[s + 1].first_option = state.steps[s].first_option
-            list_options(adjacency, plan, state, s, total)
-        elif state.counts[MATCH] < 0:
-            _write_key(plan, state)
-            keep_key(state, total)
-        else:
-            collect(adjacency, plan, state)
+@compiled
+def _choose(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
+    """Take the next option of a step; return whether one is left that may be among the k best."""
+    width = key_width(graph, plan)
+    while True:
+        i = state.option[s]
+        if i == state.first_option[s + 1] or state.option_bounds[i] >= worst_bound(state):
+            return False
+        state.option[s] += 1
+        key = state.option_keys[i]
+        if i == state.first_option[s] or key != state.option_keys[i - 1]:  # else reached from several entities
+            break
+    relation, code = key // width, key % width
+    state.prefix[s + 1] = state.prefix[s] + _cost_of(graph, plan, s, relation, code)
+    state.relation[s] = -1 if plan.free[s] and plan.kind[s] != START else relation
+    if plan.kind[s] != CYCLE:
+        state.code[plan.far[s]] = code
+    return True
+
+
+@compiled
+def _keep_given(plan: Layout, state: Progress) -> None:
+    """Put combinations that were known before among the k best."""
+    size = plan.steps + plan.nodes
+    for i in range(0, state.counts[GIVEN] * (size + 1), size + 1):
+        for j in range(size):
+            state.key_at_hand[j] = state.given[i + j + 1]
+        if state.given[i] < worst_bound(state):
+            keep_key(plan, state, state.given[i])
+
+
+@compiled
+def _end_search(plan: Layout, state: Progress) -> bool:
+    """Note the k best combinations; return whether they are certain, and to be completed."""
+    counts = state.counts
+    best = worst_bound(state) + (1 if counts[FOUND] == state.k else 0)
+    for i in range(counts[FOUND]):
+        state.best_costs[i] = state.costs[i]
+    counts[TOTAL], counts[CUT] = counts[FOUND], counts[STOPPED]
+    is_certain = counts[CUT] == 0 and best <= counts[CERTAIN_BELOW]
+    if counts[FULL] != 0 or not (counts[CERTAIN_BELOW] > INFINITE or is_certain):
+        return False
+    counts[COMPLETED], counts[FOUND] = 1, 0
+    return True
+
+
+@compiled
+def _end_match(graph: Graph, plan: Layout, state: Progress) -> bool:
+    """Note whether the match at hand is truncated; return whether there was room to complete it."""
+    counts = state.counts
+    is_cut = counts[CUT] + counts[STOPPED] + counts[LEFT_OUT] > 0
+    state.truncated[counts[MATCH]] = 1 if is_cut else 0
+    bits = plan.nodes * graph.entities
+    for i in range(counts[FIRST_BINDING], counts[BINDINGS]):
+        state.is_bound[(state.bindings[i] % bits) >> 3] = 0
+    return counts[FULL] == 0
+
+
+@compiled
+def _begin_match(plan: Layout, state: Progress) -> bool:
+    """Begin to complete the next of the best combinations, by a search for it alone; return whether there is one."""
+    counts = state.counts
+    counts[MATCH] += 1
+    if counts[MATCH] == counts[TOTAL]:
+        return False
+    counts[SCANS], counts[STOPPED], counts[LEFT_OUT], counts[MAX_SCANS] = 0, 0, 0, counts[SCANS_OF_EACH]
+    counts[FIRST_BINDING] = counts[BINDINGS]
+    for i in range(state.k + 1):
+        state.costs[i] = state.best_costs[counts[MATCH]] + 1
+    keys = counts[MATCH] * (plan.steps + plan.nodes)
+    for s in range(plan.steps):
+        state.only_relation[s] = state.keys[keys + s]
+    for v in range(plan.nodes):
+        state.only_code[v] = state.keys[keys + plan.steps + v]
+        state.bound[v] = 0
+    return True
+
+
+@compiled
+def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
+    """End the search, or the completion of a match; return whether there is another match to complete."""
+    if state.counts[MATCH] >= 0:
+        return _end_match(graph, plan, state) and _begin_match(plan, state)
+    if state.counts[STOPPED] != 0:
+        _keep_given(plan, state)
+    return _end_search(plan, state) and _begin_match(plan, state)
+
+
+def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C901
+    """Return the search for Python to call; `sources` as `compiled_entry` asks for."""
+
+    # One function: each function is compiled once more, with all that it calls, for each of those that call it.
+    def solve(adjacency: Adjacency, arrays_of_plan: Plan, arrays: State) -> int:  # noqa: C901
+        """Find the k best combinations and return how many there are; complete them if they are certain.
+
+        The options of each step are tried best first, depth first: once to find the best, then once for each of them.
+        """
+        graph, plan, state = graph_pointers(adjacency), layout_pointers(arrays_of_plan), progress_pointers(arrays)
+        counts = state.counts
+        room = worst_bound(state) - begin_bounds(graph, plan, state)
+        for step in range(plan.steps - 1, -1, -1):
+            if plan.kind[step] != CYCLE and counts[STOPPED] == 0:
+                bound_node(graph, plan, state, plan.far[step], room)
+        if counts[STOPPED] == 0:
+            add_pending(plan, state)
+        else:  # what is given is completed without bounds
+            clear_bounds(plan, state)
+        s, is_new = wide(0), True
+        while sources >= 0:
+            if s < 0 or counts[STOPPED] != 0:
+                if not _end_walk(graph, plan, state):
+                    break
+                s, is_new = wide(0), True
+            if is_new:
+                list_options(graph, plan, state, s)
+            is_new = False
+            if counts[STOPPED] != 0:
+                continue
+            if not _choose(graph, plan, state, s):
+                s -= 1
+            elif not _apply(graph, plan, state, s):
+                continue
+            elif s + 1 < plan.steps:
+                s += 1
+                is_new = True
+            elif counts[MATCH] < 0:
+                _write_key(graph, plan, state)
+                keep_key(plan, state, state.prefix[s + 1])
+            else:
+                collect(graph, plan, state)
+        clear_bounds(plan, state)
+        return counts[TOTAL]
+
+    return compiled_entry(solve)
+
+
+run = _entry(source_checksum(Path(__file__).parent))

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled_entry, inlined, source_checksum
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import add_pending, clear_bounds, lower_bounds
 from kg_retrievers.methods.simgrag.matching.complete import grouped
+from kg_retrievers.methods.simgrag.matching.layout import CLOSES, EDGE, INFORMS, TERM
+from kg_retrievers.methods.simgrag.matching.memory import (
+    BINDINGS,
+    CAPACITY,
+    CERTAIN_BELOW,
+    COMPLETED,
+    COUNTS,
+    EDGES,
+    FACTS,
+    FULL,
+    GIVEN,
+    MATCH,
+    MAX_BINDINGS,
+    MAX_SCANS,
+    NODE_COLUMNS,
+    SCANS,
+    SCANS_OF_EACH,
+    STAMP,
+    STEP_COLUMNS,
+    STOPPED,
+    Scratch,
+    State,
+    borrowed_scratch,
+)
 from kg_retrievers.methods.simgrag.matching.plan import (
     INFINITE,
     SCALE,
@@ -26,30 +44,7 @@ from kg_retrievers.methods.simgrag.matching.plan import (
     restricted,
     sorted_by_id,
 )
-from kg_retrievers.methods.simgrag.matching.search import keep_key, walk
-from kg_retrievers.methods.simgrag.matching.state import (
-    BINDINGS,
-    CERTAIN_BELOW,
-    COMPLETED,
-    EDGES,
-    FACTS,
-    FOUND,
-    FULL,
-    GIVEN,
-    LEFT_OUT,
-    MATCH,
-    MAX_BINDINGS,
-    MAX_SCANS,
-    NODE_STATE,
-    SCANS,
-    SCANS_OF_EACH,
-    STAMP,
-    STEP_STATE,
-    STOPPED,
-    Scratch,
-    State,
-    worst_bound,
-)
+from kg_retrievers.methods.simgrag.matching.search import run
 
 #: A node has so many candidates in the first round, and so many times as many in each further one.
 FIRST_ROUND, WIDENING = 64, 8
@@ -66,9 +61,6 @@ _COMPILED: set[tuple[np.dtype[Any], ...]] = set()
 
 #: No combinations that are known before a search.
 _NOTHING = np.zeros((0, 1), np.int64)
-
-#: Scratch that no search uses at the moment.
-_IDLE: list[Scratch] = []
 
 
 class Limits(NamedTuple):
@@ -103,81 +95,6 @@ class _Round(NamedTuple):
     given: Array
 
 
-# --- the search ------------------------------------------------------------------------------------------------------
-
-
-@inlined
-def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> None:
-    """Collect the bindings and facts of one of the best combinations, by a search for it alone."""
-    counts, steps = state.counts, len(plan.steps)
-    counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
-    counts[MAX_SCANS] = counts[SCANS_OF_EACH]
-    first = counts[BINDINGS]
-    for i in range(len(state.costs)):
-        state.costs[i] = state.best_costs[match] + 1
-    for s in range(steps):
-        state.steps[s].only = state.keys[match, s]
-    for v in range(len(plan.nodes)):
-        state.nodes[v].only = state.keys[match, steps + v]
-        state.nodes[v].bound = 0
-    walk(adjacency, plan, state)
-    bits = len(plan.nodes) * (len(adjacency.indptr) - 1)
-    for i in range(first, counts[BINDINGS]):
-        state.is_bound[(state.bindings[i] % bits) >> 3] = 0
-
-
-@inlined
-def _find(adjacency: Adjacency, plan: Plan, state: State) -> None:
-    """Find the k best combinations; those that are given are among them only where the search is cut."""
-    lower_bounds(adjacency, plan, state)
-    if state.counts[STOPPED] == 0:
-        add_pending(plan, state)
-        walk(adjacency, plan, state)
-    else:  # what is given is completed without bounds
-        clear_bounds(state)
-        for v in range(len(state.nodes)):
-            state.nodes[v].lower_row = -1
-            state.nodes[v].reach = state.nodes[v].below = state.nodes[v].least = 0
-    if state.counts[STOPPED] != 0:
-        for i in range(state.counts[GIVEN]):
-            for j in range(len(state.key)):
-                state.key[j] = state.given[i, j + 1]
-            if state.given[i, 0] < worst_bound(state):
-                keep_key(state, state.given[i, 0])
-
-
-def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
-    """Return the search for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
-        """Find the k best combinations and return how many there are; complete them if they are certain."""
-        if sources <= 0:
-            return 0
-        counts = state.counts
-        _find(adjacency, plan, state)
-        found, cut = counts[FOUND], counts[STOPPED] != 0
-        best = worst_bound(state) + (1 if found == len(state.keys) else 0)
-        for i in range(found):
-            state.best_costs[i] = state.costs[i]
-        if counts[FULL] == 0 and (counts[CERTAIN_BELOW] > INFINITE or (not cut and best <= counts[CERTAIN_BELOW])):
-            counts[COMPLETED], counts[FOUND] = 1, 0
-            for match in range(found):
-                if counts[FULL] != 0:
-                    break
-                _complete(adjacency, plan, state, match)
-                state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
-        clear_bounds(state)
-        return int(found)
-
-    return compiled_entry(solve, allocates=False)
-
-
-_run = _entry(source_checksum(Path(__file__).parent))
-
-
-# --- from few candidates to all --------------------------------------------------------------------------------------
-
-
 def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) -> list[Match]:
     """Find the k best combinations and complete each.
 
@@ -197,14 +114,14 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
     Raises:
         SearchBudgetError: If a budget ends the search before anything is found.
     """
-    with _scratch() as scratch:
+    with borrowed_scratch() as scratch:
         width, left, given = FIRST_ROUND, limits, _NOTHING
         while True:
             around = _next_round(adjacency, plan, left, width, given)
             state, found = _search(adjacency, around, left, limits.scans, stop, scratch)
             if state.counts[COMPLETED]:
                 break
-            given = np.column_stack([state.best_costs[:found], state.keys[:found]])
+            given = np.column_stack([state.best_costs[:found], state.keys.reshape(limits.matches, -1)[:found]])
             if found == limits.matches:
                 left = left._replace(cost=int(state.best_costs[found - 1]) + 1)
             left = left._replace(scans=max(left.scans - int(state.counts[SCANS]), 1))
@@ -225,11 +142,9 @@ def compile_search(adjacency: Adjacency, plan: Plan) -> None:
     kinds = tuple(column.dtype for column in adjacency)
     if kinds in _COMPILED:
         return
-    given = np.zeros((0, 1 + len(plan.steps) + len(plan.nodes)), np.int64)
-    with _scratch() as scratch:
-        _search(
-            adjacency, _Round(sorted_by_id(plan), 0, 0, given), Limits(1, 1, 1, 1), 1, np.zeros(1, np.int64), scratch
-        )
+    with borrowed_scratch() as scratch:
+        around = _Round(sorted_by_id(plan), 0, 0, _NOTHING)
+        _search(adjacency, around, Limits(1, 1, 1, 1), 1, np.zeros(1, np.int64), scratch)
     _COMPILED.add(kinds)
 
 
@@ -238,7 +153,7 @@ def _next_round(adjacency: Adjacency, plan: Plan, limits: Limits, width: int, gi
     if limits.cost >= INFINITE and most_candidates(plan) <= 2 * width:
         return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
     least = least_costs(plan)
-    total = int(least[0].sum() + least[1][plan.steps["term"][plan.steps["term"] >= 0]].sum())
+    total = int(least[0].sum() + least[1][plan.steps[TERM][plan.steps[TERM] >= 0]].sum())
     room = limits.cost - total
     if limits.cost < INFINITE:
         plan = restricted(plan, least[0] + room, least[1] + room)
@@ -271,37 +186,18 @@ def _search(
     capacity = FIRST_CAPACITY
     while True:
         state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
-        found = _run(adjacency, around.plan, state)
+        found = run(adjacency, around.plan, state)
         scratch.stamp = int(state.counts[STAMP])
         if not state.counts[FULL]:
             return state, found
         capacity *= 8
 
 
-@contextmanager
-def _scratch() -> Iterator[Scratch]:
-    """Lend arrays to a search; after an interrupt they are not used again, since they may not be zero."""
-    try:
-        scratch = _IDLE.pop()
-    except IndexError:  # none is idle; another thread may have taken the last one
-        scratch = Scratch()
-    yield scratch
-    _IDLE.append(scratch)
-
-
 def _edge_steps(plan: Plan) -> list[int]:
     """Return the step of each edge of the pattern."""
-    edges = plan.steps["edge"]
+    edges = plan.steps[EDGE]
     steps: list[int] = edges.argsort(kind="stable")[edges.tolist().count(-1) :].tolist()
     return steps
-
-
-@lru_cache(maxsize=64)
-def _unplaced(steps: int, nodes: int) -> tuple[Array, Array]:
-    """Return the arrays of so many steps and nodes before a search, to be copied."""
-    of_steps, of_nodes = np.zeros(steps + 1, STEP_STATE), np.zeros(nodes, NODE_STATE)
-    of_steps["only"] = of_nodes["only"] = -1
-    return of_steps, of_nodes
 
 
 def _fresh_state(
@@ -315,43 +211,45 @@ def _fresh_state(
 ) -> State:
     """Return the state in which a search begins; arguments as in `_search`."""
     plan, k = around.plan, limits.matches
-    steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
-    of_steps, of_nodes = _unplaced(steps, nodes)
-    rows = sum(plan.nodes["closes" if plan.eager else "informs"].tolist())
+    steps, nodes, size = plan.steps.shape[1], plan.nodes.shape[1], len(adjacency.indptr) - 1
+    rows = sum(plan.nodes[CLOSES if plan.eager else INFORMS].tolist())
     arrays = scratch.arrays(capacity, size, rows, nodes)
-    counts = np.zeros(16, np.int64)
-    counts[STAMP], counts[MATCH] = scratch.stamp, -1
+    counts = np.zeros(COUNTS, np.int64)
+    counts[STAMP], counts[MATCH], counts[CAPACITY] = scratch.stamp, -1, scratch.capacity
     counts[MAX_SCANS], counts[SCANS_OF_EACH], counts[MAX_BINDINGS] = around.scans, scans_of_each, limits.bindings
     counts[CERTAIN_BELOW], counts[GIVEN] = around.certain_below, len(around.given)
-    counts[EDGES] = steps - plan.steps["edge"].tolist().count(-1)
-    keys, costs = np.empty((k, steps + nodes), np.int64), np.empty(k + 1, np.int64)
+    counts[EDGES] = steps - plan.steps[EDGE].tolist().count(-1)
+    of_steps, of_nodes = np.zeros((STEP_COLUMNS, steps + 1), np.int64), np.zeros((NODE_COLUMNS, nodes), np.int64)
+    of_steps[1] = of_nodes[1] = -1  # free to choose
+    keys, costs = np.empty(k * (steps + nodes), np.int64), np.empty(k + 1, np.int64)
     keys.fill(-1)
     costs.fill(limits.cost)
     return State(
-        of_steps.copy(),
-        of_nodes.copy(),
-        np.zeros((steps + 1, nodes, 2), np.int64),
+        of_steps,
+        of_nodes,
+        np.zeros((2, (steps + 1) * nodes), np.int64),
         keys,
         costs,
         np.empty(steps + nodes, np.int64),
         np.empty(k, np.int64),
-        np.zeros(k, np.bool_),
-        around.given,
+        np.zeros(k, np.int64),
+        around.given.reshape(-1),
         counts,
         stop,
-        np.empty(plan.relation_costs.shape[1] * max(plan.level_costs.shape[1], 1), np.int64),
+        np.empty(plan.relations * max(plan.level_count, 1), np.int64),
         *arrays,
     )
 
 
 def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
     """Read the matches from the state in which a search ended."""
-    edge_steps, nodes, counts = _edge_steps(plan), len(plan.nodes), state.counts
+    edge_steps, nodes, counts = _edge_steps(plan), plan.nodes.shape[1], state.counts
     edges = len(edge_steps)
     entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
     facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
+    keys = state.keys.reshape(len(state.best_costs), -1)
     matches, cut = [], bool(state.truncated[:found].any())
-    for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
+    for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), keys[:found].tolist(), strict=True)):
         of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
         of_edges = tuple(facts[i * edges : (i + 1) * edges])
         if all(map(len, of_nodes)):  # else the budget ended before anything was bound

@@ -1,0 +1,390 @@
+"""The arrays of a search as pointers, and small queries on them: all for compiled code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kg_retrievers.algorithms.compiled import Pointer, compiled, pointer, wide
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import half_of, label_of
+from kg_retrievers.methods.simgrag.matching.layout import LEVEL
+from kg_retrievers.methods.simgrag.matching.memory import (
+    CAPACITY,
+    FOUND,
+    FULL,
+    MATCH,
+    MAX_SCANS,
+    SCANS,
+    STAMP,
+    STOPPED,
+    State,
+)
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
+
+#: Marks of sets begin anew above this one; they are 32-bit integers.
+LAST_STAMP = 2**31 - 16
+
+
+class Graph(NamedTuple):
+    """Pointers to the columns of an adjacency, and its sizes."""
+
+    indptr: Pointer
+    first_triples: Pointer
+    neighbors: Pointer
+    labels: Pointer
+    backward_triples: Pointer
+    entities: int
+    triples: int
+
+
+class Layout(NamedTuple):
+    """Pointers to the arrays of a plan, and its sizes; to tables, one for each field that `layout.py` names."""
+
+    kind: Pointer
+    near: Pointer
+    far: Pointer
+    term: Pointer
+    side: Pointer
+    edge: Pointer
+    free: Pointer
+    first_use: Pointer
+    in_key: Pointer
+    closes_at: Pointer
+    parent: Pointer
+    placed_by: Pointer
+    as_set: Pointer
+    informs: Pointer
+    known: Pointer
+    level_row: Pointer
+    key: Pointer
+    closes: Pointer
+    outside: Pointer
+    differs: Pointer
+    starts: Pointer
+    candidates: Pointer
+    candidate_costs: Pointer
+    levels: Pointer
+    level_costs: Pointer
+    relation_costs: Pointer
+    least_relation_costs: Pointer
+    steps: int
+    nodes: int
+    relations: int
+    level_count: int
+    eager: int
+
+
+class Progress(NamedTuple):
+    """Pointers to the arrays of a `State`, and how many matches are wanted."""
+
+    # For each step:
+    relation: Pointer  # the relation chosen; -1 where free
+    only_relation: Pointer  # the relation of the match to complete; -1 where free to choose
+    pending: Pointer  # the least cost of what is neither placed before the step nor below it
+    prefix: Pointer  # the cost of what is placed before the step
+    top: Pointer  # the end of all sets before the step
+    first_option: Pointer  # its options are those from `first_option` up to the `first_option` of the next step
+    option: Pointer  # the option to try next
+    # For each node:
+    code: Pointer  # the entity of a bound node, the level of a set with types, else 0
+    only_code: Pointer  # the code of the match to complete; -1 where free to choose
+    lower: Pointer  # these as `lower_bounds` fills them in
+    reach: Pointer
+    weight: Pointer
+    sent: Pointer
+    floor: Pointer
+    below: Pointer
+    least: Pointer
+    bound: Pointer  # how many entities it takes in the match that is completed
+    # As in `State`:
+    begin: Pointer
+    end: Pointer
+    keys: Pointer
+    costs: Pointer
+    key_at_hand: Pointer
+    best_costs: Pointer
+    truncated: Pointer
+    given: Pointer
+    counts: Pointer
+    stop: Pointer
+    slots: Pointer
+    pool: Pointer
+    option_bounds: Pointer
+    option_keys: Pointer
+    bindings: Pointer
+    facts: Pointer
+    gains: Pointer  # `lower` of the state
+    present: Pointer
+    reached: Pointer
+    message: Pointer
+    touched: Pointer
+    stamps: Pointer
+    is_bound: Pointer
+    k: int
+
+
+@compiled
+def graph_pointers(adjacency: Adjacency) -> Graph:
+    """Return pointers to an adjacency."""
+    return Graph(
+        pointer(adjacency.indptr),
+        pointer(adjacency.first_triples),
+        pointer(adjacency.neighbors),
+        pointer(adjacency.labels),
+        pointer(adjacency.backward_triples),
+        len(adjacency.indptr) - 1,
+        len(adjacency.backward_triples),
+    )
+
+
+@compiled
+def layout_pointers(plan: Plan) -> Layout:
+    """Return pointers to a plan."""
+    steps, nodes = plan.steps, plan.nodes
+    return Layout(
+        pointer(steps[0]),
+        pointer(steps[1]),
+        pointer(steps[2]),
+        pointer(steps[3]),
+        pointer(steps[4]),
+        pointer(steps[5]),
+        pointer(steps[6]),
+        pointer(steps[7]),
+        pointer(steps[8]),
+        pointer(steps[9]),
+        pointer(nodes[0]),
+        pointer(nodes[1]),
+        pointer(nodes[2]),
+        pointer(nodes[3]),
+        pointer(nodes[4]),
+        pointer(nodes[5]),
+        pointer(nodes[6]),
+        pointer(nodes[7]),
+        pointer(plan.outside),
+        pointer(plan.differs),
+        pointer(plan.starts),
+        pointer(plan.candidates),
+        pointer(plan.candidate_costs),
+        pointer(plan.levels),
+        pointer(plan.level_costs),
+        pointer(plan.relation_costs),
+        pointer(plan.least_relation_costs),
+        steps.shape[1],
+        nodes.shape[1],
+        plan.relations,
+        plan.level_count,
+        plan.eager,
+    )
+
+
+@compiled
+def progress_pointers(state: State) -> Progress:
+    """Return pointers to a state."""
+    steps, nodes = state.steps, state.nodes
+    return Progress(
+        pointer(steps[0]),
+        pointer(steps[1]),
+        pointer(steps[2]),
+        pointer(steps[3]),
+        pointer(steps[4]),
+        pointer(steps[5]),
+        pointer(steps[6]),
+        pointer(nodes[0]),
+        pointer(nodes[1]),
+        pointer(nodes[2]),
+        pointer(nodes[3]),
+        pointer(nodes[4]),
+        pointer(nodes[5]),
+        pointer(nodes[6]),
+        pointer(nodes[7]),
+        pointer(nodes[8]),
+        pointer(nodes[9]),
+        pointer(state.sets[0]),
+        pointer(state.sets[1]),
+        pointer(state.keys),
+        pointer(state.costs),
+        pointer(state.key),
+        pointer(state.best_costs),
+        pointer(state.truncated),
+        pointer(state.given),
+        pointer(state.counts),
+        pointer(state.stop),
+        pointer(state.slots),
+        pointer(state.pool),
+        pointer(state.option_bounds),
+        pointer(state.option_keys),
+        pointer(state.bindings),
+        pointer(state.facts),
+        pointer(state.lower),
+        pointer(state.present),
+        pointer(state.reached),
+        pointer(state.message),
+        pointer(state.touched),
+        pointer(state.stamps),
+        pointer(state.is_bound),
+        len(state.best_costs),
+    )
+
+
+# --- rows of the adjacency -------------------------------------------------------------------------------------------
+
+
+@compiled
+def first_not_below(values: Pointer, low: int, high: int, wanted: int) -> int:
+    """Return the first position in `values[low:high]`, ascending, whose value is not below `wanted`."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def end_of_run(labels: Pointer, position: int, end: int) -> int:
+    """Return the first position behind the entries of a row that have the label of one; they stand side by side.
+
+    Cost: O(log(entries with the label)), so that a row takes little more than its distinct labels.
+    """
+    label, low, step = labels[position], position, wide(1)
+    while low + step < end and labels[low + step] == label:
+        low += step
+        step *= 2
+    high = min(low + step, end)
+    low += 1
+    while low < high:
+        middle = (low + high) // 2
+        if labels[middle] == label:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def ways(relation: int, side: int) -> tuple[int, int]:
+    """Return the parts of a row to read, as a range: 0 is forward, 1 is backward, -1 is both at once.
+
+    A side below 0 is either one. So `side ^ 1` is the side seen from the other end.
+    """
+    if relation < 0 and side < 0:
+        return -1, 0
+    return (1 if side > 0 else 0), (1 if side == 0 else 2)
+
+
+@compiled
+def part_of(graph: Graph, entity: int, relation: int, way: int) -> tuple[int, int]:
+    """Return the part of an entity's row with a relation (-1: any) in one of the `ways`."""
+    low, high = wide(graph.indptr[entity]), wide(graph.indptr[entity + 1])
+    if way >= 0:
+        low, high = half_of(graph, entity, way)  # type: ignore[arg-type] # it has these columns
+    if relation >= 0:
+        label = label_of(relation, way)
+        low = first_not_below(graph.labels, low, high, label)
+        high = first_not_below(graph.labels, low, high, label + 1)
+    return low, high
+
+
+# --- small queries ---------------------------------------------------------------------------------------------------
+
+
+@compiled
+def next_stamps(graph: Graph, state: Progress) -> int:
+    """Return the second of two fresh marks of sets."""
+    if state.counts[STAMP] > LAST_STAMP:
+        for e in range(graph.entities):
+            state.stamps[e] = 0
+        state.counts[STAMP] = 0
+    state.counts[STAMP] += 2
+    return state.counts[STAMP]
+
+
+@compiled
+def own_cost(graph: Graph, plan: Layout, node: int, entity: int) -> int:
+    """Return what an entity costs at a node; INFINITE if it is no candidate."""
+    if plan.known[node]:
+        high = plan.starts[node + 1]
+        position = first_not_below(plan.candidates, plan.starts[node], high, entity)
+        if position < high and plan.candidates[position] == entity:
+            return wide(plan.candidate_costs[position])
+        return INFINITE
+    row = plan.level_row[node]
+    if row >= 0:
+        level = plan.levels[row * graph.entities + entity]
+        return wide(plan.level_costs[row * plan.level_count + level]) if level >= 0 else INFINITE
+    return 0
+
+
+@compiled
+def worst_bound(state: Progress) -> int:
+    """Return the bound at or above which nothing can be among the k best."""
+    return state.costs[state.k - 1 if state.counts[FOUND] == state.k else state.k]
+
+
+@compiled
+def spend(state: Progress, scans: int) -> bool:
+    """Count scans; return whether the search must stop."""
+    state.counts[SCANS] += scans
+    if state.counts[SCANS] > state.counts[MAX_SCANS] or (state.counts[MATCH] < 0 and state.stop[0] != 0):
+        state.counts[STOPPED] = 1
+    return state.counts[STOPPED] != 0
+
+
+@compiled
+def has_room(state: Progress, used: int, more: int) -> bool:
+    """Return whether a buffer takes `more` items; if not, the search stops and is begun again with larger ones."""
+    if used + more > state.counts[CAPACITY]:
+        state.counts[FULL] = state.counts[STOPPED] = 1
+        return False
+    return True
+
+
+@compiled
+def make_set(plan: Layout, state: Progress, row: int, node: int, count: int) -> None:
+    """Make the last `count` items that were written behind the top the set of a node."""
+    at = row * plan.nodes + node
+    state.begin[at] = state.top[row]
+    state.top[row] += count
+    state.end[at] = state.top[row]
+
+
+@compiled
+def code_of(graph: Graph, plan: Layout, node: int, entity: int) -> int:
+    """Return what tells branches that place an entity apart: itself, its level, or nothing; -1 if it has no level."""
+    if not plan.as_set[node]:
+        return entity
+    row = plan.level_row[node]
+    return wide(plan.levels[row * graph.entities + entity]) if row >= 0 else 0
+
+
+@compiled
+def subtree_cost(graph: Graph, plan: Layout, state: Progress, node: int, entity: int) -> int:
+    """Return the least cost of a node's subtree with this entity; INFINITE if impossible."""
+    if state.lower[node] >= 0:
+        at = state.lower[node] + entity
+        return INFINITE - state.gains[at] if (state.present[at >> 3] >> (at & 7)) & 1 else INFINITE
+    return min(own_cost(graph, plan, node, entity) + state.below[node], INFINITE)
+
+
+@compiled
+def may_take(graph: Graph, plan: Layout, state: Progress, node: int, entity: int, s: int) -> bool:
+    """Return whether a node may take an entity at step s, as its types and the nodes placed before allow.
+
+    While a match is completed, the entity must belong to it. No node that is bound before the step may forbid it.
+    """
+    only, found = state.only_code[node], entity
+    if plan.as_set[node] or plan.key[node] == LEVEL:
+        row = plan.level_row[node]
+        level = wide(plan.levels[row * graph.entities + entity]) if row >= 0 else 0
+        if plan.as_set[node] and level < 0:
+            return False
+        if plan.key[node] == LEVEL:
+            found = level
+    if only >= 0 and only != found:
+        return False
+    for other in range(plan.nodes):
+        is_bound = not plan.as_set[other] and plan.placed_by[other] < s
+        if plan.differs[node * plan.nodes + other] and is_bound and state.code[other] == entity:
+            return False
+    return True
