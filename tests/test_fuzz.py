@@ -21,7 +21,6 @@ from kg_retrievers.methods.rog.prompts import parse_relation_paths
 from kg_retrievers.methods.sg_rag.prompts import parse_cypher
 from kg_retrievers.methods.subgraph_rag.prompts import parse_answers as parse_lines
 from kg_retrievers.questions.prompts import parse_pattern
-from kg_retrievers.questions.self_questions.paraphrases import read_paraphrase
 
 pytestmark = pytest.mark.heavy
 
@@ -64,7 +63,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "parse_pattern": parse_pattern,
     "parse_relation_paths": lambda reply: parse_relation_paths(reply, ["directed_by", "starring", "written by"], 3),
     "parse_cypher": parse_cypher,
-    "read_paraphrase": lambda reply: read_paraphrase(reply, ["Amélie"]),
 }
 
 

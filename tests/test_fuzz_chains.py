@@ -21,7 +21,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 from mutants import SECONDS, SEED, Readings, mutant, rounds
 from pydantic import Field
 
@@ -30,7 +30,6 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     LLMPatternGenerator,
-    Question,
     RelationPathRetriever,
     SimGRAGRetriever,
 )
@@ -40,7 +39,6 @@ from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.rog import LLMRelationPaths
 from kg_retrievers.methods.sg_rag import LLMCypherWriter
-from kg_retrievers.questions.self_questions.paraphrases import paraphrased
 from kg_retrievers.testing import tiny_graph
 
 pytestmark = pytest.mark.heavy
@@ -152,7 +150,6 @@ def readers(index: GraphIndex, executor: Any, draw: random.Random) -> dict[str, 
     add("cascade of patterns", "triples", lambda m: SimGRAGRetriever.from_index(index, llm=m), UNCLEAR)
     add("cascade of paths", "PATH", lambda m: RelationPathRetriever.from_index(index, llm=m), UNCLEAR)
     add("router", "method", lambda m: build_router({"simgrag": simgrag, "rog": rog}, llm=m), asked)
-    add("paraphrases", "Who", _paraphrases, [Question(QUESTION, pattern=PATTERN)])
     messages = {"messages": [HumanMessage(QUESTION)]}
     add("agent with a tool", "query", lambda m: create_agent(m, [simgrag.as_tool()]), messages)
     return found
@@ -164,10 +161,6 @@ def _workflow(make: Callable[[Any], Any], model: Any) -> Any:
 
 def _in_words(retriever: SimGRAGRetriever, model: Any) -> Any:
     return llm_answerer(retriever.answer_prompt, model)
-
-
-def _paraphrases(model: Any) -> Any:
-    return RunnableLambda(lambda questions: paraphrased(questions, model))
 
 
 def test_mutants_of_replies_in_chains_and_workflows(

@@ -187,12 +187,6 @@ def _write_questions(questions: Parser) -> None:
     questions.add_argument(
         "--max-hops", type=int, choices=(1, 2, 3), default=3, help="the most facts that a walk joins (default: 3)"
     )
-    questions.add_argument(
-        "--llm",
-        metavar="PROVIDER:MODEL",
-        help="a language model that says each question in other words, a call each, as in openai:gpt-4.1-mini; "
-        "its key is read from the environment, as OPENAI_API_KEY",
-    )
     add_json_flag(questions)
 
 

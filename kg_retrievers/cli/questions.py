@@ -12,20 +12,15 @@ import kg_retrievers
 from kg_retrievers.cli.load import read_graph
 from kg_retrievers.cli.show import grid, note, show, status
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import load_llm
 
 
 def run(options: argparse.Namespace) -> int:
     """Write questions with answers and patterns from a graph alone."""
     output = Path(options.output)
     _check_output(output)
-    with status("loading the language model"):
-        llm = load_llm(options.llm)
     graph = read_graph(options)
     with status("writing questions"):
-        questions = kg_retrievers.generate_questions(
-            graph, options.count, seed=options.seed, max_hops=options.max_hops, llm=llm
-        )
+        questions = kg_retrievers.generate_questions(graph, options.count, seed=options.seed, max_hops=options.max_hops)
     kg_retrievers.datasets.write_questions(output, questions)
     kinds = dict(sorted(Counter(str(question.kind) for question in questions).items()))
     if len(questions) < options.count:

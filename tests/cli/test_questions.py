@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from openai_server import OpenAIServer, Reply
 
 import kg_retrievers
 from kg_retrievers import cli, generate_questions, read_questions
@@ -67,16 +66,6 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
         assert run(*asked, "--examples", "questions.jsonl")[0] == 0
 
 
-def test_a_language_model_says_them_otherwise(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("one.tsv").write_text("Her\tdirected_by\tHer\nHer\tdirected_by\tX2\n", "utf-8")
-    with OpenAIServer(Reply("Her or X2, that is the question")) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        asked = ("questions", "one.tsv", "--output", "said.jsonl", "--count", "1", "--llm", "openai:gpt-4.1-mini")
-        assert run(*asked)[0] == 0
-    assert read_questions("said.jsonl")[0].text == "Her or X2, that is the question"
-
-
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -86,7 +75,6 @@ def test_a_language_model_says_them_otherwise(run: Run, monkeypatch: pytest.Monk
         (("questions", "missing.tsv", "--output", "new.jsonl"), "missing.tsv"),
         (("questions", GRAPH, "--output", "new.jsonl", "--count", "0"), "wanted an integer of 1 or more, but got '0'"),
         (("questions", GRAPH, "--output", "new.jsonl", "--max-hops", "4"), "invalid choice: 4"),
-        (("questions", GRAPH, "--output", "new.jsonl", "--llm", "gpt"), 'wanted "provider:model"'),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
-from langchain_core.language_models import BaseLanguageModel
-from langchain_core.prompts import BasePromptTemplate
-
-from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.questions.self_questions.paraphrases import PARAPHRASE_PROMPT, paraphrased
 from kg_retrievers.questions.self_questions.shapes import Names, Shape, ShapeDrawer
 from kg_retrievers.questions.self_questions.wording import QuestionWriter
 
@@ -31,8 +25,6 @@ def generate_questions(
     *,
     seed: int = 0,
     max_hops: int = MAX_HOPS,
-    llm: BaseLanguageModel[Any] | None = None,
-    prompt: BasePromptTemplate[Any] = PARAPHRASE_PROMPT,
 ) -> list[Question]:
     """Write questions that a graph can answer, with answers and patterns, for examples and for training.
 
@@ -50,9 +42,6 @@ def generate_questions(
         count: How many to write; fewer where the graph has no more.
         seed: Of all that is drawn. Equal seeds give equal questions.
         max_hops: The longest walk, 1 to 3.
-        llm: A language model that says each question in other words, one call each; where its reply is unreadable or
-            lacks a name, the question stays as it is.
-        prompt: In place of ours, with the placeholders `question` and `names`.
 
     Raises:
         InvalidArgumentError: If an argument is out of range, or the graph has no triple to ask about.
@@ -64,16 +53,13 @@ def generate_questions(
         ('1-hop', True, 'entity 1')
     """
     _check(graph, count, max_hops)
-    if llm is not None:
-        check_model(llm, _WHO)
-        check_placeholders(prompt, ["question", "names"], f"{_WHO}: prompt")
     questions = _written(graph, count, Random(seed), max_hops)
     if not questions:
         raise InvalidArgumentError(
             f"{_WHO}: {graph} has no triple to ask about. Wanted are triples that join entities with names of their "
             "own, by relations that can be told apart."
         )
-    return questions if llm is None else paraphrased(questions, llm, prompt)
+    return questions
 
 
 def _written(graph: KnowledgeGraph, count: int, random: Random, max_hops: int) -> list[Question]:

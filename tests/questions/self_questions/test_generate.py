@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hash_seeds import outputs_under_hash_seeds
-from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, generate_questions
 from kg_retrievers.datasets import Question, read_questions, write_questions
@@ -16,7 +15,7 @@ from kg_retrievers.index import find_name
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.questions.self_questions.shapes import MAX_ANSWERS
 from kg_retrievers.sample import load_graph
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import tiny_graph
 
 #: Graphs that trip up who writes about them.
 ODD = {
@@ -151,41 +150,6 @@ def test_they_serve_as_examples() -> None:
             assert [triple.relation for triple in pattern.triples] == wanted, question.text
 
 
-# --- a language model ---
-
-
-def test_a_model_says_them_otherwise() -> None:
-    plain = generate_questions(load_graph(), 12)
-    llm = ScriptedChatModel(replies=lambda prompt: f"Tell: {prompt.rpartition('Question: ')[2].splitlines()[0]}")
-    said = generate_questions(load_graph(), 12, llm=llm)
-    assert [question.text for question in said] == [f"Tell: {question.text}" for question in plain]
-    assert [question.pattern for question in said] == [question.pattern for question in plain]
-
-
-@pytest.mark.parametrize("reply", ["", "What is it?", "I cannot\ndo that.", "x" * 500, "<think>hm"], ids=str)
-def test_a_reply_of_no_use_leaves_the_words(reply: str) -> None:
-    llm = ScriptedChatModel(replies=lambda _: reply)
-    assert generate_questions(load_graph(), 5, llm=llm) == generate_questions(load_graph(), 5)
-
-
-def test_a_reply_that_comes_twice_counts_once() -> None:
-    graph = ODD["one triple"]
-    said = generate_questions(graph, 5, llm=ScriptedChatModel(replies=lambda _: "a b c?"))
-    assert [question.text for question in said].count("a b c?") == 1
-
-
-def test_a_model_that_fails_is_told() -> None:
-    llm = ScriptedChatModel(replies=[TimeoutError("no answer")], cycle=True)
-    with pytest.raises(TimeoutError, match="no answer"):
-        generate_questions(load_graph(), 3, llm=llm)
-
-
-def test_the_prompt_can_be_another() -> None:
-    llm = ScriptedChatModel(replies=lambda _: "")
-    generate_questions(load_graph(), 1, llm=llm, prompt=PromptTemplate.from_template("SAY {question}, KEEP {names}"))
-    assert llm.prompts[0][0].text.startswith("SAY ")
-
-
 # --- what cannot be ---
 
 
@@ -212,11 +176,6 @@ def test_a_graph_with_nothing_to_ask(graph: KnowledgeGraph) -> None:
         ({"count": 0}, "count must be an integer of 1 or more, but got 0"),
         ({"count": 1.5}, "count must be an integer of 1 or more, but got 1.5"),
         ({"max_hops": 4}, "max_hops must be 1 to 3, but got 4"),
-        ({"llm": "openai:gpt"}, "wanted a LangChain language model"),
-        (
-            {"llm": ScriptedChatModel(replies=[]), "prompt": PromptTemplate.from_template("{question}")},
-            "generate_questions: prompt: .*names",
-        ),
     ],
     ids=str,
 )
