@@ -73,7 +73,7 @@ def mentions(text: str, name: str) -> bool:
 
 
 #: What needs an extra that only the heavy tests have.
-WITHOUT_EXTRAS = {"kg_retrievers.bulk.ray_workers", "kg_retrievers.index.milvus_store"}
+WITHOUT_EXTRAS = {"kg_retrievers.bulk.ray_workers"}
 
 
 def test_there_are_public_names() -> None:

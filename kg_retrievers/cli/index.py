@@ -76,7 +76,7 @@ def _save(options: argparse.Namespace) -> int:
 def _load_names(options: argparse.Namespace) -> int:
     """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
     from kg_retrievers.cli.same_graph import check_names  # loads numpy
-    from kg_retrievers.index.loading_names import load_names
+    from kg_retrievers.index.server_names import load_names
 
     for flag, is_given in (("--output", options.output is not None), ("--triples", options.triples)):
         if is_given:

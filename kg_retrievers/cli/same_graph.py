@@ -11,7 +11,6 @@ from kg_retrievers.cli.database import TIMEOUT
 from kg_retrievers.cli.graph_command import index_command
 from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph.values import read_value
-from kg_retrievers.index.stores import next_collection
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -62,7 +61,7 @@ def _of_another_graph(reason: str, options: argparse.Namespace) -> StaleIndexErr
     return StaleIndexError(
         f"{options.vectors} {reason}.",
         hint_shell="Name the options that it was loaded with, or load the names of this graph into another table or "
-        f"collection: {index_command(options, next_collection(options.vectors))}",
+        f"collection: {index_command(options, 'ADDRESS')}",
     )
 
 

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.name_table import parts_of
 from kg_retrievers.index.parts import embeddings_option
-from kg_retrievers.index.stored_names import (
-    ABOUT,
-    ABOUT_TEXT,
-    About,
-    Near,
-    StoredName,
-    gains,
-    in_order,
-    kept_keys,
-    keys_of,
-    letters_of,
-    name_key,
-    stored_name,
-    text_of,
-)
-from kg_retrievers.index.vector_store import VectorStoreSearch
+from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
 
-__all__ = ["About", "Near", "ServerNames", "StoredName"]
+#: Of how many entities a document keeps the keys.
+MAX_KEYS = 256
+
+#: Distances that differ by less are equal: stores compute in single precision.
+ROUNDING = 1e-6
+
+#: Makes the ids of names.
+_NAMES = UUID("8d3c2a4e-5f0b-4d8e-9a51-1f1c5be5b0d7")
+
+#: The id and the text of the one document that holds no name, but what is known of all.
+ABOUT = str(uuid5(_NAMES, "about"))
+ABOUT_TEXT = "about the names of this graph"
+
+#: What some stores cannot keep in a text.
+_UNKEPT = re.compile(r"[\0\ud800-\udfff]")
+
+#: How many entities are read at a time.
+PAGE_SIZE = 2_000
+
+#: How many seconds a page may take.
+PAGE_SECONDS = 120.0
 
 #: How many names with the same letters and digits are asked for at first; as many again and more, where all are there.
 ALIKE = 3
@@ -49,11 +61,49 @@ SHARED_SIZE = 128
 
 
 #: Why a store finds fewer names than it holds, and what to do about it.
-_LIMITED = "a search returns {most} rows at most. Ask for fewer names."
+_LIMITED = f"a search returns {MOST} rows at most. Ask for fewer names."
 _APPROXIMATE = (
     "its index is approximate. Let it look at more: `hnsw.ef_search` and `hnsw.iterative_scan` of pgvector (set by "
     "`open_store`), `ef_search` of a Chroma collection, `ef` or `nprobe` in `search_params` of Milvus."
 )
+
+
+class StoredName(NamedTuple):
+    """A name and the entities that bear it.
+
+    Attributes:
+        name: The name as written.
+        keys: The keys of the entities, sorted.
+        truncated: Whether there are more than these.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    truncated: bool = False
+
+
+class Near(NamedTuple):
+    """A name that is near a vector, and its L2 distance in [0, 2]."""
+
+    name: StoredName
+    distance: float
+
+
+@dataclass(frozen=True)
+class About:
+    """The facts about all names in a store.
+
+    Attributes:
+        embeddings: The `embedding_name` of the model.
+        dimension: The length of its vectors.
+        count: How many names there are.
+        position: How far the graph is read; None if all of it is.
+    """
+
+    embeddings: str
+    dimension: int
+    count: int = 0
+    position: str | None = ""
 
 
 class ServerNames:
@@ -93,7 +143,7 @@ class ServerNames:
         return self.about
 
     def _read_about(self) -> About | None:
-        document = self.store.documents.get([ABOUT]).get(ABOUT)
+        document = self.store.get([ABOUT]).get(ABOUT)
         if document is None:
             return None
         about = About(**json.loads(document.metadata["about"]))
@@ -139,23 +189,22 @@ class ServerNames:
         """Find the nearest names to one vector; among equally near ones at the end, those that were added first."""
         asked = k + 2  # one is no name, one says whether the last is as near as the next
         for _ in range(MAX_TRIES):
-            documents, distances = self.store.documents_near(vector, asked)
-            hits = in_order(documents, distances)
+            documents, distances = self.store.near(vector, asked)
+            hits = _in_order(documents, distances)
             ties = len(hits) > k > 0 and hits[-1].rank == hits[k - 1].rank
             if not ties or len(documents) < asked:
                 break
             asked *= 4
         if len(hits) < k:
-            self._warn(len(hits), k, is_limited=len(documents) == self.store.documents.most)
-        return [Near(stored_name(hit.document), hit.distance) for hit in hits[:k]]
+            self._warn(len(hits), k, is_limited=len(documents) == MOST)
+        return [Near(_stored_name(hit.document), hit.distance) for hit in hits[:k]]
 
     def _warn(self, found: int, wanted: int, is_limited: bool) -> None:
         if self._has_warned:
             return
         self._has_warned = True
-        documents = self.store.documents
-        reason = _LIMITED.format(most=documents.most) if is_limited else _APPROXIMATE
-        text = f"{documents.who} found {found} names where {wanted} were asked for, and it holds more: {reason}"
+        reason = _LIMITED if is_limited else _APPROXIMATE
+        text = f"{self.store.who} found {found} names where {wanted} were asked for, and it holds more: {reason}"
         warnings.warn(text, FewerNamesWarning, stacklevel=4)
 
     def written_as(self, texts: Iterable[str]) -> dict[str, list[StoredName]]:
@@ -170,7 +219,7 @@ class ServerNames:
         self._checked()
         letters = {text: letters_of(text) for text in texts}
         found = self._alike(letters.values())
-        return {text: [stored_name(document) for document in found[of]] for text, of in letters.items()}
+        return {text: [_stored_name(document) for document in found[of]] for text, of in letters.items()}
 
     def _alike(self, letters: Iterable[str]) -> dict[str, list[Document]]:
         """Return the documents of the names with the same letters, by letters, in order."""
@@ -179,7 +228,7 @@ class ServerNames:
         while waiting:
             ordinals = range(first, first + size)
             keys = {of: [name_key(of, ordinal) for ordinal in ordinals] for of in waiting}
-            documents = self.store.documents.get([key for of in waiting for key in keys[of]])
+            documents = self.store.get([key for of in waiting for key in keys[of]])
             for of in waiting:
                 found[of] += [documents[key] for key in keys[of] if key in documents]
             waiting = [of for of in waiting if keys[of][-1] in documents]
@@ -200,8 +249,8 @@ class ServerNames:
         """Add names, in batches; a name that is there gets further keys.
 
         Before a batch is embedded, the store is asked which of its names are there already: after a break, no text is
-        embedded twice. Where a name gets further keys, PostgreSQL and Chroma keep its vector; for other stores it is
-        embedded again, unless a cache has it. Not to be called from two processes at once.
+        embedded twice. A name that gets further keys is embedded again, unless a cache has it.
+        Not to be called from two processes at once.
 
         Args:
             names: The names.
@@ -239,16 +288,14 @@ class ServerNames:
             same = alike[letters[name]]
             document = next((one for one in same if one.metadata["name"] == name), None)
             if document is None:
-                metadata = {"number": count + len(new), "name": name, **kept_keys(keys)}
-                document = Document(text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
+                metadata = {"number": count + len(new), "name": name, **_kept_keys(keys)}
+                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
                 same.append(document)
                 new.append(document)
-            elif gains(document, keys):
-                document.metadata |= kept_keys(keys | set(keys_of(document)))
+            elif _gains(document, keys):
+                document.metadata |= _kept_keys(keys | set(_keys_of(document)))
                 changed.append(document)
-        made = self._embed(new, cache, workers)
-        if not self.store.documents.describe([str(one.id) for one in changed], [one.metadata for one in changed]):
-            made += self._embed(changed, cache, workers)
+        made = self._embed([*new, *changed], cache, workers)
         if (about := self.about) is not None and about.count != count + len(new):
             self._write_about(replace(about, count=count + len(new)))
         return made
@@ -271,7 +318,7 @@ class ServerNames:
     def _put(self, documents: Sequence[Document], vectors: Array) -> None:
         keys = [str(document.id) for document in documents]
         texts = [document.page_content for document in documents]
-        self.store.documents.put(keys, texts, [document.metadata for document in documents], vectors)
+        self.store.put(keys, texts, [document.metadata for document in documents], vectors)
 
     def _write_about(self, about: About) -> None:
         metadata = {"number": -1, "about": json.dumps(asdict(about))}
@@ -280,8 +327,161 @@ class ServerNames:
         self._about = about
 
 
+def letters_of(name: str) -> str:
+    """Return the letters and digits of a name, folded; its signs where it has none.
+
+    Example:
+        >>> letters_of("Amélie (2001)"), letters_of("$")
+        ('amelie2001', '$')
+    """
+    return _UNKEPT.sub("", "".join(parts_of(name)))
+
+
+def name_key(letters: str, ordinal: int) -> str:
+    """Return the id of the document of a name: a UUID.
+
+    Args:
+        letters: The letters and digits of the name, see `letters_of`.
+        ordinal: Which of the names with these letters it is, from 0 on, as they were added.
+
+    Example:
+        >>> name_key(letters_of("Amélie"), 0) == name_key(letters_of("AMELIE"), 0) != name_key(letters_of("Amélie"), 1)
+        True
+    """
+    return str(uuid5(_NAMES, f"{ordinal} {letters}"))
+
+
+def _text_of(name: str) -> str:
+    """Return the text of the document of a name: the name in words, without what a store cannot keep."""
+    return _UNKEPT.sub("\ufffd", readable(name))
+
+
+def _kept_keys(keys: Iterable[str]) -> dict[str, Any]:
+    """Return the metadata of keys: the first of them, and whether there are more."""
+    ordered = sorted(keys)
+    return {"keys": json.dumps(ordered[:MAX_KEYS]), "more_keys": int(len(ordered) > MAX_KEYS)}
+
+
+def _keys_of(document: Document) -> list[str]:
+    """Return the keys that a document keeps."""
+    keys: list[str] = json.loads(document.metadata["keys"])
+    return keys
+
+
+def _gains(document: Document, keys: set[str]) -> bool:
+    """Return whether a document must be written again to hold some further keys."""
+    known = _keys_of(document)
+    return not keys <= set(known) and not document.metadata["more_keys"]
+
+
+def _stored_name(document: Document) -> StoredName:
+    """Return the name that a document keeps."""
+    metadata = document.metadata
+    return StoredName(metadata["name"], tuple(_keys_of(document)), bool(metadata["more_keys"]))
+
+
+class _Hit(NamedTuple):
+    """A name found: its place, the same for those that are equally near, when it was added, and its distance."""
+
+    rank: int
+    number: int
+    distance: float
+    document: Document
+
+
+def _in_order(documents: Sequence[Document], distances: Array) -> list[_Hit]:
+    """Return the names among documents, ascending by distance, then by number."""
+    ascending = np.argsort(distances, kind="stable")
+    ranks = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)
+    hits = [
+        _Hit(rank, documents[at].metadata["number"], float(distances[at]), documents[at])
+        for rank, at in zip(ranks.tolist(), ascending.tolist(), strict=True)
+        if "name" in documents[at].metadata
+    ]
+    return sorted(hits, key=lambda hit: hit[:2])
+
+
 def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:
     keys: dict[str, set[str]] = {}
     for name in names:
         keys.setdefault(name.name, set()).update(name.keys)
     return keys
+
+
+@dataclass(frozen=True)
+class LoadedNames:
+    """The result of `load_names`.
+
+    Attributes:
+        entities: How many entities it read.
+        embedded: How many names it embedded; those that the store held already were not.
+        names: How many names the store holds now.
+    """
+
+    entities: int
+    embedded: int
+    names: int
+
+
+def load_names(
+    reader: PartReader,
+    embeddings: Embeddings,
+    store: VectorStoreSearch,
+    *,
+    page_size: int = PAGE_SIZE,
+    cache: EmbeddingCache | None = None,
+    progress: bool = False,
+    workers: Workers | None = None,
+) -> LoadedNames:
+    """Put the names of all entities of a database into a vector store, page by page.
+
+    The store keeps the position: after a break, the same call goes on there, and embeds no name twice. Once all are
+    loaded, a further call adds what is new; names of entities that are gone stay, and lead to nothing.
+
+    Args:
+        reader: An executor.
+        embeddings: Any LangChain embeddings.
+        store: Where the names go; it holds nothing else.
+        page_size: How many entities are read at a time, 1 or more.
+        cache: Supplies known vectors and keeps new ones.
+        progress: Whether to show a progress bar on stderr.
+        workers: Processes that embed, `LocalWorkers` or `RayWorkers`; this one by default. The database and the store
+            are asked by this process alone.
+
+    Raises:
+        StaleIndexError: If the store holds names of other embeddings.
+        DatabaseError: If the database or the store fails; what was loaded stays.
+    """
+    names = ServerNames(store, embeddings)
+    about = names.refresh()
+    position = (about.position or "") if about else ""
+    read = embedded = 0
+    with _bar(progress) as bar:
+        task = bar.add_task("Loading names", total=None)
+        at: str | None = position
+        while at is not None:
+            page = reader.entities_after(at, page_size, timeout=PAGE_SECONDS)
+            embedded += names.add(_names_of(page.entities), position=page.position, cache=cache, workers=workers)
+            read += len(page.entities)
+            bar.update(task, completed=read)
+            at = page.position
+    held = names.about
+    return LoadedNames(read, embedded, held.count if held else 0)
+
+
+def _names_of(entities: Sequence[StoredEntity]) -> Iterator[StoredName]:
+    for entity in entities:
+        for name in dict.fromkeys((entity.label, *entity.aliases)):
+            yield StoredName(name, (entity.key,))
+
+
+def _bar(progress: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not progress,
+    )

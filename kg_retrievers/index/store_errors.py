@@ -16,7 +16,6 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     KGRetrieversError,
-    StaleIndexError,
 )
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.redaction import hide_secrets
@@ -41,8 +40,8 @@ _STATES: dict[str, type[DatabaseError]] = {
     "57P": DatabaseUnavailableError,
 }
 
-#: What clients say where there is no code; the first that fits counts.
-_SAID: tuple[tuple[str, type[DatabaseError]], ...] = (
+#: The messages of clients without codes; the first that fits counts.
+_MESSAGES: tuple[tuple[str, type[DatabaseError]], ...] = (
     (
         r"authentication failed|no password supplied|pg_hba\.conf|role \".*\" does not exist|permission denied"
         r"|unauthori[sz]ed|forbidden|auth check failure|\b40[13]\b",
@@ -57,27 +56,25 @@ _SAID: tuple[tuple[str, type[DatabaseError]], ...] = (
     ),
 )
 
-_ADVICE: dict[type[DatabaseError], str] = {
-    DatabaseUnavailableError: "Is it running, and is this its address?",
-    DatabaseLoginError: "Give name and password of a user who may do this, by the environment: {login}.",
-    DatabaseFullError: "Make room, and do it again: what was written stays.",
-    DatabaseTimeoutError: "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
-}
-
-#: Where the password or token of a server is taken from, by the package whose error tells that it is wrong.
-_LOGINS = {
-    "psycopg": "PGPASSWORD or ~/.pgpass",
-    "sqlalchemy": "PGPASSWORD or ~/.pgpass",
-    "chromadb": "CHROMA_TOKEN",
-    "httpx": "CHROMA_TOKEN",
-    "pymilvus": "MILVUS_TOKEN",
-    "grpc": "MILVUS_TOKEN",
+#: What happened, and what to do next.
+_ADVICE: dict[type[DatabaseError], tuple[str, str]] = {
+    DatabaseUnavailableError: ("cannot connect to the server", "Is it running, and is this its address?"),
+    DatabaseLoginError: (
+        "the server does not let this user in, or do this",
+        "Give name and password of a user who may do this, by the environment: PGPASSWORD or ~/.pgpass of PostgreSQL, "
+        "CHROMA_TOKEN, MILVUS_TOKEN.",
+    ),
+    DatabaseFullError: ("the server has no room", "Make room, and do it again: what was written stays."),
+    DatabaseTimeoutError: (
+        "the server stopped a statement that took too long",
+        "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
+    ),
 }
 
 
 @contextmanager
 def store_errors(who: str) -> Iterator[None]:
-    """Raise a typed error where the server of a vector store is away, lets nobody in, or has no room.
+    """Raise a typed error if the server of a vector store is away, lets nobody in, or has no room.
 
     Args:
         who: The name of the store, for the messages.
@@ -86,7 +83,7 @@ def store_errors(who: str) -> Iterator[None]:
         DatabaseUnavailableError: If the server cannot be reached, or stopped meanwhile.
         DatabaseLoginError: If it wants another name or password, or the user may not do this.
         DatabaseFullError: If its disk is full.
-        DatabaseTimeoutError: If it stopped what took longer than it allows.
+        DatabaseTimeoutError: If it stopped a statement that took longer than it allows.
         ModelCallError: If the client failed with an error of Python's own. Other errors pass, without secrets.
     """
     with client_errors(who):
@@ -95,49 +92,25 @@ def store_errors(who: str) -> Iterator[None]:
         except KGRetrieversError:
             raise
         except Exception as cause:
-            if (kind := kind_of(cause)) is None:
+            if (kind := _kind_of(cause)) is None:
                 raise
             hide_secrets(cause)
-            reason = " ".join(str(cause).split()).partition(" (Background on this error")[0]
-            reason = reason.partition(" [SQL: ")[0]
-            advice = _ADVICE[kind].format(login=_login(cause))
-            raise kind(f"{who}: {_VERBS[kind]} ({reason:.300}).", hint_python=advice) from cause
+            reason = " ".join(str(cause).split()).partition(" (Background on this error")[0].partition(" [SQL: ")[0]
+            happened, advice = _ADVICE[kind]
+            raise kind(f"{who}: {happened} ({reason:.300}).", hint_python=advice) from cause
 
 
-def not_there(what: str) -> StaleIndexError:
-    """Return the error of a table, collection or folder that is not there, and is not to be made."""
-    return StaleIndexError(
-        f"open_store: there is no {what}.",
-        hint_python="Check the address, or make it with create=True and load names into it: load_names(executor, "
-        "embeddings, store).",
-    )
-
-
-_VERBS: dict[type[DatabaseError], str] = {
-    DatabaseUnavailableError: "cannot connect to the server",
-    DatabaseLoginError: "the server does not let this user in, or do this",
-    DatabaseFullError: "the server has no room",
-    DatabaseTimeoutError: "the server stopped a statement that took too long",
-}
-
-
-def kind_of(error: BaseException) -> type[DatabaseError] | None:
-    """Return what went wrong, by the error and those that led to it; None where it is something else."""
+def _kind_of(error: BaseException) -> type[DatabaseError] | None:
+    """Return the kind of an error, by the error and those that led to it; None for any other error."""
     chain = _chain(error)
     for one in chain:
         state = getattr(one, "sqlstate", None)
         if isinstance(state, str):
             return next((kind for start, kind in _STATES.items() if state.startswith(start)), None)
-    if not any(_is_of_client(one) for one in chain):
+    if not any(isinstance(one, OSError) or type(one).__module__.partition(".")[0] in _CLIENTS for one in chain):
         return None
     said = " ".join(str(one) for one in chain)
-    return next((kind for pattern, kind in _SAID if re.search(pattern, said, re.IGNORECASE)), None)
-
-
-def _login(error: BaseException) -> str:
-    """Return where the password or token of a server is taken from, by the packages of the errors."""
-    packages = [type(one).__module__.partition(".")[0] for one in _chain(error)]
-    return next((_LOGINS[one] for one in packages if one in _LOGINS), ", ".join(dict.fromkeys(_LOGINS.values())))
+    return next((kind for pattern, kind in _MESSAGES if re.search(pattern, said, re.IGNORECASE)), None)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -151,12 +124,8 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain
 
 
-def _is_of_client(error: BaseException) -> bool:
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _CLIENTS
-
-
 def tried_again(call: Callable[[], Result]) -> Result:
-    """Return what a call returns; it is repeated after `PAUSES` if its server could not be reached.
+    """Return the result of a call; it is repeated after `PAUSES` if its server could not be reached.
 
     Raises:
         DatabaseUnavailableError: If the server could not be reached the last time either.

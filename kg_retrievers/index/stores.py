@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
 from kg_retrievers.index.embeddings import embed
 from kg_retrievers.index.store_errors import store_errors, tried_again
-from kg_retrievers.index.vector_store import VectorStoreSearch
+from kg_retrievers.index.vector_store import KnownVectors, Score, VectorStoreSearch
 from kg_retrievers.redaction import names_secret, without_secrets
 
 #: The table or collection of names, where the address names none.
@@ -21,6 +24,9 @@ TABLE = "kg_retrievers_names"
 
 #: How many signs the name of a table or collection has at least and at most, so that every store takes it.
 SHORTEST, LONGEST = 3, 63
+
+#: How a collection of Chroma is made. By default Chroma looks at 100 candidates, and links each name to 16 others.
+HNSW = {"space": "l2", "ef_search": 400, "ef_construction": 200, "max_neighbors": 32}
 
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{{SHORTEST - 1},{LONGEST - 1}}}")
 
@@ -74,9 +80,11 @@ def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> 
     """
     parts = read_address(address)
 
+    open_parts = {"postgresql": _postgres, "chroma": _chroma}.get(parts.scheme.partition("+")[0], _milvus)
+
     def open_it() -> VectorStoreSearch:
         with store_errors(f"open_store: {without_secrets(address)}"):
-            store = _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings, create)
+            store = VectorStoreSearch(*open_parts(parts, KnownVectors(embeddings), create))
         store.opened_by = partial(open_store, create=create), (address, embeddings)
         return store
 
@@ -130,29 +138,6 @@ def read_address(address: str) -> StoreAddress:
     return found
 
 
-def next_collection(address: str) -> str:
-    """Return the address of another table or collection in the same store.
-
-    Example:
-        >>> next_collection("postgresql://ann@localhost/films?table=names")
-        'postgresql://ann@localhost/films?table=names_2'
-        >>> next_collection("names.db?collection=names_2")
-        'names.db?collection=names_3'
-    """
-    found = read_address(address)
-    stem, _, number = found.collection.rpartition("_")
-    if not (stem and number.isdecimal()):
-        stem, number = found.collection, "1"
-    number = str(int(number) + 1)
-    name = f"{stem[: LONGEST - 1 - len(number)]}_{number}"
-    parts = urlsplit(address)
-    if found.scheme == "folder":
-        return f"{found.url}?collection={name}"
-    if found.scheme == "postgresql":
-        return urlunsplit(parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), "table": name}, safe="/")))
-    return urlunsplit(parts._replace(path=f"/{name}"))
-
-
 def _unreadable(address: str, wanted: str = "") -> InvalidArgumentError:
     scheme, got = address.partition("://")[0], ""
     if "@" not in address:  # before which there may be a password of any signs
@@ -166,32 +151,96 @@ def _unreadable(address: str, wanted: str = "") -> InvalidArgumentError:
     )
 
 
-def _postgres(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
-    from kg_retrievers.index.postgres_store import open_postgres
+def _postgres(address: StoreAddress, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
+    """Open a table of PostgreSQL, or make it."""
+    from kg_retrievers.index.postgres_store import open_table  # it needs an extra
 
-    def dimension() -> int:
-        return int(embed(embeddings, ["a name"]).shape[1])
-
-    make = dimension if create else None
-    store = open_postgres(address.url, address.schema, address.collection, embeddings, make)
-    return VectorStoreSearch(store, "l2")
-
-
-def _chroma(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
-    from kg_retrievers.index.chroma_store import open_chroma
-
-    return VectorStoreSearch(*open_chroma(address.url, address.collection, embeddings, create))
+    make = (lambda: int(embed(embeddings, ["a name"]).shape[1])) if create else None
+    store = open_table(address.url, address.schema, address.collection, embeddings, make)
+    if store is None:
+        raise _not_there(f"table {address.collection!r} in the schema {address.schema!r}")
+    return store, "l2"
 
 
-def _milvus(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
-    from kg_retrievers.index.milvus_store import open_milvus
+def _chroma(address: StoreAddress, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
+    """Open a collection of Chroma, or make it."""
+    try:
+        import chromadb
+        from chromadb.config import Settings
+        from langchain_chroma import Chroma
+    except ImportError as cause:
+        raise MissingExtraError("A vector store in Chroma", "chroma") from cause
+    at, token = urlsplit(address.url), os.environ.get("CHROMA_TOKEN")
+    client = chromadb.HttpClient(
+        host=at.hostname or "",
+        port=at.port or (443 if at.scheme == "https" else 8000),
+        ssl=at.scheme == "https",
+        headers={"Authorization": f"Bearer {token}"} if token else None,
+        settings=Settings(anonymized_telemetry=False),
+    )
+    made: Any = {"hnsw": HNSW}
+    try:
+        store = Chroma(
+            address.collection,
+            client=client,
+            embedding_function=embeddings,
+            collection_configuration=made,
+            create_collection_if_not_exists=create,
+        )
+    except chromadb.errors.NotFoundError as cause:
+        raise _not_there(f"collection {address.collection!r}") from cause
+    space = (store._collection.configuration.get("hnsw") or {}).get("space", "l2")
+    return store, _score(address, space, {"l2": "squared_l2", "cosine": "cosine_distance"})
 
-    return VectorStoreSearch(*open_milvus(address.url, address.collection, embeddings, create))
+
+def _milvus(address: StoreAddress, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
+    """Open a collection of Milvus, or of a folder of Milvus Lite, or make it with the first names."""
+    try:
+        from langchain_milvus import Milvus
+    except ImportError as cause:
+        raise MissingExtraError("A vector store in Milvus", "milvus") from cause
+    if address.scheme == "folder":
+        _check_folder(Path(address.url), create)
+    login = {"token": token} if (token := os.environ.get("MILVUS_TOKEN")) else {}
+    store = Milvus(
+        embeddings,
+        collection_name=address.collection,
+        connection_args={"uri": address.url, **login},
+        index_params={"index_type": "FLAT", "metric_type": "L2", "params": {}},  # compares with every vector
+        enable_dynamic_field=True,  # for the metadata
+        consistency_level="Strong",  # others find at once what was written
+    )
+    metric = "L2"
+    if store.client.has_collection(address.collection):
+        metric = store.client.describe_index(address.collection, store._vector_field)["metric_type"]
+    elif not create:
+        raise _not_there(f"collection {address.collection!r}")
+    return store, _score(address, metric, {"L2": "squared_l2", "COSINE": "cosine_similarity"})
 
 
-_OPENERS: dict[str, Callable[[StoreAddress, Embeddings, bool], VectorStoreSearch]] = {
-    "postgresql": _postgres,
-    "chroma": _chroma,
-    "milvus": _milvus,
-    "folder": _milvus,
-}
+def _check_folder(folder: Path, create: bool) -> None:
+    """Check a folder of Milvus Lite before connecting, which would make it."""
+    if not create and not folder.exists():
+        raise _not_there(f"folder {folder}")
+    if folder.is_file():
+        raise InvalidArgumentError(f"open_store: {folder} is a file; wanted a folder of Milvus Lite. Name another.")
+    if not folder.parent.is_dir():
+        raise InvalidArgumentError(f"open_store: there is no folder {folder.parent} for {folder.name}. Make it.")
+
+
+def _score(address: StoreAddress, metric: str, scores: Mapping[str, Score]) -> Score:
+    """Return the kind of a collection's scores, by its metric."""
+    if metric not in scores:
+        raise InvalidArgumentError(
+            f"open_store: the collection {address.collection!r} compares by {metric!r}; wanted one of "
+            f"{', '.join(scores)}."
+        )
+    return scores[metric]
+
+
+def _not_there(what: str) -> StaleIndexError:
+    return StaleIndexError(
+        f"open_store: there is no {what}.",
+        hint_python="Check the address, or make it with create=True and load names into it: load_names(executor, "
+        "embeddings, store).",
+    )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from inspect import signature
 from typing import Any, Literal, Protocol, get_args
 from uuid import UUID
 
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from kg_retrievers.errors import DamagedDataError, InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Immutable, check_picklable
+from kg_retrievers.deadline import call_foreign
+from kg_retrievers.errors import DamagedDataError, DatabaseUnavailableError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.cache import Immutable, LocalLock, check_picklable
 from kg_retrievers.graph.columns import DAMAGED, Array
-from kg_retrievers.index.store_documents import StoreDocuments
+from kg_retrievers.index.store_errors import store_errors, tried_again
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]
 
@@ -27,6 +31,15 @@ BLOCK = 1 << 26
 
 #: How many rows are multiplied with several vectors at once: of 43,000 rows, 8 vectors take 14 ms instead of 24.
 PRODUCT_ROWS = 1024
+
+#: How many documents of a store are sent or asked for at once.
+BATCH = 1024
+
+#: How many documents one search in a store returns at most: Milvus returns no more.
+MOST = 16_384
+
+# Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
+_SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
 
 # How many distances are computed at once, in the cache.
 _DISTANCES = 128
@@ -139,14 +152,50 @@ class ExactSearch:
         return distances
 
 
+class KnownVectors(Embeddings):
+    """Embeddings for a store whose texts are embedded already: they return the vectors that `put` hands them.
+
+    Args:
+        embeddings: Embeds all other texts.
+    """
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        """Begin without vectors."""
+        self._embeddings, self._lock = embeddings, LocalLock()
+        self._known: dict[str, list[float]] = {}
+
+    @contextmanager
+    def knowing(self, texts: Sequence[str], vectors: Array) -> Iterator[None]:
+        """Return these vectors for some texts in this block, for one thread at a time."""
+        with self._lock:
+            self._known = dict(zip(texts, vectors.tolist(), strict=True))
+            try:
+                yield
+            finally:
+                self._known = {}
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of texts."""
+        known = self._known
+        if all(text in known for text in texts):
+            return [known[text] for text in texts]
+        return self._embeddings.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text."""
+        return self._embeddings.embed_query(text)
+
+
 class VectorStoreSearch(Immutable):
     """Searches in a LangChain vector store, for more names than one machine's memory holds.
 
-    What it finds is as exact as the store is. The store must hold the names of one graph and nothing else.
+    The results are as exact as the store is. The store must hold the names of one graph and nothing else, and embed
+    texts with the embeddings of the index.
 
     Args:
-        store: A store that searches by vector and returns scores, as Chroma, FAISS, PGVector or InMemoryVectorStore.
-        score: What the store's scores are: "squared_l2" (Chroma's and FAISS's default), "l2", "cosine_distance"
+        store: A store that searches by vector and returns scores, such as Chroma, FAISS, PGVectorStore, Milvus or
+            InMemoryVectorStore.
+        score: The kind of the store's scores: "squared_l2" (the default of Chroma and FAISS), "l2", "cosine_distance"
             (1 - cosine) or "cosine_similarity" (InMemoryVectorStore).
 
     Raises:
@@ -157,20 +206,129 @@ class VectorStoreSearch(Immutable):
         """Look for the store's method of searching."""
         if score not in get_args(Score):
             raise InvalidArgumentError(f"VectorStoreSearch: score must be one of {get_args(Score)}, but got {score!r}.")
+        self.who = type(store).__name__
+        by_vector = next((getattr(store, name) for name in _SEARCHES if hasattr(store, name)), None)
+        if by_vector is None:
+            raise InvalidArgumentError(f"VectorStoreSearch: {self.who} has none of the methods {', '.join(_SEARCHES)}.")
         self.store = store
         self.score = score
         self.rows: Array | None = None
-        self.documents = StoreDocuments(store)
-        #: What opens the store anew in another process, and its arguments; None where nobody said it.
+        self._by_vector: Callable[..., list[tuple[Document, float]]] = by_vector
+        #: The function that opens the store again in another process, and its arguments; None if it is not known.
         self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
+        self._is_milvus = hasattr(store, "get_pks")  # it has no `get_by_ids`
+        self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the address, or else the store; many hold a connection and cannot be pickled, which is then said."""
+        """Pickle the address, or else the store; a store that holds a connection raises an error."""
         if self.opened_by is not None:
             return *self.opened_by, {"rows": self.rows}
         hint = "Open the store in the other process and hand it in: GraphIndex.open(path, embeddings, store=...)."
         check_picklable(self.store, "VectorStoreSearch", hint)
         return VectorStoreSearch, (self.store, self.score), {"rows": self.rows}
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        keys: Sequence[str],
+        texts: Sequence[str],
+        metadatas: Sequence[dict[str, Any]],
+        vectors: Array,
+        batch_size: int = BATCH,
+    ) -> None:
+        """Put documents into the store, in batches, in place of those with the same ids.
+
+        A store with `add_embeddings`, such as PGVectorStore and Milvus, and a store of `open_store` take the vectors.
+        Any other store embeds the texts again.
+
+        Args:
+            keys: Their ids: UUIDs, the one form that every store takes.
+            texts: Their texts.
+            metadatas: Their metadata: texts and numbers.
+            vectors: float32, shape (texts, d): unit rows.
+            batch_size: How many documents one call puts.
+
+        Raises:
+            DatabaseError: If the server of the store cannot be reached, lets nobody in, or has no room.
+        """
+        add: Any = getattr(self.store, "add_embeddings", None)
+        takes_vectors = add is not None and {"texts", "embeddings"} <= signature(add).parameters.keys()
+        for start in range(0, len(keys), batch_size):
+            batch = slice(start, start + batch_size)
+            ids, some, about = list(keys[batch]), list(texts[batch]), list(metadatas[batch])
+            if self._is_milvus and self.get(ids):  # it would keep both
+                self._called(self.store.delete, ids)
+            if takes_vectors:
+                self._called(add, some, vectors[batch].tolist(), metadatas=about, ids=ids)
+            elif isinstance(self.store.embeddings, KnownVectors):
+                with self.store.embeddings.knowing(some, vectors[batch]):
+                    self._called(self.store.add_texts, some, metadatas=about, ids=ids)
+            else:
+                self._called(self.store.add_texts, some, metadatas=about, ids=ids)
+
+    def get(self, keys: Sequence[str]) -> dict[str, Document]:
+        """Return the documents with some ids, by id.
+
+        Raises:
+            NotImplementedError: If the store cannot look up by id.
+            DatabaseError: As of `put`.
+        """
+        found: dict[str, Document] = {}
+        for start in range(0, len(keys), BATCH):
+            documents = self._get(list(keys[start : start + BATCH]))
+            found |= {document.id: document for document in documents if document.id is not None}
+        return found
+
+    def _get(self, keys: list[str]) -> list[Document]:
+        store: Any = self.store
+        if not self._is_milvus:
+            documents: list[Document] = self._called(store.get_by_ids, keys)
+            return documents
+        if not self._called(store.client.has_collection, store.collection_name):
+            return []
+        rows = [dict(row) for row in self._called(store.client.get, store.collection_name, keys)]
+        for row in rows:
+            row.pop(store._vector_field, None)
+            row.pop("$meta", None)
+        return [Document(row.pop(store._text_field), id=row.pop(store._primary_field), metadata=row) for row in rows]
+
+    def near(self, vector: Array, k: int) -> tuple[list[Document], Array]:
+        """Return the nearest documents to a vector with their L2 distances, float32, in the order of the store.
+
+        Args:
+            vector: float32, shape (d): a unit vector.
+            k: How many to find, `MOST` at most; an approximate index may find fewer.
+
+        Raises:
+            DatabaseError: As of `put`.
+            InvalidArgumentError: If the store returns something else than documents with scores.
+        """
+        hits = self._called(self._by_vector, vector.tolist(), k=min(k, MOST))
+        try:
+            documents = [document for document, _ in hits]
+            scores = np.array([score for _, score in hits], np.float64)
+            if not np.isfinite(scores).all():
+                raise ValueError("a score is no finite number")
+        except (TypeError, ValueError) as cause:
+            raise self._unreadable(cause) from cause
+        return documents, self._distances(scores).astype(np.float32)
+
+    def _called(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call the store, until the deadline at most; call it again if its server was away."""
+        if self.opened_by is not None and self._process != os.getpid():
+            raise DatabaseUnavailableError(
+                f"{self.who}: its connections are those of the process that forked this one.",
+                hint_python="Open the store in this process, by open_store.",
+            )
+
+        def call() -> Any:
+            with store_errors(self.who):
+                return call_foreign(function, *args, **kwargs)
+
+        return tried_again(call)
+
+    # --- names by number ----------------------------------------------------------------------------------------------
 
     def with_rows(self, rows: Array | None) -> VectorStoreSearch:
         """Return a search in the same store, which holds each id under another number.
@@ -183,31 +341,21 @@ class VectorStoreSearch(Immutable):
         search.rows, search.opened_by = rows, self.opened_by
         return search
 
-    def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:
-        """Put texts into the store, in batches, replacing those with the same ids.
-
-        Chroma, Milvus and PostgreSQL take the vectors as they are. Other stores embed the texts themselves, so they
-        must have been made with the embeddings of the index.
-
-        Args:
-            ids: The ids of the texts.
-            texts: The texts.
-            vectors: float32, shape (texts, d): unit rows.
-            batch_size: How many go into one call; fewer where Chroma takes fewer.
-        """
+    def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = BATCH) -> None:
+        """Put texts with their ids into the store; see `put`."""
         metadatas = [{"number": int(id)} for id in ids]
-        self.documents.put([_key(id) for id in ids], texts, metadatas, vectors, batch_size)
+        self.put([_key(id) for id in ids], texts, metadatas, vectors, batch_size)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Take texts out of the store; one that cannot forget keeps them, and they are not found."""
+        """Take texts out of the store; a store that cannot forget keeps them, and they are not found."""
         with suppress(NotImplementedError):
-            self.documents.remove([_key(id) for id in ids])
+            self._called(self.store.delete, [_key(id) for id in ids])
 
     def holds(self, ids: Sequence[int], texts: Sequence[str]) -> bool:
         """Return whether the store has these texts under these ids; true if it cannot look up by id."""
         keys = [_key(id) for id in ids]
         try:
-            documents = self.documents.get(keys)
+            documents = self.get(keys)
         except NotImplementedError:
             return True
         found = {key: document.page_content for key, document in documents.items()}
@@ -237,7 +385,7 @@ class VectorStoreSearch(Immutable):
 
     def _found(self, vector: Array, k: int) -> tuple[Array, Array]:
         """Return the nearest numbers and their distances, ascending."""
-        documents, distances = self.documents_near(vector, k)
+        documents, distances = self.near(vector, k)
         try:
             ids = np.array([document.metadata.get("number", -1) for document in documents], np.int64)
         except (AttributeError, OverflowError, TypeError, ValueError) as cause:
@@ -245,30 +393,9 @@ class VectorStoreSearch(Immutable):
         order = np.lexsort((ids, distances))
         return ids[order], distances[order]
 
-    def documents_near(self, vector: Array, k: int) -> tuple[list[Document], Array]:
-        """Return the nearest documents to a vector with their L2 distances, float32, as the store orders them.
-
-        Args:
-            vector: float32, shape (d): a unit vector.
-            k: How many to find; an approximate index may find fewer.
-
-        Raises:
-            DatabaseError: If the server of the store cannot be reached, or lets nobody in.
-            InvalidArgumentError: If the store returns something else than documents with scores.
-        """
-        hits = self.documents.near(vector, k)
-        try:
-            documents = [document for document, _ in hits]
-            scores = np.array([score for _, score in hits], np.float64)
-            if not np.isfinite(scores).all():
-                raise ValueError("a score is no finite number")
-        except (TypeError, ValueError) as cause:
-            raise self._unreadable(cause) from cause
-        return documents, self._distances(scores).astype(np.float32)
-
     def _unreadable(self, cause: Exception) -> InvalidArgumentError:
         wanted = "Documents with scores, each with the integer of `metadata['number']`"
-        return InvalidArgumentError(f"VectorStoreSearch: wanted {wanted} from {self.documents.who}, but {cause}.")
+        return InvalidArgumentError(f"VectorStoreSearch: wanted {wanted} from {self.who}, but {cause}.")
 
     def _ids_of(self, numbers: Array) -> Array:
         """Return the ids that have some numbers, -1 for that of nothing."""

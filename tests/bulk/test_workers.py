@@ -25,7 +25,7 @@ from kg_retrievers.bulk.workers import AHEAD
 from kg_retrievers.errors import BudgetError, IndexLoadError, InvalidArgumentError, WorkersError
 from kg_retrievers.evaluation.records import Record, read_records
 from kg_retrievers.index import EmbeddingCache, ServerNames, VectorStoreSearch, embed, graph_vectors
-from kg_retrievers.index.loading_names import load_names
+from kg_retrievers.index.server_names import load_names
 from kg_retrievers.sample import load_graph, load_questions
 
 BATCHES = [[number, number + 1] for number in range(0, 60, 2)]

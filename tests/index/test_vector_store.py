@@ -18,7 +18,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed, vector_store
-from kg_retrievers.index.vector_store import Score
+from kg_retrievers.index.vector_store import KnownVectors, Score
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "her", "Adaptation", "Being John Malkovich", "$"]
 
@@ -38,7 +38,9 @@ def naive(stored: Array, vectors: Array, k: int) -> tuple[Array, Array]:
 def chroma(folder: Path, **configuration: Any) -> Chroma:
     settings = Settings(anonymized_telemetry=False, is_persistent=True, persist_directory=str(folder))
     client = chromadb.PersistentClient(str(folder), settings)
-    return Chroma("names", client=client, collection_configuration=configuration or None)
+    return Chroma(
+        "names", KnownVectors(HashedEmbeddings()), client=client, collection_configuration=configuration or None
+    )
 
 
 # --- exact ------------------------------------------------------------------------------------------------------------
@@ -105,18 +107,6 @@ def test_chroma_takes_our_vectors_and_gives_the_same_after_reopening(tmp_path: P
     store._client.close()
     again = VectorStoreSearch(chroma(tmp_path), "squared_l2").search(vectors, 4)
     assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))
-
-
-def test_batches_are_no_larger_than_chroma_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = chroma(tmp_path)
-    monkeypatch.setattr(type(store._client), "get_max_batch_size", lambda self: 2)
-    sizes = []
-    upsert = type(store._collection).upsert
-    monkeypatch.setattr(
-        type(store._collection), "upsert", lambda *args, **kw: (sizes.append(len(args[1])), upsert(*args, **kw))
-    )
-    VectorStoreSearch(store, "squared_l2").add(range(7), NAMES, embed(HashedEmbeddings(), NAMES))
-    assert sizes == [2, 2, 2, 1]
 
 
 def test_store_that_embeds_by_itself() -> None:
