@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.methods.gnn_rag.message_passing import (
     LocalAdjacency,
-    add_products,
     local_adjacency,
     pass_gradients,
     pass_messages,
@@ -56,18 +55,6 @@ def test_by_hand() -> None:
         sorted([(by + 1, 1), (with_ + 1, 1), (made, 1)]),
         sorted([(by, 0), (by, 1), (by + 1, 1), (with_, 0), (made + 1, 0)]),
     ]
-
-
-def test_one_entity_and_none() -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Jonze", "knows", "Jonze")], labels={"alone": "x"})
-    knows = 2 * graph.relations.find("knows")
-    assert rows_of(around(graph, "Jonze")) == [[(knows, 0), (knows + 1, 0)]]
-    for keys in ((), ("Her",), ("alone",), ("alone", "Her")):
-        found = around(graph, *keys)
-        assert rows_of(found) == [[]] * len(keys)
-        assert found.neighbors.shape == found.labels.shape == (0,)
-    empty = KnowledgeGraph.from_triples([])
-    assert rows_of(around(empty)) == []
 
 
 @given(
@@ -132,19 +119,6 @@ def summed(adjacency: LocalAdjacency, weights: torch.Tensor, messages: torch.Ten
     return sums.index_add(0, torch.from_numpy(receivers), weights[senders, None] * messages[labels])
 
 
-def test_messages_by_hand() -> None:
-    """To the first entity come two messages of one kind and one of another; to the second none."""
-    adjacency = joined([[(0, 1), (0, 2), (2, 1)], [], [(1, 0), (2, 2)]])
-    weights = np.array([4, 1, 0.5], np.float32)
-    messages = np.array([[1, 10], [2, 20], [3, 30]], np.float32)
-    received = np.array([[100, 0], [7, 8], [0, 0]], np.float32)
-    pass_messages(adjacency, weights, messages, received)
-    assert received.tolist() == [[100 + 1.5 + 3, 15 + 30], [7, 8], [8 + 1.5, 80 + 15]]
-    of_weights, of_messages = pass_gradients(adjacency, weights, messages, np.ones((3, 2), np.float32))
-    assert of_weights.tolist() == [22, 11 + 33, 11 + 33]
-    assert of_messages.tolist() == [[1.5, 1.5], [4, 4], [1.5, 1.5]]
-
-
 @given(cases())
 def test_messages_against_a_plain_sum(case: Case) -> None:
     expected = case.received.astype(np.float64)
@@ -171,28 +145,6 @@ def test_gradients_against_those_of_torch(case: Case) -> None:
 
 
 # --- products ---------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 9), st.integers(1, 20), st.integers(1, 20), st.integers(0, 99))
-def test_products(rows: int, width: int, columns: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    states, weights, sums = (
-        rng.normal(size=shape).astype(np.float32) for shape in ((rows, width), (width, columns), (rows, columns))
-    )
-    states[states < 0] = 0
-    expected = sums + states.astype(np.float64) @ weights
-    add_products(states, weights, sums)
-    assert sums == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("rows", [2, 7, 16, 61, 333])
-@pytest.mark.parametrize("width", [1, 8, 31, 50])
-def test_equal_rows_have_equal_products(rows: int, width: int) -> None:
-    rng = np.random.default_rng(rows)
-    state, weights = rng.normal(size=width).astype(np.float32), rng.normal(size=(width, width)).astype(np.float32)
-    sums = np.full((rows, width), 0.1, np.float32)
-    add_products(np.tile(state, (rows, 1)), weights, sums)
-    assert (sums == sums[0]).all()
 
 
 def test_the_order_of_senders_makes_no_difference() -> None:

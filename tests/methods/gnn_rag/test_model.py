@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -34,7 +30,6 @@ from kg_retrievers.methods.gnn_rag.model import GraphReasoner, Surroundings
 from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
 from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
-from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion
 
@@ -202,16 +197,6 @@ def test_it_is_trained_by_the_gradients_of_the_layer_as_published(
         assert parameter.grad.numpy() == pytest.approx(gradient, abs=1e-4, rel=1e-4), name
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_a_larger_graph(config: dict[str, Any]) -> None:
-    index, reasoner = indexed(random_graph(60, 400)), drawn(**config)
-    nodes = np.flatnonzero(np.random.default_rng(0).random(60) < 0.8)
-    asked = "who directed _ ?", nodes, nodes[[3, 11]].tolist()
-    with torch.no_grad():
-        expected = reference(PerFactReasoner(reasoner).double(), index, *asked).exp().numpy()
-    assert reasoner.on(index).score(*asked) == pytest.approx(expected, abs=1e-5)
-
-
 def test_answers_among_the_candidates_teach() -> None:
     """Those of the question itself only where they are candidates."""
     index = indexed([("Her", "by", "Jonze"), ("Jonze", "made", "Her"), ("Jonze", "born", "1969")])
@@ -243,13 +228,6 @@ def test_a_question_without_answers_adds_nothing_to_the_loss() -> None:
     assert all(parameter.grad is not None and not parameter.grad.any() for parameter in network.parameters.values())
 
 
-def test_the_weights_of_a_training_are_those_of_the_reasoner() -> None:
-    reasoner = drawn(stages=2)
-    found = in_torch(indexed([("a", "r", "b")]), reasoner).weights
-    assert found.keys() == reasoner.weights.keys()
-    assert all((found[name] == weight).all() for name, weight in reasoner.weights.items())
-
-
 # --- what it sees -----------------------------------------------------------------------------------------------------
 
 
@@ -274,12 +252,6 @@ def test_the_order_of_triples_and_entities_makes_no_difference(config: dict[str,
     for shuffled in (facts[::-1], [facts[place] for place in np.random.default_rng(0).permutation(len(facts))]):
         again = by_key(drawn(**config), indexed(shuffled), "who directed _ ?", "entity 7", "entity 3")
         assert again == pytest.approx(found, rel=1e-5, abs=1e-6)
-
-
-def test_seeds_are_among_the_nodes() -> None:
-    index = indexed([("Her", "by", "Jonze"), ("Her", "in", "2013")])
-    with pytest.raises(InvalidArgumentError, match=r"the seeds must be among the nodes, but got seeds \[1\]"):
-        drawn().on(index).score("who?", np.array([0, 2]), [1])
 
 
 def test_only_triples_between_the_nodes_are_seen() -> None:
@@ -317,18 +289,6 @@ def test_what_looks_the_same_has_the_same_probability(leaves: int, config: dict[
         assert len({found[name] for name in names}) == 1
 
 
-def test_what_has_the_same_neighbors_has_the_same_probability() -> None:
-    """Though its triples are listed in other orders."""
-    rng = np.random.default_rng(0)
-    facts = [("hub", f"relation {actor}", f"actor {actor}") for actor in range(9)]
-    for film in range(20):
-        facts += [(f"film {film}", "with", f"actor {actor}") for actor in rng.permutation(9)]
-    index = indexed(facts)
-    for seed in range(20):
-        found = by_key(drawn(seed), index, "which films?", "hub")
-        assert len({found[f"film {film}"] for film in range(20)}) == 1
-
-
 def test_entities_of_the_question_are_no_candidates() -> None:
     index = indexed(tiny_graph())
     nodes, seeds = np.arange(len(index.graph.entities)), [4, 1]
@@ -352,18 +312,6 @@ def test_no_entity_is_left(config: dict[str, Any]) -> None:
             assert found.sum() == pytest.approx(left, abs=1e-5)
         alone = on_graph.score("who?", np.sort([find("alone"), find("Her")]), [find("Her")])
     assert alone.sum() == pytest.approx(1, abs=1e-5)
-
-
-def test_a_graph_without_triples() -> None:
-    index = indexed(KnowledgeGraph.from_triples([], labels={"Western": "Western", "Drama": "Drama"}))
-    assert by_key(drawn(), index, "who?", "Western") == {"Western": 0, "Drama": 1}
-
-
-def test_a_question_without_entities() -> None:
-    index = indexed(tiny_graph())
-    for nodes in (np.arange(4), np.arange(0)):
-        found = drawn().on(index).score("who?", nodes, [])
-        assert (found.dtype, found.tolist()) == (np.float64, [0] * len(nodes))
 
 
 def test_from_many_threads() -> None:
@@ -408,27 +356,6 @@ def test_copies(copied: Callable[[Any], Any]) -> None:
     assert copied(on_graph).score(*asked).tolist() == expected
 
 
-def test_opened_in_another_process(tmp_path: Path) -> None:
-    """Without torch, and under another hash seed."""
-    reasoner = drawn(stages=2)
-    reasoner.save_pretrained(tmp_path)
-    code = f"""
-import json, sys, numpy as np
-from kg_retrievers.index import GraphIndex, HashedEmbeddings
-from kg_retrievers import GraphReasoner
-from kg_retrievers.testing import tiny_graph
-index = GraphIndex.build(tiny_graph(), HashedEmbeddings(12))
-on_graph = GraphReasoner.from_pretrained({str(tmp_path)!r}).on(index)
-assert "torch" not in sys.modules
-print(json.dumps(on_graph.score("who directed _ ?", np.arange(len(index.graph.entities)), [0, 3]).tolist()))
-"""
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    index = indexed(tiny_graph())
-    expected = reasoner.on(index).score("who directed _ ?", np.arange(len(index.graph.entities)), [0, 3])
-    assert json.loads(found.stdout) == expected.tolist()
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -456,20 +383,6 @@ print(json.dumps(on_graph.score("who directed _ ?", np.arange(len(index.graph.en
 def test_config_out_of_range(config: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^GraphReasonerConfig: {message}"):
         GraphReasonerConfig(**(SIZES | config))
-
-
-def test_shapes() -> None:
-    shapes = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=2).shapes
-    assert shapes["token"] == (5, 4)
-    assert shapes["ask"] == (3, 4, 4)
-    assert shapes["receive"] == (2, 2, 3 * 4, 4)
-    assert shapes["match"] == shapes["keep"] == (2, 4, 4)
-    assert shapes["gru.weight_ih_l0"] == (12, 4)
-    once = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=1).shapes
-    assert set(shapes) - set(once) == {"renew", "renew_bias", "gate", "gate_bias"}
-    states = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=2, tokens="states").shapes
-    assert set(shapes) - set(states) == {name for name in shapes if name.startswith("gru.")}
-    assert shapes | once | states == shapes
 
 
 @pytest.mark.parametrize(
@@ -512,17 +425,6 @@ def test_what_is_no_model_of_this_method(tmp_path: Path, config: dict[str, Any],
         GraphReasoner.from_pretrained(tmp_path)
 
 
-def test_models_of_other_methods(tmp_path: Path) -> None:
-    drawn().save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
-        TripleScorer.from_pretrained(tmp_path)
-    save_checkpoint(tmp_path / "other", "subgraph-rag", {}, {})
-    with pytest.raises(ModelLoadError, match=r"wanted one of 'gnn-rag'\. Give it to its own method, or train"):
-        GraphReasoner.from_pretrained(tmp_path / "other")
-    with pytest.raises(ModelLoadError, match=r"no such folder\. Train one, with output="):
-        GraphReasoner.from_pretrained(tmp_path / "nowhere")
-
-
 class Turned(HashedEmbeddings):
     """Hashed embeddings with the axes in another order."""
 
@@ -536,11 +438,6 @@ def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
         drawn().on(indexed(tiny_graph(), embeddings))
     assert embedding_name(EMBEDDINGS) in str(caught.value)
     assert embedding_name(embeddings) in str(caught.value)
-
-
-def test_embeddings_without_states_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r'^tokens="states" needs embeddings with `embed_tokens`'):
-        drawn(tokens="states").on(indexed(tiny_graph()))
 
 
 # --- with a language model --------------------------------------------------------------------------------------------

@@ -157,15 +157,6 @@ def test_prompts_by_name() -> None:
         GNNRAGRetriever.from_index(index, model=model, answer_prompt="D")
 
 
-@pytest.mark.parametrize("tokens", ["words", "states"])
-def test_a_first_token_stands_for_states_only(tokens: Any) -> None:
-    if tokens == "states":
-        assert GraphReasonerConfig(4, tokens=tokens, pooling="first").pooling == "first"
-        return
-    with pytest.raises(InvalidArgumentError, match='pooling must be "mean" where tokens is "words", but got "first"'):
-        GraphReasonerConfig(4, tokens=tokens, pooling="first")
-
-
 def test_embeddings_without_states_are_refused() -> None:
     index = GraphIndex.build(films(), HashedEmbeddings(16))
     with pytest.raises(InvalidArgumentError, match='tokens="states" needs embeddings with `embed_tokens`'):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.prompts import PromptTemplate
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers import (
@@ -32,11 +30,10 @@ from kg_retrievers import (
     evaluate,
     train_graph_reasoner,
 )
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import read_pathquestion
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
@@ -273,21 +270,6 @@ def test_max_candidates() -> None:
     assert documents[0].metadata["truncated"] is True
 
 
-def test_equal_best_candidates_are_the_answers_together() -> None:
-    """Their relation paths have one score; that with more probability comes first."""
-    values = {"Spike Jonze": 0.3, "Amy Adams": 0.3, "Rooney Mara": 0.2}
-    retriever = told(FILMS, values, threshold=1)
-    documents = retriever.invoke(WHO)
-    assert answers(documents) == [["Amy Adams", "Rooney Mara"], ["Spike Jonze"]]
-    assert scores(documents) == [0.3, 0.3]
-    for k in (1, 5):
-        state = done(retriever, WHO, k=k)
-        assert state["answers"] == ["Amy Adams", "Rooney Mara", "Spike Jonze"]
-        assert len(state["documents"]) == min(k, 2)
-    single = done(told(FILMS, values, threshold=1, granularity="path"), WHO)
-    assert sorted(single["answers"]) == ["Amy Adams", "Spike Jonze"]
-
-
 def test_parallel_relations_and_directions_are_told() -> None:
     """Each makes a path of its own; triples are followed either way."""
     facts = [("Her", BY, "Spike Jonze"), ("Her", WRITTEN, "Spike Jonze"), ("Spike Jonze", "made", "Her")]
@@ -302,11 +284,6 @@ def test_parallel_relations_and_directions_are_told() -> None:
     assert sorted(details(documents, "relation_path")) == [[list(step)] for step in steps]
     assert answers(documents) == [["Spike Jonze"]] * 3
     assert done(retriever, "Who made Her?")["answers"] == ["Spike Jonze"]
-
-
-def test_styles() -> None:
-    (table, *_) = told(FILMS, CAST, style="tables").invoke(WHO)
-    assert table.page_content.splitlines()[1] == "0,Her"
 
 
 # --- against brute force ----------------------------------------------------------------------------------------------
@@ -398,16 +375,6 @@ def test_the_order_of_the_facts_changes_no_answer(case: tuple[Facts, dict[str, f
     assert scores(lists[0]) == scores(lists[1])
 
 
-def test_the_order_of_the_facts_changes_no_answer_of_a_network() -> None:
-    facts = [tuple(triple) for triple in tiny_graph().triples()]
-    expected = gnn_rag(facts, threshold=1).invoke("Who starred in Amélie?")
-    for seed in range(3):
-        other = [facts[place] for place in np.random.default_rng(seed).permutation(len(facts))]
-        documents = gnn_rag(other, threshold=1).invoke("Who starred in Amélie?")
-        assert list(map(sorted, answers(documents))) == list(map(sorted, answers(expected)))
-        assert scores(documents) == pytest.approx(scores(expected), rel=1e-3)
-
-
 # --- entities of the question -----------------------------------------------------------------------------------------
 
 
@@ -446,39 +413,6 @@ def test_an_entity_of_the_question_as_candidate() -> None:
         "Her -> starring -> Amy Adams <- starring <- Her",
         "Her -> starring -> Rooney Mara <- starring <- Her",
     ]
-
-
-def test_an_entity_of_the_question_that_two_lead_to() -> None:
-    """One of them is itself; its paths back are bounded, and may be too long."""
-    retriever = told(FILMS, {"Her": 0.6, "Spike Jonze": 0.4}, granularity="path")
-    documents = retriever.invoke("Did Spike Jonze direct Her?")
-    assert answers(documents) == [["Her"]] * 4 + [["Spike Jonze"]] * 3
-    assert [len(rows) for rows in details(documents, "relation_path")] == [1, 2, 2, 2, 2, 2, 1]
-    assert "Spike Jonze <- directed by <- Her" in texts(documents)
-    few = told(FILMS, {"Her": 1.0}, max_paths=2).invoke("What is Her?")
-    assert [answers(few), counts(few), details(few, "more_paths")] == [[["Her"]] * 2, [1, 1], [["Her"]] * 2]
-    assert all(document.metadata["truncated"] for document in few)
-    near = told(FILMS, {"Her": 0.6, "Spike Jonze": 0.4}, max_hops=1).invoke("Who directed Her?")
-    assert (answers(near), details(near, "unreachable")) == ([["Spike Jonze"]], [["Her"]])
-
-
-def test_no_entity() -> None:
-    retriever = gnn_rag()
-    for nothing in ([], None):
-        with pytest.raises(EntityLinkingError):
-            retriever.invoke("Who directed it?", seed_entities=nothing, on_refusal="raise")
-    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
-        retriever.invoke("Who directed it?", seed_entities=["Xyzzyplugh"])
-    with pytest.raises(EntityLinkingError, match="no entity is given"):
-        retriever.stages[1].run.invoke({"question": "?", "masked_question": "?", "k": 1, "seed_entities": []})
-    assert gnn_rag(on_refusal="empty").invoke("Who directed it?") == []
-
-
-def test_all_entities_of_a_label() -> None:
-    documents = gnn_rag().invoke("Who directed Dune?")
-    assert sorted(documents[0].metadata["answers"]) == ["David Lynch", "Denis Villeneuve"]
-    (one,) = gnn_rag().invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
-    assert (one.metadata["answers"], one.metadata["score"]) == (["Denis Villeneuve"], 1.0)
 
 
 @pytest.mark.parametrize("granularity", ["subgraph", "path", "triple"])
@@ -567,14 +501,6 @@ def test_max_nodes() -> None:
         assert all(document.metadata["truncated"] is cut for document in documents)
 
 
-def test_threads() -> None:
-    questions = [f"Who made {TINY.graph.label(key)}?" for key in TINY.graph.entities] * 3
-    expected = [[one.model_dump() for one in found] for found in map(gnn_rag().invoke, questions)]
-    with ThreadPoolExecutor(8) as threads:
-        at_once = [[one.model_dump() for one in found] for found in threads.map(gnn_rag().invoke, questions)]
-    assert at_once == expected
-
-
 @pytest.mark.parametrize(
     "field",
     [
@@ -593,28 +519,7 @@ def test_fields_are_checked(field: dict[str, Any]) -> None:
         setattr(retriever, name, field[name])
 
 
-def test_defaults() -> None:
-    retriever = gnn_rag()
-    assert (retriever.threshold, retriever.include_crossing, retriever.max_candidates) == (0.95, True, 200)
-    assert (retriever.k, retriever.granularity, retriever.style) == (10, "subgraph", "paths")
-    assert (retriever.max_hops, retriever.max_nodes, retriever.max_paths) == (3, 2_000, 1_000)
-    assert retriever.scope == "neighborhood"
-
-
 # --- the model --------------------------------------------------------------------------------------------------------
-
-
-def test_a_model_or_its_folder(tmp_path: Path) -> None:
-    MODEL.save_pretrained(tmp_path / "model")
-    expected = gnn_rag(threshold=1).invoke(WHO)
-    assert gnn_rag().model is MODEL
-    for folder in (tmp_path / "model", str(tmp_path / "model")):
-        assert gnn_rag(model=folder, threshold=1).invoke(WHO) == expected
-        retriever = gnn_rag(model=drawn(seed=1), threshold=1)
-        assert retriever.invoke(WHO) != expected
-        retriever.model = folder  # type: ignore[assignment]
-        assert isinstance(retriever.model, GraphReasoner)
-        assert retriever.invoke(WHO) == expected
 
 
 def triple_scorer() -> TripleScorer:
@@ -635,15 +540,6 @@ def test_no_model_or_another(model: Any) -> None:
     assert retriever.model is MODEL
     with pytest.raises(InvalidArgumentError, match="model"):
         GNNRAGRetriever(index=TINY)
-
-
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    for folder in (tmp_path / "nowhere", str(tmp_path / "nowhere")):
-        with pytest.raises(ModelLoadError, match="no trained model is here: there is no such folder"):
-            gnn_rag(model=folder)
-    triple_scorer().save_pretrained(tmp_path / "other")
-    with pytest.raises(ModelLoadError, match=r"holds a model of 'subgraph-rag'.*gnn-rag"):
-        gnn_rag(model=tmp_path / "other")
 
 
 async def test_a_model_of_other_embeddings() -> None:
@@ -711,27 +607,6 @@ def test_what_is_trained_answers(mask_seeds: bool, tmp_path: Path) -> None:
 # --- stages -----------------------------------------------------------------------------------------------------------
 
 
-def test_stages() -> None:
-    assert [(stage.name, stage.writes, stage.calls_model) for stage in gnn_rag().stages] == [
-        ("link_entities", ("seed_entities", "masked_question"), False),
-        ("score_candidates", ("candidates",), False),
-        ("extract_paths", ("answers", "documents"), False),
-    ]
-
-
-def test_the_state() -> None:
-    retriever = gnn_rag(threshold=1)
-    state = done(retriever, "Who starred in Amélie?")
-    assert (state["seed_entities"], state["masked_question"]) == (["Amélie"], "Who starred in _?")
-    candidates = state["candidates"]
-    assert json.loads(json.dumps(candidates)) == candidates
-    assert set(candidates) == {"entities", "truncated"}
-    values = [value for _, value in candidates["entities"]]
-    assert values == sorted(values, reverse=True)
-    assert sum(values) == pytest.approx(1, abs=1e-3)
-    assert state["answers"] == state["documents"][0].metadata["answers"]
-
-
 # --- what a person edits ----------------------------------------------------------------------------------------------
 
 
@@ -772,13 +647,6 @@ def test_candidates_that_cannot_be_reached() -> None:
     assert retriever.invoke(WHO, **given_candidates(("Dune", 1.0))) == []
     output = build_workflow(retriever).invoke({"question": WHO, **given_candidates(("Dune", 1.0))})
     assert (output["answers"], output["documents"]) == ([], [])
-
-
-def test_all_that_is_supplied() -> None:
-    """No entity need be found in the question then."""
-    inputs = {"seed_entities": ["Her"], "masked_question": "?"} | given_candidates(("Amy Adams", 1.0))
-    (document,) = told(FILMS, {}).invoke("Nothing that is known?", **inputs)
-    assert document.metadata["answers"] == ["Amy Adams"]
 
 
 @pytest.mark.parametrize(
@@ -825,12 +693,6 @@ async def test_candidates_are_checked(candidates: Any) -> None:
         await retriever.ainvoke(WHO, candidates=candidates)
 
 
-@pytest.mark.parametrize("masked", ["", " \n", 5, ["who?"], True], ids=repr)
-def test_masked_questions_are_checked(masked: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="masked_question must "):
-        gnn_rag().invoke(WHO, masked_question=masked)
-
-
 async def test_edits_in_a_workflow() -> None:
     """A person stops the run before it looks for paths, and takes out a candidate."""
     config = {"configurable": {"thread_id": "1"}}
@@ -856,15 +718,6 @@ async def test_edits_in_a_workflow() -> None:
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
-
-
-def test_prompts() -> None:
-    assert gnn_rag().prompts == {"answer": ANSWER_PROMPT}
-    own = PromptTemplate.from_template("{question} {evidence}")
-    assert gnn_rag(answer_prompt=own).answer_prompt == own
-    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match=r"answer_prompt: (the|wanted a) prompt"):
-            gnn_rag(answer_prompt=bad)
 
 
 def test_a_model_is_shown_the_paths() -> None:

