@@ -48,7 +48,6 @@ def tarred(mode: str) -> bytes:
         ("films.ttl", b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
         ("films.pkl", pickle.dumps({}), "a pickle, which is not opened", "Write it in another format"),
         ("films.pt", zipped(), "a pickle, which is not opened", "Write it in another format"),
-        ("films.h5", b"\x89HDF\r\n\x1a\n", "a file of HDF5", "as CSV or Parquet"),
     ],
     ids=lambda value: "content" if isinstance(value, bytes) else None,  # archives hold the time
 )

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from typing_extensions import Buffer
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph.readers.progress import ReadingBar
 
 #: How many times its own size a compressed file may become where no limit is given. Text rarely exceeds 30; deflate
 #: can reach 1,032.
@@ -130,21 +129,13 @@ class BoundedFile(io.RawIOBase):
         limits: What is allowed.
         total: How many bytes there may be in all; None for a file that is not compressed.
         by_line: Whether lines are counted.
-        bar: Shows how much of the file was read.
     """
 
     def __init__(
-        self,
-        source: BinaryIO,
-        raw: BinaryIO,
-        path: Path,
-        limits: Limits,
-        total: int | None,
-        by_line: bool,
-        bar: ReadingBar | None,
+        self, source: BinaryIO, raw: BinaryIO, path: Path, limits: Limits, total: int | None, by_line: bool
     ) -> None:
         """Begin at the first byte."""
-        self._source, self._raw, self._path, self._limits, self._bar = source, raw, path, limits, bar
+        self._source, self._raw, self._path, self._limits = source, raw, path, limits
         self._total, self._by_line = total, by_line
         self._size = self._since_break = 0
 
@@ -174,8 +165,6 @@ class BoundedFile(io.RawIOBase):
             data = _read_some(self._source, len(view))
         view[: len(data)] = data
         self._size += len(data)
-        if self._bar is not None and not self._raw.closed:
-            self._bar.show(self._raw.tell())
         if self._total is not None and self._size > self._total:
             exceeded = f"the compressed file becomes more than {self._total:,} bytes"
             raise limit_error(self._path, None, exceeded, "unpacked_bytes")

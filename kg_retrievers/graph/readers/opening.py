@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.readers.limits import BoundedFile, Limits, limit_error, read_errors
-from kg_retrievers.graph.readers.progress import reading_bar
+from kg_retrievers.graph.readers.progress import watched
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
 NAME_SHARE = 0.75
@@ -47,10 +47,8 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         check_may_hold_graph(path)
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
-        raw = io.FileIO(path)
-        if bar := reading_bar():
-            bar.begin(path)
-        bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line, bar)
+        raw = watched(open(path, "rb", buffering=0), path)  # noqa: SIM115
+        bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line)
     return io.BufferedReader(bounded, _BUFFER)
 
 
@@ -184,17 +182,11 @@ _PICKLE = _Kind(
 _LADYBUG = _Kind(
     "a LadybugDB database", "Give it to its executor: KnowledgeGraph.from_executor(LadybugExecutor(path))."
 )
-_HDF = _Kind("a file of HDF5", "Write it as CSV or Parquet where it was made.")
-
 #: The first bytes of what is no graph.
 _STARTS = {
     b"%PDF-": _TEXT,
-    b"{\\rtf": _TEXT,
     b"\xd0\xcf\x11\xe0": _SHEET,
     b"PK\x03\x04": _ZIP,
-    b"PK\x05\x06": _ZIP,
-    b"7z\xbc\xaf": _Kind("a 7z archive", _ZIP.python),
-    b"Rar!\x1a\x07": _Kind("a RAR archive", _ZIP.python),
     b"\x89PNG": _IMAGE,
     b"\xff\xd8\xff": _IMAGE,
     b"GIF8": _IMAGE,
@@ -205,7 +197,6 @@ _STARTS = {
     b"\x80\x04": _PICKLE,
     b"\x80\x05": _PICKLE,
     b"LBUG": _LADYBUG,
-    b"\x89HDF": _HDF,
 }
 
 #: Those of the first bytes that may begin a text, unless a NUL follows.
