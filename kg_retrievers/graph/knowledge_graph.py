@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, entries_between
 from kg_retrievers.graph.building import NONE, GraphBuilder
-from kg_retrievers.graph.changes.changing import change_graph
+from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
@@ -248,18 +248,7 @@ cannot hold with on_loss="drop".
     def _content(self) -> GraphContent:
         return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)
 
-    def with_changes(
-        self,
-        *,
-        added: Iterable[Sequence[str]] | KnowledgeGraph = (),
-        removed: Iterable[Sequence[str]] | KnowledgeGraph = (),
-        labels: Mapping[str, str] | None = None,
-        aliases: Mapping[str, Sequence[str]] | None = None,
-        types: Mapping[str, Sequence[str]] | None = None,
-        relation_labels: Mapping[str, str] | None = None,
-        removed_sources: Iterable[str] = (),
-        source: str | None = None,
-    ) -> KnowledgeGraph:
+    def with_changes(self, **changes: Unpack[Changes]) -> KnowledgeGraph:
         """Return a new graph with some facts added and removed, and some entities described anew.
 
         It holds the triples, labels, types and names that a graph made anew from its facts and descriptions holds. The
@@ -295,17 +284,7 @@ cannot hold with on_loss="drop".
             >>> list(changed.entities)
             ['Her', 'Jonze', 'Romance']
         """
-        return change_graph(
-            self,
-            added=added,
-            removed=removed,
-            labels=labels,
-            aliases=aliases,
-            types=types,
-            relation_labels=relation_labels,
-            removed_sources=removed_sources,
-            source=source,
-        ).graph
+        return change_graph(self, **changes).graph
 
     @cached_property
     def fingerprint(self) -> str:

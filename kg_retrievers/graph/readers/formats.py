@@ -16,59 +16,22 @@ from kg_retrievers.graph.readers.tables.delimited import TextFile
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, decode
 
 GraphFormat = Literal[
-    "tsv",
-    "csv",
-    "pipe",
-    "jsonl",
-    "json",
-    "node-link",
-    "parquet",
-    "arrow",
-    "graphml",
-    "gexf",
-    "nt",
-    "nq",
-    "ttl",
-    "trig",
-    "rdf",
-    "jsonld",
-    "n3",
-    "neo4j-csv",
-    "apoc-jsonl",
-    "wikidata",
-]
+    "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
+    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl", "wikidata",
+]  # fmt: skip
 
 #: The formats of RDF.
 RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 
+#: The formats that no suffix tells.
+_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl", "wikidata")
+
 #: The formats by the suffixes of files.
 SUFFIXES: dict[str, GraphFormat] = {
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".graphml": "graphml",
-    ".gexf": "gexf",
-    ".nt": "nt",
-    ".ntriples": "nt",
-    ".nq": "nq",
-    ".nquads": "nq",
-    ".ttl": "ttl",
-    ".turtle": "ttl",
-    ".n3": "n3",
-    ".trig": "trig",
-    ".rdf": "rdf",
-    ".owl": "rdf",
-    ".rdfs": "rdf",
-    ".jsonld": "jsonld",
-}
+    **{f".{format}": format for format in get_args(GraphFormat) if format not in _WITHOUT_SUFFIX},
+    ".ndjson": "jsonl", ".pq": "parquet", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".ntriples": "nt", ".nquads": "nq", ".turtle": "ttl", ".owl": "rdf", ".rdfs": "rdf",
+}  # fmt: skip
 
 #: How many bytes of a file tell its format.
 PREFIX = 1 << 14
