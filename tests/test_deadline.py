@@ -156,40 +156,6 @@ async def test_who_is_cancelled_stops_what_runs_for_it() -> None:
     assert await asyncio.to_thread(stopped.wait, 10)
 
 
-@pytest.mark.parametrize("seconds", [None, 10.0])
-async def test_who_cancels_a_function_stops_what_runs_for_it(seconds: float | None) -> None:
-    """What runs beside it for the same deadline goes on."""
-    began, stopped = threading.Event(), threading.Event()
-
-    def work() -> None:
-        with stopped_when_given_up(stopped.set):
-            began.set()
-            stopped.wait(60)
-
-    with deadline(seconds, late):
-        beside = asyncio.ensure_future(await_foreign_function(time.sleep, 0.3))
-        task = asyncio.ensure_future(await_foreign_function(work))
-        assert await asyncio.to_thread(began.wait, 10)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(stopped.wait, 10)
-        await beside
-        check_deadline()
-
-
-async def test_the_outer_deadline_stops_a_function() -> None:
-    stopped = threading.Event()
-
-    def work() -> None:
-        with stopped_when_given_up(stopped.set):
-            stopped.wait(60)
-
-    with deadline(0.1, late), pytest.raises(BudgetError, match="too late"):
-        await await_foreign_function(work)
-    assert await asyncio.to_thread(stopped.wait, 10)
-
-
 @pytest.mark.parametrize("innermost", ["deadline", "function"])
 async def test_all_nested_waits_end_with_the_error_of_the_outermost(innermost: str) -> None:
     began, stopped = threading.Event(), threading.Event()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
-import json
 import os
 import pickle
 import stat
@@ -21,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, cli
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.datasets import write_questions
 from kg_retrievers.errors import FileWriteError
@@ -134,22 +132,6 @@ def another_user() -> Iterator[None]:
             os.seteuid(0)
 
 
-@each_writer
-def test_a_folder_of_another_user_is_told(write: Callable[[Path, int], Any]) -> None:
-    with TemporaryDirectory() as name:  # the folders of pytest are closed to others
-        folder = Path(name)
-        write(folder, 3)
-        before = contents(folder)
-        for path in (*folder.rglob("*"), folder):
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        with another_user(), pytest.raises(FileWriteError, match=r"Permission denied|readonly") as caught:
-            write(folder, 100)
-        assert "Name a file or folder that this user may write." in str(caught.value)
-        for path in (folder, *folder.rglob("*")):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        assert contents(folder) == before
-
-
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
@@ -240,11 +222,6 @@ def test_the_advice_follows_the_cause(number: int, advice: str) -> None:
     assert (again.errno, again.filename, again.strerror, str(again)) == (number, "there", "so", str(error))
 
 
-def test_a_long_name_fits(tmp_path: Path) -> None:
-    write_file(tmp_path / ("n" * 255), "x")
-    assert (tmp_path / ("n" * 255)).read_text() == "x"
-
-
 # --- records ----------------------------------------------------------------------------------------------------------
 
 
@@ -329,29 +306,6 @@ def test_the_shell_tells_a_full_disk_of_its_own_output(command: list[str]) -> No
     assert "the output cannot be written: No space left on device. Make room" in stderr
     assert "Traceback" not in stderr
     assert "Exception ignored" not in stderr
-
-
-@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no name of stdout")
-def test_the_shell_writes_results_into_a_pipe() -> None:
-    command = [sys.executable, "-m", "kg_retrievers.cli", *EVALUATE, "--json", "/dev/stdout"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert json.JSONDecoder().raw_decode(done.stdout, done.stdout.index("{\n"))[0]["method"]
-
-
-@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
-def test_the_shell_needs_no_output(command: list[str]) -> None:
-    line = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "kg_retrievers.cli", *command]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "Traceback" not in done.stderr
-
-
-def test_a_stdout_that_the_caller_closed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = io.TextIOWrapper(io.BytesIO())
-    closed.close()
-    monkeypatch.setattr(sys, "stdout", closed)
-    assert cli.main(["info", GRAPH, "--json"]) == 2
 
 
 @pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)

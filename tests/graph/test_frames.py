@@ -144,11 +144,6 @@ def test_a_cell_may_hold_several_sources(frame: Any) -> None:
     assert [set(graph.sources(triple)) for triple in TRIPLES] == [{"IMDb", "Wikidata", "Films"}, set(), {"IMDb"}]
 
 
-def test_no_source_is_no_column(frame: Any) -> None:
-    graph = KnowledgeGraph.from_frame(frame([dict(row, source=None) for row in ROWS]))
-    assert graph.source_names is None
-
-
 # --- numbers and dates ------------------------------------------------------------------------------------------------
 
 
@@ -174,23 +169,12 @@ def test_numbers_and_dates_are_written_by_rule(frame: Any, values: list[Any], ex
     assert tails(values, frame) == expected
 
 
-def test_mixed_values_of_a_column_are_kept_apart() -> None:
-    assert tails([1, True, 1.5, "1"], list) == ["1", "true", "1.5", "1"]
-    assert tails([np.int64(7), np.float64(2.0), np.str_("x")], list) == ["7", "2", "x"]
-
-
 def test_whole_numbers_are_decided_by_all_rows(tmp_path: Path) -> None:
     values = [1.0] * 700_000 + [0.5]
     rows = pyarrow.table({"s": ["e"] * len(values), "p": ["r"] * len(values), "o": values})
     parquet.write_table(rows, tmp_path / "kb.parquet")
     for graph in (KnowledgeGraph.from_frame(rows), KnowledgeGraph.from_file(tmp_path / "kb.parquet")):
         assert [triple.tail for triple in graph.triples()] == ["1.0", "0.5"]
-
-
-def test_integers_with_gaps_are_no_floats() -> None:
-    rows = [ROWS[0] | {"year": 2013}, ROWS[1] | {"year": None}]
-    graph = KnowledgeGraph.from_frame(pandas.DataFrame(rows), facts=["year"])
-    assert ("Her", "year", "2013") in graph
 
 
 # --- rows that are no facts -------------------------------------------------------------------------------------------

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pickle
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -144,24 +142,6 @@ def test_unknown_key(ask: Callable[[KnowledgeGraph, str], Any]) -> None:
         ask(tiny_graph(), "nobody")
 
 
-def test_string_tables_are_sequences() -> None:
-    table = KnowledgeGraph.from_triples(FACTS).entities
-    assert (table[0], table[-1], table[1:3]) == ("Her", "Synecdoche", ["Spike Jonze", "Adaptation"])
-    assert "Her" in table
-    assert 3 not in table
-    assert table.find("\ud800") == -1
-    for index in (4, -5):
-        with pytest.raises(IndexError, match="holds 4 strings"):
-            table[index]
-
-
-def test_many_strings_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns_module, "STRINGS_AT_ONCE", 3)
-    table = columns_module.StringTable.from_strings(["", "é", *map(str, range(11))])
-    others = columns_module.StringTable.from_strings([*map(str, range(9, 13)), "é", "x", ""])
-    assert table.ids_of(others).tolist() == [11, 12, -1, -1, 1, -1, 0]
-
-
 def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "hash_of", lambda encoded: 7)
     monkeypatch.setattr(columns_module, "hashes_of", lambda offsets, data: np.full(len(offsets) - 1, 7, np.uint64))
@@ -170,19 +150,6 @@ def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     others = columns_module.StringTable.from_strings("dba")
     assert table.ids_of(others).tolist() == [-1, 2, 1]
     assert [table.joined(others.subset(np.array([True, False, False]))).find(text) for text in "abcd"] == [1, 2, 0, 3]
-
-
-def test_adjacency_holds_every_triple_twice() -> None:
-    graph = tiny_graph()
-    rows = graph.adjacency
-    for entity in range(len(graph.entities)):
-        row = slice(rows.indptr[entity], rows.indptr[entity + 1])
-        numbers = rows.row_triples(entity)
-        for neighbor, label, number in zip(rows.neighbors[row], rows.labels[row], numbers, strict=True):
-            ends = (entity, int(neighbor)) if label % 2 == 0 else (int(neighbor), entity)
-            expected = Triple(graph.entities[ends[0]], graph.relations[int(label) >> 1], graph.entities[ends[1]])
-            assert graph.triple(int(number)) == expected
-    assert sorted(rows.backward_triples.tolist()) == [*range(len(graph))]
 
 
 def test_schema() -> None:
@@ -196,29 +163,6 @@ def test_schema() -> None:
 
 
 # --- networkx ---
-
-
-def test_networkx_both_ways() -> None:
-    graph = tiny_graph()
-    out = graph.to_networkx()
-    assert out.number_of_edges() == len(graph)
-    assert out.nodes["Q155653"] == {
-        "label": "千と千尋の神隠し", "aliases": ["Spirited Away"], "types": ["film", "animated film"],
-    }  # fmt: skip
-    assert set(out["Her"]["Spike Jonze"]) == {"directed_by", "written_by"}
-    assert out.has_edge("Synecdoche, New York", "Synecdoche, New York")
-    assert facts_of(KnowledgeGraph.from_networkx(out)) == facts_of(graph)
-
-
-@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
-def test_from_networkx(kind: Any) -> None:
-    source = kind()
-    source.add_edge("Her", "Spike Jonze", name="directed_by")
-    source.add_edge(1, 1, name="is")
-    source.add_node("alone")
-    graph = KnowledgeGraph.from_networkx(source, relation="name")
-    assert set(graph.triples()) == {("Her", "directed_by", "Spike Jonze"), ("1", "is", "1")}
-    assert set(graph.entities) == {"Her", "Spike Jonze", "1", "alone"}
 
 
 def test_edge_key_is_a_relation() -> None:
@@ -316,62 +260,6 @@ def test_a_graph_whose_folder_holds_another_by_now(tmp_path: Path) -> None:
     assert facts_of(pickle.loads(pickle.dumps(graph))) == facts_of(graph), "its columns are pickled now"
 
 
-def test_saving_again_replaces_what_was_there(tmp_path: Path) -> None:
-    tiny_graph().save(tmp_path)
-    first = KnowledgeGraph.open(tmp_path)
-    KnowledgeGraph.from_triples(FACTS).save(tmp_path)
-    assert len(KnowledgeGraph.open(tmp_path)) == 4
-    assert len(list(tmp_path.glob("graph.adjacency.labels-*"))) == 1
-    assert len(list(first.triples())) == 16, "a graph that is open stays readable"
-
-
-@pytest.mark.parametrize("broken", ["zlib.crc32", "os.fsync", "os.replace"])
-@pytest.mark.parametrize("stopped_by", [OSError("disk full"), KeyboardInterrupt()], ids=repr)
-def test_interrupted_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, stopped_by: BaseException
-) -> None:
-    """The old graph stays, and nothing of the new one; where there was none, the error says so."""
-    tiny_graph().save(tmp_path / "old")
-    before = set(os.listdir(tmp_path / "old"))
-    calls = iter(range(100))
-    module, name = broken.split(".")
-    owner = import_module(module)
-    real = getattr(owner, name)
-
-    def stop_later(*args: Any, **kwargs: Any) -> Any:
-        if name == "replace" or next(calls) == 5:
-            raise stopped_by
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(owner, name, stop_later)
-    for folder in ("old", "new"):
-        calls = iter(range(100))
-        with pytest.raises(type(stopped_by)):
-            KnowledgeGraph.from_triples(FACTS).save(tmp_path / folder)
-    monkeypatch.undo()
-    assert KnowledgeGraph.open(tmp_path / "old").fingerprint == tiny_graph().fingerprint
-    assert set(os.listdir(tmp_path / "old")) == before
-    assert not (tmp_path / "new").exists()
-    with pytest.raises(GraphLoadError, match="no such folder"):
-        KnowledgeGraph.open(tmp_path / "new")
-
-
-def test_killed_save(tmp_path: Path) -> None:
-    """A process that was killed could not clean up behind it."""
-    tiny_graph().save(tmp_path)
-    shutil.copy(column(tmp_path), tmp_path / f"graph.adjacency.labels-{'0123abcd' * 4}.column")
-    (tmp_path / "graph.adjacency.labels-of-mine.column").touch()
-    assert len(KnowledgeGraph.open(tmp_path)) == 16
-    (tmp_path / "manifest.json").unlink()
-    with pytest.raises(GraphLoadError, match="interrupted before it was complete"):
-        KnowledgeGraph.open(tmp_path)
-    KnowledgeGraph.from_triples(FACTS).save(tmp_path)
-    assert len(KnowledgeGraph.open(tmp_path)) == 4
-    (tmp_path / "graph.adjacency.labels-of-mine.column").unlink()
-    KnowledgeGraph.from_triples(FACTS[:1]).save(tmp_path)  # each save clears away the one before it
-    assert len(list(tmp_path.glob("graph.adjacency.labels-*"))) == 1
-
-
 def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     """Change the part "graph", as a save of something else would."""
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -420,26 +308,6 @@ def test_damaged_folder(tmp_path: Path, damage: Callable[[Path], Any], words: st
 
 
 # --- changes and fingerprints ---
-
-
-def test_with_changes() -> None:
-    graph = tiny_graph()
-    changed = graph.with_changes(added=[("Her", "has_genre", "Western"), FACTS[0]], removed=[FACTS[1]])
-    assert set(changed.triples()) == {*graph.triples(), ("Her", "has_genre", "Western")} - {FACTS[1]}
-    assert changed.duplicates == 1
-    assert set(changed.entities) == set(graph.entities)
-    assert changed.types_of("Q155653") == ["film", "animated film"]
-    assert changed.label("Dune (2021)") == "Dune"
-    assert len(graph) == 16, "the graph itself is left as it was"
-    emptied = graph.with_changes(removed=graph.triples())
-    described = {key for key in graph.entities if graph.label(key) != key or graph.aliases(key) or graph.types_of(key)}
-    assert (len(emptied), set(emptied.entities)) == (0, described)
-
-
-@pytest.mark.parametrize("removed", [("Her", "r"), "abc", ("Her", None, "Spike Jonze"), {"head": "Her"}])
-def test_removing_what_is_no_triple(removed: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="triple 1 "):
-        tiny_graph().with_changes(removed=[removed])
 
 
 def test_fingerprint_changes_with_everything() -> None:

@@ -65,18 +65,6 @@ def test_short_forms() -> None:
     assert Condition("x", "between", [1, 2]).value == (1, 2)  # type: ignore[arg-type]
 
 
-def test_pattern_without_operations_is_written_as_before() -> None:
-    pattern = Pattern.of(("Her", "directed by", X), target="x", different=[(X, "Her")], revisits=False)
-    assert pattern.to_dict() == {
-        "triples": [["Her", "directed by", {"unknown": "x"}]],
-        "target": "x",
-        "different": [[{"unknown": "x"}, "Her"]],
-        "revisits": False,
-    }
-    assert (pattern.conditions, pattern.absent, pattern.operation) == ((), (), None)
-    assert Pattern.of((X, "r", "A")) != Pattern.of((X, "r", "A"), conditions=[CONDITIONS[0]])
-
-
 REFUSED_CONDITIONS: dict[str, tuple[Any, str]] = {
     "no object": (3, "must be an object with the keys"),
     "strange key": ({"unknown": "x", "operator": "=", "value": 1, "or": 2}, "unknown keys ['or'] of a condition"),

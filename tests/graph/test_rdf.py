@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,10 +17,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph import KnowledgeGraph, iris
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.datatypes import is_valid, read_typed_value
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
-from kg_retrievers.graph.readers.rdf import guards as rdf_guards
 from kg_retrievers.graph.readers.rdf.guards import MAX_DEPTH, DepthGuard, JsonGuard
 
 PREFIXES = """
@@ -134,15 +131,6 @@ def test_the_label_in_the_best_language(read: Read, languages: list[str], labels
         assert graph.label("ex:b") == wanted
 
 
-def test_a_language_that_is_not_wanted_is_counted(read: Read) -> None:
-    graph = read('ex:a ex:r ex:b . ex:b rdfs:label "x"@fr, "y"@fr, "z"@it .')
-    assert graph.label("ex:b") == "x"
-    assert graph.aliases("ex:b") == []
-    assert graph.reading.understood["languages"] == "en, then no language; 1 labels in others (fr 1)"
-    assert graph.reading.left_out == {'names in other languages (languages=[..., "*"])': 2}
-    assert read('ex:a ex:r ex:b . ex:b rdfs:label "x"@fr, "y"@fr .', languages=["*"]).aliases("ex:b") == ["y"]
-
-
 def test_the_label_by_the_best_predicate(read: Read) -> None:
     text = 'ex:a ex:r ex:b . ex:b schema:name "third" ; skos:prefLabel "second" ; rdfs:label "first" .'
     graph = read(text)
@@ -150,10 +138,6 @@ def test_the_label_by_the_best_predicate(read: Read) -> None:
     by_name = read(text, label_predicates=["schema:name"])
     assert by_name.label("ex:b") == "third"
     assert ("ex:b", "rdfs:label", "first") in by_name
-
-
-def test_a_language_counts_before_a_predicate(read: Read) -> None:
-    assert read('ex:a ex:r ex:b . ex:b rdfs:label "Wien"@de ; skos:prefLabel "Vienna"@en .').label("ex:b") == "Vienna"
 
 
 def test_the_end_of_an_iri_where_there_is_no_label(read: Read) -> None:
@@ -234,15 +218,6 @@ def test_a_short_form_stands_for_its_iri(iri: str) -> None:
         assert prefixes.expand(prefixes.compact(iri)) == iri
 
 
-def test_namespaces_are_the_same_when_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iris, "_STARTS_KEPT", 2)
-    prefixes = Prefixes({"ex": "http://e.x/", "deep": "http://e.x/a/b/", "odd": "http://e.x/a/b/c_"})
-    starts = ["http://e.x/", "http://e.x/a/", "http://e.x/a/b/", "http://e.x/a/b/c_", "http://e.x/a/b/c/", "urn:x:"]
-    wanted = ["ex:1", "ex:a/1", "deep:1", "odd:1", "deep:c/1", "urn:x:1"]
-    assert [prefixes.compact(f"{start}1") for start in starts * 2] == wanted * 2
-    assert len(prefixes._namespaces_of_starts) <= 2
-
-
 # --- literals ---------------------------------------------------------------------------------------------------------
 
 
@@ -287,18 +262,6 @@ def test_invalid_literals_are_counted(read: Read) -> None:
     graph = read('ex:a ex:r "many"^^xsd:integer, "12"^^xsd:integer, "x"^^ex:own .')
     assert graph.reading.understood["literals that their datatype does not allow"] == "1 taken as texts"
     assert not is_valid("many", f"{XSD}integer")
-
-
-def test_texts_are_read_by_the_rules_of_names(read: Read) -> None:
-    graph = read('ex:a ex:r "84 m", "1,250"@en ; ex:postal_code "12345" .', text_relations=["ex:postal_code"])
-    numbers = [value.number if (value := graph.value(key)) else None for key in ("84 m", "1,250", "12345")]
-    assert numbers == [84.0, 1250.0, None]
-
-
-def test_a_file_may_call_xml_schema_otherwise(read: Read) -> None:
-    graph = read(f'@prefix x: <{XSD}> . ex:a ex:r "1987-03-02"^^x:date .')
-    assert graph.datatype("1987-03-02") == "xsd:date"
-    assert graph.value("1987-03-02") is not None
 
 
 def test_a_text_with_several_datatypes_is_one_entity(read: Read) -> None:
@@ -406,40 +369,6 @@ def test_named_graphs_can_be_chosen(read: Read) -> None:
 
 # --- formats ----------------------------------------------------------------------------------------------------------
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("packing", PACKERS)
-@pytest.mark.parametrize("suffix", ["nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3"])
-def test_one_graph_in_every_format(read: Read, tmp_path: Path, suffix: str, packing: str) -> None:
-    wanted = read(FILM)
-    statements: Any = pyoxigraph.parse((PREFIXES + FILM).encode(), pyoxigraph.RdfFormat.TURTLE)
-    format = pyoxigraph.RdfFormat.from_extension(suffix)
-    assert format is not None
-    data = pyoxigraph.serialize((quad.triple for quad in statements), format=format)
-    assert data is not None
-    path = tmp_path / f"other.{suffix}{packing}"
-    path.write_bytes(PACKERS[packing](data))
-    assert content(KnowledgeGraph.from_rdf(path)) == content(wanted)
-    assert content(KnowledgeGraph.from_file(path)) == content(wanted)
-    unnamed = tmp_path / "unnamed"
-    unnamed.write_bytes(data)
-    assert content(KnowledgeGraph.from_rdf(unnamed, format=format.media_type)) == content(wanted)
-
-
-def test_a_file_is_read_alike_by_both_constructors(tmp_path: Path) -> None:
-    long, described = tmp_path / "long.nt", tmp_path / "described.ttl"
-    long.write_text(f'<e:a> <e:r> "{"x" * 1_000_000}" .\n')
-    described.write_text('<e:a> <http://www.w3.org/2000/01/rdf-schema#label> "a name" .\n')
-    formulas = tmp_path / "formulas.n3"
-    formulas.write_text("@prefix : <e:> . { :a :b :c } => { :d :e :f } . :x :y :z .")
-    for path in (long, described, formulas):
-        by_file, by_rdf = KnowledgeGraph.from_file(path), KnowledgeGraph.from_rdf(path)
-        assert (content(by_file), by_file.reading) == (content(by_rdf), by_rdf.reading)
-    assert KnowledgeGraph.from_file(described).label("e:a") == "a name"
-
 
 def test_formulas_of_n3_state_nothing(read: Read) -> None:
     graph = read("@prefix : <http://e.org/> . { :a :b :c } => { :d :e :f } . :x :y :z .", "n3")
@@ -546,15 +475,6 @@ def test_an_error_says_the_line(read: Read) -> None:
     assert (len(graph), graph.skipped) == (2, 2)
 
 
-def test_literals_that_are_skipped_are_counted(read: Read) -> None:
-    graph = read(f'ex:a ex:r "{"x" * 1_048_577}", "a\\u0000b", "y" .', on_error="skip")
-    assert [triple.tail for triple in graph.triples()] == ["y"]
-    assert graph.reading.left_out == {
-        "literals with more than 1,048,576 characters (limits=Limits(cell_length=N))": 1,
-        "literals with a NUL character": 1,
-    }
-
-
 def test_a_compressed_file_has_a_limit(read: Read, tmp_path: Path) -> None:
     from kg_retrievers.graph.readers.limits import Limits
 
@@ -620,21 +540,7 @@ def test_a_guard_of_json_counts_brackets_outside_of_texts(pieces: list[bytes], c
     assert guard._depth == depth
 
 
-def test_brackets_in_texts_are_none(read: Read) -> None:
-    text = "".join('ex:a ex:r "(((", """[[ " [["""  , ex:x\\(, <http://e/(> . # ((\' \n' for _ in range(300))
-    assert len(read(text, blank_nodes="drop")) == 4
-    assert rdf_guards.MAX_DEPTH < 300
-    assert len(read(f'<a:a> <a:r> "{"x << y " * 999}" .\n', "nt")) == 1
-
-
 # --- round trip -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("suffix", ["nt", "nq", "ttl", "trig", "rdf", "jsonld", "ttl.gz"])
-def test_a_round_trip(read: Read, tmp_path: Path, suffix: str) -> None:
-    graph = read(FILM + '[] ex:r "a", "dbr:Her", "1"^^ex:own . <wd:Q1> <http://other.org/r> dbr:AC\\/DC .')
-    graph.write(tmp_path / f"out.{suffix}")
-    assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
 
 
 @pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "jsonld"])
@@ -652,17 +558,6 @@ def test_a_round_trip_of_names_that_are_no_iris(tmp_path: Path, suffix: str) -> 
     )
     graph.write(tmp_path / f"out.{suffix}")
     assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
-
-
-@pytest.mark.parametrize("suffix", ["nq", "trig", "jsonld"])
-def test_sources_are_named_graphs(read: Read, tmp_path: Path, suffix: str) -> None:
-    graph = read(GRAPHS.replace("_:g", "ex:i"), "trig", graphs=["ex:g", "ex:h", "ex:i"])
-    graph.write(tmp_path / f"out.{suffix}")
-    assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
-    with pytest.raises(InvalidArgumentError, match="nt cannot hold 4 sources"):
-        graph.write(tmp_path / "out.nt")
-    graph.write(tmp_path / "out.nt", on_loss="drop")
-    assert len(KnowledgeGraph.from_rdf(tmp_path / "out.nt")) == 3
 
 
 def test_types_keep_their_iris(tmp_path: Path) -> None:

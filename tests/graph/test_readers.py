@@ -82,12 +82,6 @@ def test_format_beats_the_suffix(tmp_path: Path) -> None:
     assert [*read_graph_rows(str(path), format="pipe").triples()] == [HER]
 
 
-def test_gzip_is_unpacked(tmp_path: Path) -> None:
-    for name in ("kb.csv.gz", "kb.CSV.GZ"):
-        path = write(tmp_path, name, gzip.compress(b"Her,directed_by,Spike Jonze\n"))
-        assert [*read_graph_rows(path).triples()] == [HER]
-
-
 def test_columns_name_the_header(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.csv", "id,film,property,value\n1,Her,directed_by,Spike Jonze\n")
     assert [*read_graph_rows(path, columns=("film", "property", "value")).triples()] == [HER]
@@ -150,11 +144,6 @@ def test_entity_files(tmp_path: Path, name: str, content: str) -> None:
     assert rows.aliases == {"Q1": ["Her (film)"]}
 
 
-def test_entity_columns(tmp_path: Path) -> None:
-    path = write(tmp_path, "names.tsv", "qid\tyear\ttitle\nQ1\t2013\tHer\n")
-    assert read_entity_rows(path, columns=("qid", "title")).labels == {"Q1": "Her"}
-
-
 # --- delimiters, headers and columns ----------------------------------------------------------------------------------
 
 
@@ -171,12 +160,6 @@ def test_the_delimiter_is_found(tmp_path: Path, delimiter: str, name: str, heade
     assert [*read.triples()] == rows[header:]
     assert read.reading.understood["cells"].startswith("split at ")
     assert [*read_graph_rows(tmp_path / name, delimiter=delimiter, format="csv").triples()] == rows[header:]
-
-
-def test_any_delimiter_may_be_told(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.txt", 'Her^directed_by^"Spike^Jonze"\n')
-    assert [*read_graph_rows(path, delimiter="^").triples()] == [Triple("Her", "directed_by", "Spike^Jonze")]
-    assert next(read_graph_rows(path, delimiter="^", format="csv").triples()).tail == "Spike^Jonze"
 
 
 def test_spaces_count_where_all_lines_have_three_cells(tmp_path: Path) -> None:
@@ -334,13 +317,6 @@ def test_rows_of_json(tmp_path: Path, name: str, indent: int | None) -> None:
     assert graph.reading.left_out == {"key 'year' of facts (a fact holds head, relation, tail and source)": 1}
 
 
-def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
-    rows = [{"head": f"é{number}" * 20, "relation": "r", "tail": '["{' * 9} for number in range(9_000)]
-    rows.insert(5, {"head": "long", "relation": "r", "tail": "x" * 120_000})
-    path = write(tmp_path, "kb.json.gz", gzip.compress(json.dumps(rows).encode()))
-    assert [triple.head for triple in read_graph_rows(path).triples()] == [row["head"] for row in rows]
-
-
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
@@ -389,22 +365,6 @@ def test_an_array_in_another_encoding(tmp_path: Path) -> None:
 def test_any_names_survive_jsonl(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
     path = tmp_path_factory.getbasetemp() / "round.jsonl"
     path.write_text("".join(json.dumps(fact._asdict(), ensure_ascii=False) + "\n" for fact in facts), encoding="utf-8")
-    assert [*read_graph_rows(path).triples()] == facts
-
-
-@given(facts=triples())
-def test_any_names_survive_csv(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
-    path = tmp_path_factory.getbasetemp() / "round.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("head", "relation", "tail"), *facts])
-    assert [*read_graph_rows(path).triples()] == facts
-
-
-@given(facts=triples(without="\t\r\n"))
-def test_any_names_without_tab_survive_tsv(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
-    path = tmp_path_factory.getbasetemp() / "round.tsv"
-    lines = [("head", "relation", "tail"), *facts]
-    path.write_bytes("".join("\t".join(line) + "\n" for line in lines).encode())
     assert [*read_graph_rows(path).triples()] == facts
 
 
@@ -466,14 +426,6 @@ def test_an_open_quote_is_reported_where_it_begins(tmp_path: Path) -> None:
     assert ([*rows.triples()], rows.skipped) == ([HER], 3)
 
 
-def test_a_triple_is_no_entity(tmp_path: Path) -> None:
-    path = write(tmp_path, "names.jsonl", json.dumps(HER._asdict()))
-    with pytest.raises(GraphLoadError, match=r'wanted an object such as \{"entity"'):
-        read_entity_rows(path)
-    with pytest.raises(GraphLoadError, match="no entities, 1 malformed lines"):
-        read_entity_rows(path, on_error="skip")
-
-
 def test_a_triple_with_an_entity_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.jsonl", json.dumps(HER._asdict() | {"entity": "Her"}))
     with pytest.raises(GraphLoadError, match=r"got also \['head', 'relation', 'tail'\]"):
@@ -508,11 +460,6 @@ def test_missing_file(tmp_path: Path) -> None:
             read_graph_rows(tmp_path / other)
 
 
-def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(GraphLoadError, match="is a folder"):
-        read_graph_rows(tmp_path)
-
-
 def test_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(GraphLoadError, match=r"cannot be read: .*name too long"):
         read_graph_rows(tmp_path / ("x" * 1000 + ".tsv"))
@@ -533,12 +480,6 @@ def test_wrong_encoding_says_where(tmp_path: Path, before: int, pack: Any) -> No
         read_graph_rows(path, on_error="skip")
     assert caught.value.line == before + 1
     assert [*read_graph_rows(path, encoding="latin-1").triples()][before].tail == "Amélie"
-
-
-def test_utf_16_is_suggested(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.tsv", "a\tb\tc\n".encode("utf-16"))
-    with pytest.raises(GraphLoadError, match=r'byte 0 is not utf-8\..*encoding="utf-16"'):
-        read_graph_rows(path)
 
 
 @pytest.mark.parametrize("name", ["kb.tsv", "kb.csv", "kb.jsonl", "kb.txt"])
@@ -619,10 +560,3 @@ def test_texts_of_json_stay_as_they_are(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.jsonl", '[" Her", "r", "a\\n"]\n{"entity": " Her", "label": "Her "}')
     graph = KnowledgeGraph.from_file(path)
     assert ([*graph.triples()], graph.label(" Her")) == ([(" Her", "r", "a\n")], "Her ")
-
-
-def test_keys_that_no_fact_has_are_counted_in_their_order(tmp_path: Path) -> None:
-    keys = [f"key{number}" for number in range(9)]
-    row = {"head": "a", "relation": "r", "tail": "b"} | dict.fromkeys(keys, "x")
-    graph = KnowledgeGraph.from_file(write(tmp_path, "kb.jsonl", json.dumps(row)))
-    assert [what.split("'")[1] for what in graph.reading.left_out] == keys

@@ -4,7 +4,6 @@ from xml.etree import ElementTree
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.shown_table import MOST_CHARACTERS, MOST_ROWS, html_table
-from kg_retrievers.testing import tiny_graph
 
 
 def cells(html: str) -> list[list[str]]:
@@ -48,8 +47,3 @@ def test_a_schema() -> None:
     assert cells(html)[0][:2] == ["<b>", "2"]
     assert "5 entities, 3 triples" in html
     assert "<b>" not in html
-
-
-def test_a_schema_with_types() -> None:
-    html = tiny_graph().schema()._repr_html_()
-    assert html.count("<table>") == (2 if tiny_graph().schema().types else 1)

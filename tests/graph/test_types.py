@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import InvalidArgumentError, PatternError
-from kg_retrievers.graph import Evidence, Known, Path, Pattern, Term, Triple, Unknown
+from kg_retrievers.graph import Known, Path, Pattern, Term, Triple, Unknown
 from kg_retrievers.graph.types import path_rows, read_paths
 
 X, Y = Unknown("x"), Unknown("y")
@@ -21,11 +20,6 @@ EDGE = ("Her", "directed by", X)
 
 
 # --- triples, paths and evidence ---
-
-
-def test_triple_is_a_tuple() -> None:
-    assert HER == ("Her", "directed_by", "Spike Jonze")
-    assert (HER.head, HER.relation, HER.tail) == tuple(HER)
 
 
 def test_path_crosses_triples_either_way() -> None:
@@ -89,14 +83,6 @@ def test_paths_are_read_back_from_their_rows(triples: list[Triple], data: st.Dat
         assert not crossed or paths[-1].entities[-1] == here
     rows = path_rows(paths, triples)
     assert read_paths(json.loads(json.dumps(rows)), triples) == paths
-
-
-def test_evidence_is_frozen_and_has_defaults() -> None:
-    evidence = Evidence((HER,), 1.0)
-    assert (evidence.answers, evidence.truncated, evidence.details) == ((), False, {})
-    assert Evidence((HER,), 1.0).details is not evidence.details
-    with pytest.raises(FrozenInstanceError):
-        evidence.score = 2.0  # type: ignore[misc]
 
 
 # --- patterns ---

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pyarrow.parquet
 import pytest
 from hypothesis import assume, given, settings
@@ -59,15 +58,6 @@ def graph_of(builder: GraphBuilder) -> KnowledgeGraph:
     return KnowledgeGraph._from_builder(builder)
 
 
-def without_spaces() -> KnowledgeGraph:
-    """The rich graph, which TSV can hold."""
-    builder = GraphBuilder()
-    builder.add("a b", "r", '"', "s")
-    builder.describe("a b", "A\\B", ["|", "["], ["[]"])
-    builder.set_datatype('"', "@en")
-    return KnowledgeGraph._from_builder(builder)
-
-
 # --- round trips ---
 
 
@@ -88,42 +78,6 @@ def test_to_networkx_and_back() -> None:
     }
     assert out["[1]"]["&lt;<b>\u2028é"]["released"] == {"relation": "released"}
     assert content_of(KnowledgeGraph.from_networkx(out)) == content_of(graph)
-
-
-@pytest.mark.parametrize("name", ["graph.graphml", "graph.GRAPHML.gz"])
-def test_graphml_and_back(tmp_path: Path, name: str) -> None:
-    rich_graph().write(tmp_path / name)
-    again = graph_of(read_xml_rows(tmp_path / name, "graphml"))
-    assert content_of(again) == content_of(rich_graph())
-    assert (again.reading.format, again.reading.left_out) == ("GraphML", {})
-
-
-def test_node_link_and_back(tmp_path: Path) -> None:
-    path = tmp_path / "graph.json"
-    rich_graph().write(path)
-    document = json.loads(path.read_text())
-    assert content_of(graph_of(read_node_link_rows(document))) == content_of(rich_graph())
-    assert nx.utils.graphs_equal(nx.node_link_graph(document, edges="edges"), rich_graph().to_networkx())
-
-
-@pytest.mark.parametrize("name", ["graph.jsonl", "graph.ndjson.gz"])
-def test_json_lines_and_back(tmp_path: Path, name: str) -> None:
-    rich_graph().write(tmp_path / name)
-    assert content_of(KnowledgeGraph.from_file(tmp_path / name)) == content_of(rich_graph())
-
-
-def test_json_lines_keep_the_fingerprint(tmp_path: Path) -> None:
-    rich_graph().write(tmp_path / "graph.jsonl")
-    assert KnowledgeGraph.from_file(tmp_path / "graph.jsonl").fingerprint == rich_graph().fingerprint
-
-
-@pytest.mark.parametrize("entities", ["entities.jsonl", "entities.csv", "entities.tsv.gz", "entities.parquet"])
-@pytest.mark.parametrize("facts", ["facts.csv", "facts.csv.gz", "facts.tsv", "facts.parquet"])
-def test_tables_and_back(tmp_path: Path, facts: str, entities: str) -> None:
-    graph = without_spaces()
-    graph.write(tmp_path / facts, entities=tmp_path / entities)
-    again = KnowledgeGraph.from_file(tmp_path / facts, entities=tmp_path / entities)
-    assert content_of(again) == content_of(graph)
 
 
 @pytest.mark.parametrize("facts", ["facts.csv", "facts.parquet"])
