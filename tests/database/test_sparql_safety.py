@@ -48,7 +48,7 @@ def test_what_only_reads_passes(query: str) -> None:
         ("CLEAR ALL", "Begin with SELECT"),
         ("PREFIX ex: <urn:x:> DROP GRAPH ex:a", "Begin with SELECT"),
         ("SELECT ?s { ?s ?p ?o } ; DROP ALL", "'DROP'"),
-        ("SELECT ?s { ?s ?p ?o } SELECT ?x { ?x ?y ?z }", "behind the end"),
+        ("SELECT ?s { ?s ?p ?o } SELECT ?x { ?x ?y ?z }", "cannot parse"),
         ("SELECT ?s { ?s ?p ?o } ASK { ?s ?p ?o }", "not known to only read"),
         ("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "three terms of each triple"),
         ("DESCRIBE <urn:a>", r"Write SELECT \?relation"),
@@ -66,7 +66,7 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s { ?s ?p ?o BIND(UUID() AS ?x) }", "not known to only read"),
         ("SELECT ?s { ?s ?p ?o LATERAL { ?s ?q ?r } }", "not known to only read"),
         ("SELECT * { ?s ?p ?o }", "Name them"),
-        ("SELECT { ?s ?p ?o }", "names its columns"),
+        ("SELECT { ?s ?p ?o }", "cannot parse"),
         ("SELECT ?s { ?s ?p $o }", "parameter that is not given"),
         ("SELECT ?s { ?s ?p 'a\\u0027 } INSERT DATA { ' }", "engines read at different times"),
         ("SELECT ?s { ?s ?p ?o FILTER(?s <?o&&?o> 1) }", "blanks on both sides"),
@@ -76,9 +76,9 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s { ?s ?p ?o {| ?q ?r |} }", "statement about a statement"),
         ("SELECT ?s { ?s ?p 'a", "does not end"),
         ("SELECT ?s { ?s ?p 'a\nb' }", "does not end"),
-        ("SELECT ?s { ?s ?p ?o", "not closed"),
-        ("SELECT ?s { ?s ?p ?o ) }", "closes none"),
-        ("SELECT ?s ?s ?p ?o", "what is to be found"),
+        ("SELECT ?s { ?s ?p ?o", "cannot parse"),
+        ("SELECT ?s { ?s ?p ?o ) }", "cannot parse"),
+        ("SELECT ?s ?s ?p ?o", "cannot parse"),
         ("SELECT ?s { ?s ?p ?o } LIMIT 99999999", "from 0 to 1000000"),
         ("SELECT ?s { ?s ?p ?o } OFFSET 1001", "from 0 to 1000"),
         ("SELECT ?s { ?s ?p ?o } LIMIT", "from 0 to 1000000"),
@@ -87,13 +87,13 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s { " + "{ ?s ?p ?o } " * 301 + "}", "300 triples"),
         ("SELECT ?s { ?s <urn:p>" + "/<urn:p>" * 301 + " ?o }", "300 triples"),
         ("SELECT ?s { ?s <urn:p> " + "[] , " * 150 + " [] }", "300 triples"),
-        ("SELECT ?s { ?s ?p ?o FILTER(" + "1 + " * 1001 + "1 = 2) }", "1000 operators"),
-        ("SELECT ?s { ?s <urn:p>" + "|<urn:p>" * 1001 + " ?o }", "1000 operators"),
+        ("SELECT ?s { ?s ?p ?o FILTER(" + "1 + " * 501 + "1 = 2) }", "500 operators"),
+        ("SELECT ?s { ?s <urn:p>" + "|<urn:p>" * 501 + " ?o }", "500 operators"),
         ("SELECT ?s " + "{ " * (MAX_DEPTH + 1), f"in {MAX_DEPTH} brackets"),
         ("SELECT ?s { ?s ?p ?o } #" + " " * MAX_QUERY, "characters"),
-        ("SELECT ?s { " + "1 " * 15_001 + "}", "15000 words"),
-        ("PREFIX SELECT ?s { ?s ?p ?o }", "where a prefix is declared"),
-        ("PREFIX", "where a prefix is declared"),
+        ("SELECT ?s { " + "1 " * 2_001 + "}", "2000 words"),
+        ("PREFIX SELECT ?s { ?s ?p ?o }", "where SELECT or ASK"),
+        ("PREFIX", "where SELECT or ASK"),
         ("", "where SELECT or ASK"),
         ("SELECT ?s { ?s ?p 'a\0' }", "cannot be sent"),
         ("SELECT ?s { ?s ?p ?o } ÀSK", "not known to only read"),
@@ -150,7 +150,7 @@ def test_a_text_comes_back_as_it_was(text: str) -> None:
 
 
 def test_a_list_is_no_join() -> None:
-    check_read_only(f"SELECT ?s {{ ?s ?p ?o FILTER(?o IN ({', '.join('1' * 2000)})) }}")
+    check_read_only(f"SELECT ?s {{ ?s ?p ?o FILTER(?o IN ({', '.join('1' * 900)})) }}")
 
 
 def test_parameters_are_terms() -> None:

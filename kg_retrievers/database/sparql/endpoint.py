@@ -158,7 +158,7 @@ class Endpoint:
     def _answer(self, query: str, accept: str) -> Iterator[tuple[httpx.Response, threading.Event]]:
         """Send a query, and give the answer, of which the body is not read yet."""
         url, stopped = self.url, threading.Event()
-        silence = min(seconds_left(), LONGEST_SILENCE)
+        silence = min(seconds_left() + 1, LONGEST_SILENCE)  # so that the error of the deadline comes first
         timeout = httpx.Timeout(silence, connect=min(silence, 30.0))
         try:
             for _ in range(MAX_REDIRECTS + 1):

@@ -1,30 +1,44 @@
 """Checks, before a SPARQL query is sent, that it only reads, and only from the endpoint that is asked.
 
-A query may have the form SELECT or ASK. Every word must be one of those that read: so there is no update, no SERVICE,
-which has the endpoint ask another one, and no FROM, which has some load a graph from the web. A function is one of
-SPARQL itself or a cast to a datatype of XML Schema, since functions of engines may do anything. What a query joins is
-bounded by `check_joins`.
+First, every word must be one of those that read. So there is no update, no SERVICE, which has the endpoint ask another
+one, and no FROM, which has some load a graph from the web. A function is one of SPARQL itself or a cast to a datatype
+of XML Schema, since functions of engines may do anything. This holds however an engine parses the query. Then rdflib
+must be able to parse it, as a SELECT or ASK. `check_joins` bounds the joins in its parse tree.
+
+Extra: `sparql`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from kg_retrievers.database.sparql.joins import check_joins
 from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.iris import WELL_KNOWN
 
-#: How many characters and tokens a query may have, and how deep its brackets may be.
-MAX_QUERY, MAX_TOKENS, MAX_DEPTH = 100_000, 15_000, 15
+try:
+    from pyparsing import ParseBaseException
+    from rdflib.plugins.sparql.parser import parseQuery
+    from rdflib.plugins.sparql.parserutils import CompValue
+
+    from kg_retrievers.database.sparql.joins import check_joins
+except ImportError as cause:
+    raise MissingExtraError("SparqlExecutor", "sparql") from cause
+
+#: How many characters and tokens a query may have, and how deep its brackets may be. rdflib parses 2,000 tokens in 2 s
+#: at most. Values of parameters do not count.
+MAX_QUERY, MAX_TOKENS, MAX_DEPTH = 100_000, 2_000, 15
 
 #: How many signs may join what an engine plans together: `.`, `;`, `/`, brackets of groups and nodes, and `,` between
 #: them; and how many operators there may be. (Oxigraph dies of 7,000 operators, and plans 300 triples for minutes.)
-MAX_JOINS, MAX_OPERATORS = 300, 1000
+MAX_JOINS, MAX_OPERATORS = 300, 500
 _JOINING, _OPERATORS = frozenset(".;/{["), frozenset(("+", "-", "*", "/", "|", "||", "&&", "^", "!"))
+
+_TYPE = WELL_KNOWN["rdf"] + "type"
+_FORM = "A triple is a subject, a relation and an object, and each bracket is closed"
 
 #: How many rows a query may skip and return.
 MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
@@ -50,7 +64,6 @@ _INSTEAD = {
     "FROM": "Leave it out, or read a named graph by GRAPH <...> { ... }",
     "BASE": "Write whole IRIs",
 }
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,6 @@ class CheckedSparql:
     declarations: tuple[str, ...] = ()
     order_by: bool = False
     limit: int | None = None
-    _tail: int = 0  # the position of the token behind the closing bracket of WHERE
 
 
 def check_read_only(
@@ -110,60 +122,62 @@ def _checked(query: str, parameters: frozenset[str], namespaces: tuple[tuple[str
 
 
 class _Check:
-    """Checks the tokens of one query."""
+    """Checks one query."""
 
     def __init__(
         self, query: str, tokens: Sequence[Token], parameters: frozenset[str], known: Mapping[str, str]
     ) -> None:
         self.query, self.tokens, self.given, self.known = query, tokens, parameters, known
-        self.declared: dict[str, str] = {}
+        self.declared = {
+            name.text[:-1]: iri.text[1:-1]
+            for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if word.word == "PREFIX"
+        }
         self.used: dict[str, None] = {}
         self.names: dict[str, None] = {}
 
     def run(self) -> CheckedSparql:
-        start = self._read_prologue()
+        start = 0
+        while self.tokens[start].word == "PREFIX" and start + 3 < len(self.tokens):
+            start += 3
         form = self.tokens[start]
         if form.word not in ("SELECT", "ASK"):
             instead = _INSTEAD.get(form.word, "Begin with SELECT or ASK")
             raise refusal(self.query, form, f", where SELECT or ASK begins a query that is run. {instead}")
-        for at in range(start, len(self.tokens) - 1):
-            self._check_token(at, start)
-        closing = self._match_brackets(start)
-        columns, where = self._columns(start)
-        end = closing.get(where)
-        if end is None:
-            raise refusal(self.query, self.tokens[where], ", where { begins what is to be found")
-        check_joins(self.query, self.tokens, closing, start, where, self._expanded)
+        for at, (token, following) in enumerate(pairwise(self.tokens)):
+            self._check_token(token, following, is_first=at <= start)
+        self._check_size()
+        tree = self._parsed()
+        columns = self._columns(tree, form)
+        check_joins(tree, self._refuse, lambda name: self._iri(name.prefix or "", name.localname or "") == _TYPE)
         declared = tuple(f"PREFIX {prefix}: <{self.known[prefix]}>" for prefix in self.used)
-        return self._with_modifiers(
-            CheckedSparql(tuple(self.tokens), form.word, columns, tuple(self.names), declared, _tail=end + 1)
+        limit = tree.limitoffset.limit if tree.limitoffset else None
+        return CheckedSparql(
+            tuple(self.tokens),
+            form.word,
+            columns,
+            tuple(self.names),
+            declared,
+            order_by=tree.orderby is not None,
+            limit=None if limit is None else int(limit),
         )
 
-    def _read_prologue(self) -> int:
-        at = 0
-        while self.tokens[at].word == "PREFIX":
-            name, iri = self.tokens[at + 1 : at + 3] if at + 2 < len(self.tokens) else (self.tokens[-1],) * 2
-            if name.kind != "prefixed" or not name.text.endswith(":") or iri.kind != "iri":
-                raise refusal(self.query, name, ", where a prefix is declared as in PREFIX ex: <http://example.org/>")
-            self._check_iri(iri)
-            self.declared[name.text[:-1]] = iri.text[1:-1]
-            at += 3
-        return at
-
-    def _check_token(self, at: int, start: int) -> None:
-        token, query = self.tokens[at], self.query
-        following = self.tokens[at + 1]
+    def _check_token(self, token: Token, following: Token, *, is_first: bool) -> None:
+        query = self.query
         if token.kind == "word":
             wrong = token.text.lower() not in READ_WORDS or not token.text.isascii()
-            if wrong or token.word == "PREFIX" or (token.word == "ASK" and at != start):
+            if wrong or (token.word in ("ASK", "PREFIX") and not is_first):
                 instead = f". {_INSTEAD[token.word]}" if token.word in _INSTEAD else ""
                 raise refusal(query, token, f", a word that is not known to only read{instead}")
             if token.word in ("LIMIT", "OFFSET"):
                 self._check_count(token, following)
         elif token.kind == "iri":
-            self._check_iri(token)
+            scheme = token.text[1:].partition(":")[0].lower()
+            if scheme not in SCHEMES:
+                found = f", an IRI of the scheme {scheme!r}; a query may hold {sorted(SCHEMES)}"
+                raise refusal(query, token, found)
             self._check_call(token, following, token.text[1:-1])
-        elif token.kind == "prefixed":
+        elif token.kind == "prefixed" and not (is_first and following.kind == "iri"):
             self._check_call(token, following, self._expanded(token))
         elif token.kind == "parameter":
             if token.name not in self.given:
@@ -178,12 +192,10 @@ class _Check:
             if prefix not in self.known:
                 raise refusal(self.query, token, f", whose prefix is not declared. Begin with PREFIX {prefix}: <...>")
             self.used[prefix] = None
-        return (self.declared.get(prefix) or self.known[prefix]) + local
+        return self._iri(prefix, local)
 
-    def _check_iri(self, token: Token) -> None:
-        scheme = token.text[1:].partition(":")[0].lower()
-        if scheme not in SCHEMES:
-            raise refusal(self.query, token, f", an IRI of the scheme {scheme!r}; a query may hold {sorted(SCHEMES)}")
+    def _iri(self, prefix: str, local: str) -> str:
+        return (self.declared.get(prefix) or self.known[prefix]) + local
 
     def _check_call(self, token: Token, following: Token, iri: str) -> None:
         if following.text == "(" and not iri.startswith(WELL_KNOWN["xsd"]):
@@ -194,65 +206,67 @@ class _Check:
         if not count.text.isdecimal() or len(count.text) > 9 or int(count.text) > most:
             raise refusal(self.query, count, f", as the number of {word.word}; it is an integer from 0 to {most}")
 
-    def _match_brackets(self, start: int) -> dict[int, int]:
-        """Return where each bracket is closed."""
-        opened, closing, joins, operators = list[int](), dict[int, int](), 0, 0
-        for at, token in enumerate(self.tokens[start:-1], start):
+    def _check_size(self) -> None:
+        """Bound brackets and signs, before anything is parsed."""
+        opened, joins, operators = list[str](), 0, 0
+        for token in self.tokens:
             if token.kind != "sign":
                 continue
-            is_list = token.text == "," and bool(opened) and self.tokens[opened[-1]].text != "("
-            joins += token.text in _JOINING or is_list
+            joins += token.text in _JOINING or (token.text == "," and bool(opened) and opened[-1] != "(")
             operators += token.text in _OPERATORS
             if joins > MAX_JOINS:
-                raise refusal(
-                    self.query, token, f", behind {MAX_JOINS} triples and groups, the most that may be joined"
-                )
+                found = f", behind {MAX_JOINS} triples and groups, the most that may be joined"
+                raise refusal(self.query, token, found)
             if operators > MAX_OPERATORS:
-                raise refusal(
-                    self.query, token, f", behind {MAX_OPERATORS} operators, the most there may be. Use IN (...)"
-                )
-            if token.text in _PAIRS:
-                opened.append(at)
+                found = f", behind {MAX_OPERATORS} operators, the most there may be. Use IN (...)"
+                raise refusal(self.query, token, found)
+            if token.text in "([{":
+                opened.append(token.text)
                 if len(opened) > MAX_DEPTH:
                     raise refusal(self.query, token, f", in {MAX_DEPTH} brackets, the most there may be")
-            elif token.text in _PAIRS.values():
-                if not opened or _PAIRS[self.tokens[opened[-1]].text] != token.text:
-                    raise refusal(self.query, token, ", a bracket that closes none")
-                closing[opened.pop()] = at
-        if opened:
-            raise refusal(self.query, self.tokens[opened[-1]], ", a bracket that is not closed")
-        return closing
+            elif token.text in ")]}" and opened:
+                opened.pop()
 
-    def _columns(self, start: int) -> tuple[tuple[str, ...], int]:
-        """Return the names of the columns, and where the bracket behind WHERE stands."""
-        names, at, depth = list[str](), start + 1, 0
-        while (token := self.tokens[at]).kind != "end" and (depth or token.word not in ("{", "WHERE")):
-            depth += (token.text == "(") - (token.text == ")")
-            if token.kind == "variable" and (depth == 0 or self._names_column(at, depth)):
-                names.append(token.name)
-            elif token.text == "*" and depth == 0:
-                raise refusal(self.query, token, ", for all columns. Name them, as in SELECT ?film ?person")
-            at += 1
-        if self.tokens[start].word == "ASK":
-            names = ["ask"]
-        elif not names:
-            raise refusal(self.query, token, ", where SELECT names its columns, as in SELECT ?film ?person")
-        return tuple(names), at + (token.word == "WHERE")
+    def _parsed(self) -> CompValue:
+        """Return the parse tree, with an IRI in place of each parameter."""
+        texts = [f"<urn:parameter:{one.name}>" if one.kind == "parameter" else one.text for one in self.tokens[:-1]]
+        text = "".join(_spaced(self.tokens, texts))
+        try:
+            tree: CompValue = parseQuery(text)[1]
+        except ParseBaseException as cause:
+            where = min(len(text) - cause.loc, len(self.query))
+            token = next((one for one in self.tokens if len(self.query) - one.position <= where), self.tokens[-1])
+            reason = f", which rdflib cannot parse as SPARQL ({cause.msg:.200}). {_FORM}"
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+            token, reason = self.tokens[0], f", a query that rdflib cannot parse as SPARQL. {_FORM}"
+        else:
+            return tree
+        raise refusal(self.query, token, reason)
 
-    def _names_column(self, at: int, depth: int) -> bool:
-        return depth == 1 and self.tokens[at - 1].word == "AS" and self.tokens[at + 1].text == ")"
+    def _columns(self, tree: CompValue, form: Token) -> tuple[str, ...]:
+        if form.word == "ASK":
+            return ("ask",)
+        if not tree.projection:
+            star = next(token for token in self.tokens if token.text == "*")
+            raise refusal(self.query, star, ", for all columns. Name them, as in SELECT ?film ?person")
+        return tuple(str(column.evar or column.var) for column in tree.projection)
 
-    def _with_modifiers(self, checked: CheckedSparql) -> CheckedSparql:
-        order, limit, depth = False, None, 0
-        for at in range(checked._tail, len(self.tokens)):
-            token = self.tokens[at]
-            depth += (token.text in ("(", "{")) - (token.text in (")", "}"))
-            if depth == 0 and token.word in ("SELECT", "ASK", "WHERE", "FILTER", "UNION", "OPTIONAL", "MINUS", "GRAPH"):
-                raise refusal(self.query, token, ", behind the end of the query")
-            order = order or (depth == 0 and token.word == "ORDER")
-            if depth == 0 and token.word == "LIMIT":
-                limit = int(self.tokens[at + 1].text)
-        return replace(checked, order_by=order, limit=limit)
+    def _refuse(self, names: Iterable[str], reason: str) -> None:
+        shown = {f"?{name}" for name in names}
+        token = next((token for token in self.tokens if token.text in shown), self.tokens[0])
+        raise refusal(self.query, token, f", {reason}")
+
+
+def _spaced(tokens: Sequence[Token], texts: Sequence[str]) -> list[str]:
+    """Return texts in place of tokens, with a space behind each where there was one, and around parameters.
+
+    A term touches no other: behind `""`, that of `$name` would begin a long string.
+    """
+    parts = list(texts)
+    for at, (token, following) in enumerate(pairwise(tokens[:-1])):
+        kinds = {token.kind, following.kind}
+        parts[at] += " " * (token.end < following.position or ("parameter" in kinds and "sign" not in kinds))
+    return parts
 
 
 def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: int, *, sort: bool = True) -> str:
@@ -269,10 +283,7 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
         InvalidArgumentError: If several terms stand where one is wanted.
     """
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
-    for at, (token, following) in enumerate(pairwise(checked.tokens[:-1])):
-        # A term touches no other: behind `""`, that of `$name` would begin a long string.
-        kinds = {token.kind, following.kind}
-        parts[at] += " " * (token.end < following.position or ("parameter" in kinds and "sign" not in kinds))
+    parts = _spaced(checked.tokens, parts)
     if checked.form == "SELECT":
         _limit(checked, parts, most, sort or checked.limit is not None)
     return "".join([*(f"{declaration} " for declaration in checked.declarations), *parts])
@@ -299,8 +310,7 @@ def _bound(checked: CheckedSparql, at: int, terms: Mapping[str, Sequence[str]]) 
 def _limit(checked: CheckedSparql, parts: list[str], most: int, sort: bool) -> None:
     """Put an order and a limit into the parts of a query."""
     depth, place = 0, len(parts)
-    for at in range(checked._tail, len(parts)):
-        token = checked.tokens[at]
+    for at, token in enumerate(checked.tokens[:-1]):
         depth += (token.text in ("(", "{")) - (token.text in (")", "}"))
         if depth == 0 and token.word == "LIMIT":
             parts[at + 1] = f"{min(most, int(parts[at + 1]))} "

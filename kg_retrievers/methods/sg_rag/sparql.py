@@ -8,8 +8,6 @@ from typing import Any
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.database.sparql.results import fact_columns
-from kg_retrievers.database.sparql.safety import check_read_only
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
@@ -85,6 +83,9 @@ def check_sparql(query: str, parameters: Mapping[str, Any], schema: SparqlSchema
     Raises:
         SparqlSafetyError: If not.
     """
+    from kg_retrievers.database.sparql.results import fact_columns  # they need an extra
+    from kg_retrievers.database.sparql.safety import check_read_only
+
     checked = check_read_only(query, parameters=parameters, namespaces=schema.vocabulary.names.namespaces)
     if shows_facts and not fact_columns(checked.columns):
         reason = ", which returns no fact: return the head, relation and tail of each AS ?h0 ?r0 ?t0, ?h1 ?r1 ?t1, ..."

@@ -108,7 +108,7 @@ def test_a_model_writes_sparql(films: tuple[GraphIndex, SparqlExecutor]) -> None
         (DIRECTED.replace("dbo:director", "dbo:producer"), "no relation or type of the schema"),
         (DIRECTED.replace("$e0", "dbr:Her"), "What is named is a parameter"),
         (DIRECTED.replace("$e0", "$e1"), "a parameter that is not given"),
-        (DIRECTED.removesuffix("}"), "not closed"),
+        (DIRECTED.removesuffix("}"), "each bracket is closed"),
         (f"{DIRECTED} LIMIT", "the number of LIMIT"),
         (DIRECTED.replace("dbo:director ?target", "dbo:director"), "A triple is a subject, a relation and an object"),
         (DIRECTED.removesuffix("}") + "BIND(1 AS ?film) }", "error at"),
