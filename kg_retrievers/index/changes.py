@@ -18,7 +18,6 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.writer import Column, Grown
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.name_columns import changed_name_columns
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
 
@@ -69,13 +68,11 @@ class IndexParts(NamedTuple):
         graph: The graph.
         dimension: The length of the vectors; 0 for an empty graph.
         searches: What searches names, relations and types, and triples where all of them are embedded, by kind.
-        linking: The columns of the table of names, where they are made.
     """
 
     graph: KnowledgeGraph
     dimension: int
     searches: Mapping[str, ExactSearch | QuantizedSearch | VectorStoreSearch]
-    linking: Mapping[str, Array] | None
 
 
 class IndexChange:
@@ -136,11 +133,6 @@ class IndexChange:
         change, before = self._vectors[kind], self._before[kind]
         new = before.encoded(change.new)
         return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
-
-    def linking(self) -> dict[str, Array] | None:
-        """Return the columns of the table of names; None if the index has none, so that it is made when needed."""
-        before = self._index.linking
-        return changed_name_columns(before, self._index.graph, self._change) if before else None
 
     def add_to_store(self) -> None:
         """Add new names to the vector store, if there is one."""

@@ -25,7 +25,6 @@ from kg_retrievers.graph.shown_table import html_table
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.connected_graph import (
     FRESH_SECONDS,
@@ -40,7 +39,15 @@ from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
 from kg_retrievers.index.graph_vectors import embed_graph
 from kg_retrievers.index.name_columns import NAME_COLUMNS, VERSION, name_columns
-from kg_retrievers.index.parts import check_model, check_store, graph_of, identity, make_searches
+from kg_retrievers.index.parts import (
+    check_model,
+    check_name_table,
+    check_store,
+    check_vectors,
+    graph_of,
+    identity,
+    make_searches,
+)
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import SLACK, ExactSearch, VectorStoreSearch
 
@@ -339,7 +346,7 @@ class GraphIndex(GraphSearch):
             changed = index._change(embed_texts, changes)
             graph = changed.graph
             columns = changed.saved_columns(grows="index" in writer.before.parts)
-            columns |= {_LINKING + name: column for name, column in (changed.linking() or name_columns(graph)).items()}
+            columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             changed.add_to_store()
             writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
@@ -362,7 +369,6 @@ class GraphIndex(GraphSearch):
         changed.add_to_store()
         parts = make_searches(changed.graph, changed.whole_columns(), changed.store)
         index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *parts)
-        index._linking = changed.linking()
         changed.remove_from_store()
         return index
 
@@ -376,7 +382,7 @@ class GraphIndex(GraphSearch):
         searches = {"names": self._names, "relations": self._relations, "types": self._types}
         if triples := self._triples.search():
             searches["triples"] = triples
-        parts = IndexParts(self.graph, self.dimension, searches, self._linking)
+        parts = IndexParts(self.graph, self.dimension, searches)
         if not self.dimension:
             return IndexChange(parts, change, embed_texts)
         self.embed([])  # compares the model

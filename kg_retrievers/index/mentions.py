@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.name_table import NameTable
-from kg_retrievers.index.text_hashes import RunningHash, codes_of
+from kg_retrievers.index.name_table import NameTable, RunningHash, codes_of
 from kg_retrievers.index.words import FUNCTION_WORDS, has_capitals, words_of
 
 How = Literal["exact", "case", "fuzzy", "short"]

@@ -1,21 +1,19 @@
-"""The columns of a table of names: made of all names of a graph, and changed with it."""
+"""The columns of a table of names, made of all names of a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import folded
-from kg_retrievers.index.name_table import INITIALS, OF_INITIALS
-from kg_retrievers.index.text_hashes import RunningHash, codes_of, halved, hashes_of
+from kg_retrievers.index.name_table import INITIALS, OF_INITIALS, RunningHash, codes_of, halved, hashes_of
 from kg_retrievers.index.words import FUNCTION_WORDS
 
-#: Raised by one with every change of what the columns hold; columns of another version are made anew.
+#: Raised by one with every change of the contents; columns of another version are made again.
 VERSION = 3
 
 #: What `name_columns` returns.
@@ -81,37 +79,15 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
     return _columns(parts)
 
 
-def changed_name_columns(columns: Mapping[str, Array], before: KnowledgeGraph, change: GraphChange) -> dict[str, Array]:
-    """Return the columns of the table of a changed graph; only names and keys that are new are read.
-
-    They are what `name_columns` returns; but `longest` counts names that are gone, too.
-
-    Args:
-        columns: Those of the graph before.
-        before: The graph before.
-        change: The changed graph.
-    """
-    graph, size = change.graph, len(change.graph.names)
-    new_ids, names, keys = _renumbered(before, change)
-    word_hashes = np.repeat(columns["words"], np.diff(columns["word_starts"]))
-    kept = _Hashed(
-        _paired(columns["hashes"], new_ids[columns["ids"]]),
-        _paired(word_hashes, new_ids[columns["word_names"]]),
-        int(columns["longest"][0]),
-    )
-    parts = [kept, *_hashed_table(graph.names, names, 0, True), *_hashed_table(graph.entities, keys, size, False)]
-    return _columns(parts, "stable")  # most are in order, and only this kind of sort makes use of that
-
-
-def _columns(parts: list[_Hashed], sort: Literal["quicksort", "stable"] = "quicksort") -> dict[str, Array]:
+def _columns(parts: list[_Hashed]) -> dict[str, Array]:
     """Sort the hashes, and keep each word of a name once; the list is emptied, so that less is held at once."""
     longest = max((part.longest for part in parts), default=0)
     nothing = np.empty(0, np.uint64)
     names = np.concatenate([nothing, *(part.names for part in parts)])
     words = np.concatenate([nothing, *(part.words for part in parts)])
     parts.clear()
-    names.sort(kind=sort)
-    words.sort(kind=sort)
+    names.sort()
+    words.sort()
     words = words[np.append(True, words[1:] != words[:-1])[: len(words)]]
     hashes = (words >> _ABOVE).astype(np.uint32)
     starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
@@ -127,9 +103,7 @@ def _columns(parts: list[_Hashed], sort: Literal["quicksort", "stable"] = "quick
 
 
 def _paired(halves: Array, ids: Array) -> Array:
-    """Return hashes of 32 bits with their ids as numbers to sort, without those that have no id: uint64."""
-    if len(ids) and ids.min() < 0:
-        halves, ids = halves[ids >= 0], ids[ids >= 0]
+    """Return hashes of 32 bits with their ids as numbers to sort: uint64."""
     pairs: Array = (halves.astype(np.uint64) << _ABOVE) | ids.astype(np.uint64)
     return pairs
 
@@ -242,33 +216,3 @@ def _equal(one: StringTable, ids: Array, other: StringTable, other_ids: Array) -
     owners = np.repeat(np.flatnonzero(equal), lengths[equal])
     equal[owners[~alike]] = False
     return equal
-
-
-def _renumbered(before: KnowledgeGraph, change: GraphChange) -> tuple[Array, Array, Array]:
-    """Return the new id of each id of a table, -1 where it is gone, and the names and the entity keys that are new."""
-    graph, size = change.graph, len(change.graph.names)
-    name_ids = _successors(change.names, len(before.names))
-    key_ids = _successors(change.entities, len(before.entities))
-    names = np.flatnonzero(change.names < 0)
-    is_key = graph.entities.ids_of(_some(graph.names, names))
-    of_before = change.entities[is_key[is_key >= 0]]
-    key_ids[of_before[of_before >= 0]] = -1  # a key that is a name now has no row of its own
-    freed = graph.entities.ids_of(_some(before.names, np.flatnonzero(name_ids < 0)))
-    keys = np.union1d(freed[freed >= 0], np.flatnonzero(change.entities < 0))
-    keys = keys[graph.names.ids_of(_some(graph.entities, keys)) < 0]
-    key_ids[key_ids >= 0] += size
-    return np.append(name_ids, key_ids), names, keys
-
-
-def _some(table: StringTable, ids: Array) -> StringTable:
-    """Return a table of some texts of another."""
-    data, lengths = _bytes_of(table, ids)
-    return StringTable.from_texts(np.append(0, np.cumsum(lengths)), data)
-
-
-def _successors(origins: Array, size: int) -> Array:
-    """Return the new id of each earlier one, -1 where it is gone."""
-    ids = np.full(size, -1, np.int32)
-    stays = np.flatnonzero(origins >= 0)
-    ids[origins[stays]] = stays
-    return ids

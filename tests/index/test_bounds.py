@@ -12,7 +12,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import StringTable
 from kg_retrievers.graph.storage import parts as storage
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, bounds
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, parts
 
 EMBEDDINGS = HashedEmbeddings(16)
 GRAPH = KnowledgeGraph.from_triples([("Spike Jonze", "directed", "Her"), ("Spike Jonze", "directed", "Adaptation")])
@@ -44,7 +44,7 @@ def test_ids_of_names_that_do_not_exist(tmp_path: Path) -> None:
 
 
 def test_damaged_ids_of_names_are_told_when_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "CHECKED", 0)  # as for long columns
+    monkeypatch.setattr(parts, "CHECKED", 0)  # as for long columns
     GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
     saved = open_parts(tmp_path, ["index"])["index"]
     for column, question in (("linking.ids", "who made Her"), ("linking.word_names", "who is Jonze")):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.index.text_hashes import RunningHash, codes_of, halved, hashes_of
+from kg_retrievers.index.name_table import RunningHash, codes_of, halved, hashes_of
 
 
 @given(st.lists(st.text(), max_size=5), st.data())
