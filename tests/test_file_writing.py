@@ -278,7 +278,7 @@ EVALUATE = ["evaluate", "--graph", GRAPH, "--data", QUESTIONS, "--format", "json
 COMMANDS = {
     "index": ["index", GRAPH, "--output", "{}"],
     "questions": ["questions", GRAPH, "--count", "5", "--output", "{}"],
-    "evaluate --json": [*EVALUATE, "--json", "{}"],
+    "evaluate --output": [*EVALUATE, "--output", "{}"],
     "evaluate --records": [*EVALUATE, "--records", "{}"],
 }
 

@@ -93,16 +93,17 @@ def test_arcadedb_is_asked_by_a_user_of_the_page(
     vectors = f"{postgres.make_database('names_of_arcadedb')}?table=names"
     with ArcadeDB(tmp_path, ["graph"]) as server:
         server.load(KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")]), "graph")
-        graph = (server.uri, "--database-name", "graph")
+        graph = (server.uri, "--read", "database=graph")
         login(monkeypatch, "root", ROOT_PASSWORD)
         assert run("index", *graph, "--vectors", vectors)[0] == 0
         make_user(tmp_path / "log.txt", "reader", "who only reads")
         login(monkeypatch, "reader", "who only reads")
         for method in ("simgrag", "sg-rag"):
-            asked = ("Which films did Spike Jonez direct?", "--vectors", vectors, "--method", method, "--no-explain")
+            given = ("--vectors", vectors, "--method", method, "--read", "explain=false")
+            asked = ("Which films did Spike Jonez direct?", *given)
             code, out, err = run("ask", *graph, *asked)
             assert (code, err, "Answer    Her\n" in out) == (0, "", True)
-        code, out, _ = run("info", *graph, "--vectors", vectors, "--no-explain", "--json")
+        code, out, _ = run("info", *graph, "--vectors", vectors, "--read", "explain=false", "--json")
         told = json.loads(out)
         assert (code, told["entities"], told["triples"], told["names"]["count"]) == (0, 2, 1, 2)
         as_reader = neo4j.GraphDatabase.driver(server.uri, auth=("reader", "who only reads"))

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
 
 import kg_retrievers
-from kg_retrievers.cli.database import QueryDatabase
-from kg_retrievers.cli.explained import Explained, explain_found, given_inputs
-from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
-from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
-from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
+from kg_retrievers.cli.methods import load_answerer, load_models, share_examples
+from kg_retrievers.cli.options import (
+    TAKEN_FIELDS,
+    Connection,
+    Embedded,
+    Field,
+    Given,
+    Graph,
+    Json,
+    K,
+    Method,
+    Reading,
+    field_values,
+    flag,
+    option,
+    share,
+)
+from kg_retrievers.cli.show import announce_compilation, evidence, lines_of, note, show, single_triples, status, summary
+from kg_retrievers.cli.sources import QueryDatabase, Source, read_index
 from kg_retrievers.errors import LowConfidenceError, RefusalError
-from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names
-from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods, load_llm, read_models
+from kg_retrievers.methods.registry import joined_names
+from kg_retrievers.serving.loading import build_retriever, load_llm
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,9 +41,76 @@ if TYPE_CHECKING:
 
     import kg_retrievers.chains
     from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.explanation import Explanation, WhyNot
 
-#: The exit code where there is no evidence.
+#: The exit code if there is no evidence.
 NO_EVIDENCE = 1
+
+#: The text above the explanation of evidence that is refused, and in place of an explanation.
+REFUSED = "The question is refused; with --min-confidence 0 this is what is found:"
+NOTHING_FOUND = "There is no evidence to explain; the answer says why. --why-not ENTITY says what keeps an entity out."
+
+
+def ask(
+    graph: Graph,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
+    given: Given,
+    reading: Reading,
+    embedded: Embedded,
+    connection: Connection,
+    method: Method = None,
+    k: K = None,
+    entity: Annotated[list[str], option("NAME", "An entity that the question is about.")] = [],
+    min_confidence: Annotated[
+        float | None, option("P", "Refuse answers that are less likely right, from 0 to 1.", parser=share)
+    ] = None,
+    explain: Annotated[bool, flag("--explain", "How the question leads to the evidence.")] = False,
+    why_not: Annotated[str | None, option("ENTITY", "What keeps an entity out of the evidence.")] = None,
+    field: Field = [],
+    as_json: Json = False,
+) -> int:
+    """Answer a question from a graph, with the evidence.
+
+    Example: kg-retrievers ask films.csv "Who directed Her?"
+    """
+    examples = kg_retrievers.read_questions(given.examples) if given.examples else None
+    models = load_models(given.model, method, field_values(field, "max_distance=0.5", TAKEN_FIELDS))
+    models.check_database(given.database)
+    with status("loading the language model"):
+        llm = load_llm(given.llm)
+    source = Source(graph, reading, embedded, connection)
+    index = read_index(source, given.database)
+    by_prompt = load_answerer(models.prompt, index) if models.prompt else None
+    with ExitStack() as at_end:
+        database = at_end.enter_context(QueryDatabase(source, given.database, index))
+        retriever = build_retriever(
+            models.methods,
+            index,
+            models.fields,
+            llm=llm,
+            examples=share_examples(models.methods, examples),
+            models=models.of_retrievers,
+            executor=lambda: database.executor,
+            preset=given.preset,
+        )
+        inputs: dict[str, Any] = {"seed_entities": entity} if entity else {}
+        inputs = retriever.check_inputs(inputs | {"k": retriever.k if k is None else k})
+        if min_confidence is not None:
+            inputs["min_confidence"] = min_confidence
+        asked = _Asked(question, retriever, llm, by_prompt, inputs)
+        with status("searching"), announce_compilation():
+            found = asked.search()
+        explained = asked.explain(found, explain, why_not)
+    if as_json:
+        _print_json(asked, found, explained)
+    else:
+        _show(asked, found, explained)
+    if found.is_tie:
+        note(f"another reading of the question is equally good: use --k {asked.k + 1}")
+    if found.answer is None and found.documents:
+        by = f"the model in {models.prompt.folder}" if models.prompt else ""
+        note(asked.why_no_answer(by, joined_names(models.methods)))
+    return 0 if found.documents else NO_EVIDENCE
 
 
 @dataclass(frozen=True)
@@ -37,26 +120,16 @@ class _Found:
     Attributes:
         documents: The evidence, best first.
         answer: The answer from the evidence, if there is one.
-        unsupported: The names in the answer that stand in none of the facts; None where no names are known.
+        unsupported: The names in the answer that no fact holds; None if no names are known.
         refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
     """
 
     documents: list[Document]
-    answer: str | None
-    unsupported: list[str] | None
-    refusal: RefusalError | None
-    is_tie: bool
-
-    @property
-    def reason(self) -> str | None:
-        """Why there is no evidence, and what to do next on the shell."""
-        return None if self.refusal is None else self.refusal.on_shell
-
-    @property
-    def value(self) -> Any:
-        """What an operation gave; None where there was no operation."""
-        return self.documents[0].metadata["value"] if self.documents else None
+    answer: str | None = None
+    unsupported: list[str] | None = None
+    refusal: RefusalError | None = None
+    is_tie: bool = False
 
     @property
     def confidence(self) -> float | None:
@@ -67,92 +140,113 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Answerers:
-    """The ways to answer from evidence: a graph prompt, else a language model, else the retriever itself."""
+class _Explained:
+    """The explanations that the options ask for.
 
-    prompt: SavedModel | None
-    by_prompt: Runnable[Any, list[str]] | None
+    Attributes:
+        explanation: How the question leads to the best evidence.
+        why_not: What keeps an entity out.
+        note: The text above the explanation, or in place of one.
+    """
+
+    explanation: Explanation | None = None
+    why_not: WhyNot | None = None
+    note: str = ""
+
+    @property
+    def parts(self) -> list[Text]:
+        """What a person is shown."""
+        explained = [self.note] if self.note else []
+        explained += [] if self.explanation is None else [self.explanation.text]
+        titled = {"Explanation": "\n".join(explained), "Why not": self.why_not and self.why_not.shell_text}
+        return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in titled.items() if text]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a program is shown."""
+        named = {"explanation": self.explanation, "why_not": self.why_not}
+        return {name: one.to_dict() for name, one in named.items() if one is not None}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question, and what answers it: a graph prompt, else a language model, else the retriever itself."""
+
+    question: str
+    retriever: BaseKGRetriever
     llm: BaseChatModel | None
+    by_prompt: Runnable[Any, list[str]] | None
+    inputs: dict[str, Any]
 
+    @property
+    def k(self) -> int:
+        """How many Documents are wanted."""
+        return int(self.inputs["k"])
 
-def run(options: argparse.Namespace) -> int:
-    """Answer a question from a graph, with the evidence."""
-    examples = kg_retrievers.read_questions(options.examples) if options.examples else None
-    with status("reading the trained models"):
-        models = read_models(options.model)
-    prompt = models.pop(GRAPH_PROMPT.name, None)
-    of_retrievers = retriever_models(prompt, models, options) if prompt else models
-    methods = choose_methods(options.method, of_retrievers)
-    check_database_is_used(methods, options)
-    with status("loading the language model"):
-        llm = load_llm(options.llm)
-    index = read_index(options)
-    answerers = _Answerers(prompt, make_answerer(prompt, index) if prompt else None, llm)
-    given = share_examples(methods, examples) if len(methods) > 1 else {methods[0].name: examples}
-    with ExitStack() as at_end:
-        database = at_end.enter_context(QueryDatabase(options, index))
-        retriever = build_retriever(
-            methods,
-            index,
-            dict(options.field),
-            llm=llm,
-            examples=given,
-            models=of_retrievers,
-            executor=lambda: database.executor,
-            preset=options.preset,
-        )
-        k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
-        with status("searching"), announce_compilation():
-            found = _search(retriever, options, k, answerers)
-        explained = explain_found(found.documents, found.refusal, retriever, options, k)
-    _show(found, explained, retriever, options)
-    if found.is_tie:
-        note(f"another reading of the question is equally good: use --k {k + 1}")
-    if found.answer is None and found.documents:
-        note(_why_no_answer(retriever, joined_names(methods), answerers))
-    return 0 if found.documents else NO_EVIDENCE
+    def search(self) -> _Found:
+        """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
+        from kg_retrievers.chains.support import fact_lines, unsupported  # loads numpy, which the help does not need
+        from kg_retrievers.core.stages import MAX_K
 
+        wanted = min(self.k + int(self.retriever.proposes_answers), MAX_K)
+        try:
+            found = self.retriever.invoke(self.question, on_refusal="raise", **(self.inputs | {"k": wanted}))
+        except RefusalError as refusal:
+            return _Found([], refusal=refusal)
+        documents = found[: self.k]
+        answer, names, reply = self._answer(documents)
+        missing = unsupported(names, fact_lines(documents), reply, documents)
+        return _Found(documents, answer, missing, None, len(found) > self.k and _is_tie(found[0], found[self.k]))
 
-def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
-    """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
-    from kg_retrievers.chains.support import fact_lines, unsupported  # loads numpy, which the help does not need
-    from kg_retrievers.core.stages import MAX_K
+    def _answer(self, documents: list[Document]) -> tuple[str | None, list[str], str]:
+        """Return the answer, its names, and the reply of a language model."""
+        from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
 
-    given = given_inputs(retriever, options)
-    wanted = min(k + int(retriever.proposes_answers), MAX_K)
-    try:
-        found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **given)
-    except RefusalError as refusal:
-        return _Found([], None, None, refusal, False)
-    documents = found[:k]
-    answer, names, reply = _answer(options.question, documents, retriever, answerers)
-    missing = unsupported(names, fact_lines(documents), reply, documents)
-    return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
+        retriever = self.retriever
+        value: Any = {"question": self.question, "documents": documents}
+        if self.by_prompt is not None:
+            names = self.by_prompt.invoke(value)
+            return "; ".join(names) or None, names, ""
+        if self.llm is not None:
+            answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, self.llm)
+            reply = answerer.invoke(value)
+            names = retriever.parse_answers(reply)
+            return "; ".join(names) or None, names, reply
+        if not retriever.proposes_answers:
+            return None, [], ""
+        extractive = kg_retrievers.ExtractiveAnswerer()
+        best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
+        best = [document for document in best if result_answers(document.metadata)] or best[:1]
+        answers = [extractive.invoke({"question": self.question, "documents": [document]}) for document in best]
+        names = [name for document in best for name in result_answers(document.metadata)]
+        return "\nor ".join(dict.fromkeys(answers)), names, ""
 
+    def explain(self, found: _Found, explained: bool, entity: str | None) -> _Explained:
+        """Explain the best Document, and why an entity is not found, as the options ask for."""
+        documents, explanation, note = found.documents, None, ""
+        if explained and not documents:
+            documents = self._refused_documents(found.refusal)
+            note = REFUSED if documents else NOTHING_FOUND
+        if explained and documents:
+            explanation = kg_retrievers.explain(documents[0], self.retriever, **self.inputs)
+        if entity is None:
+            return _Explained(explanation, None, note)
+        why_not = kg_retrievers.why_not(self.retriever, self.question, entity, **self.inputs)
+        return _Explained(explanation, why_not, note)
 
-def _answer(
-    question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers
-) -> tuple[str | None, list[str], str]:
-    """Return the answer of a graph prompt or a language model, or of the best documents; its names; a model's reply."""
-    from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
+    def _refused_documents(self, refusal: RefusalError | None) -> list[Document]:
+        """Return what is found for a question that is not understood surely enough, without a language model."""
+        if not isinstance(refusal, LowConfidenceError) or any(stage.calls_model for stage in self.retriever.stages):
+            return []
+        anyway = {"min_confidence": 0.0, "on_refusal": "empty"}
+        return self.retriever.invoke(self.question, **(self.inputs | anyway))
 
-    value: Any = {"question": question, "documents": documents}
-    if answerers.by_prompt is not None:
-        names = answerers.by_prompt.invoke(value)
-        return "; ".join(names) or None, names, ""
-    if answerers.llm is not None:
-        answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm)
-        reply = answerer.invoke(value)
-        names = retriever.parse_answers(reply)
-        return "; ".join(names) or None, names, reply
-    if not retriever.proposes_answers:
-        return None, [], ""
-    extractive = kg_retrievers.ExtractiveAnswerer()
-    best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
-    best = [document for document in best if result_answers(document.metadata)] or best[:1]
-    answers = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
-    names = [name for document in best for name in result_answers(document.metadata)]
-    return "\nor ".join(dict.fromkeys(answers)), names, ""
+    def why_no_answer(self, prompt: str, methods: str) -> str:
+        """Return why there is no answer; `prompt` names the graph prompt."""
+        if prompt:
+            return f"{prompt} writes no answer"
+        if self.llm:
+            return "the language model finds no answer in the evidence"
+        return f"{methods} finds facts and proposes no answer; --llm answers from them"
 
 
 def _is_tie(one: Document, other: Document) -> bool:
@@ -161,43 +255,31 @@ def _is_tie(one: Document, other: Document) -> bool:
     return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
 
 
-def _show(found: _Found, explained: Explained, retriever: BaseKGRetriever, options: argparse.Namespace) -> None:
-    """Print the answer, the evidence and what explains it, for programs or for people."""
-    if options.json:
-        print(json.dumps(_reply(found, options.question) | explained.to_dict()), flush=True)
-        return
+def _show(asked: _Asked, found: _Found, explained: _Explained) -> None:
+    """Print the answer, the evidence and the explanations for people."""
     answer = found.answer
     if found.refusal is not None:
         from kg_retrievers.core.replies import refusal_of  # loads numpy, which the help does not need
 
         unsure = isinstance(found.refusal, LowConfidenceError)
-        said = refusal_of(found.refusal) if unsure else "No evidence found."
-        answer = f"{said} {found.reason}"
+        answer = f"{refusal_of(found.refusal) if unsure else 'No evidence found.'} {found.refusal.on_shell}"
     parts = [evidence(document) for document in found.documents]
-    if found.documents and retriever.granularity == "triple":
+    if found.documents and asked.retriever.granularity == "triple":
         parts = [single_triples(found.documents)]
-    show(summary(options.question, answer, found.documents, found.unsupported or ()), *parts, *explained.parts)
+    show(summary(asked.question, answer, found.documents, found.unsupported or ()), *parts, *explained.parts)
 
 
-def _reply(found: _Found, question: str) -> dict[str, Any]:
-    """Return what a program is shown."""
+def _print_json(asked: _Asked, found: _Found, explained: _Explained) -> None:
+    """Print one JSON object for programs."""
     reply: dict[str, Any] = {
-        "question": question,
+        "question": asked.question,
         "answer": found.answer,
-        "value": found.value,
+        "value": found.documents[0].metadata["value"] if found.documents else None,
         "supported": None if found.unsupported is None else not found.unsupported,
         "confidence": found.confidence,
-        "reason": found.reason,
+        "reason": None if found.refusal is None else found.refusal.on_shell,
         "documents": [document.model_dump() for document in found.documents],
     }
     if isinstance(found.refusal, LowConfidenceError):
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
-    return reply
-
-
-def _why_no_answer(retriever: BaseKGRetriever, methods: str, answerers: _Answerers) -> str:
-    if answerers.prompt:
-        return f"the model in {answerers.prompt.folder} writes no answer"
-    if answerers.llm:
-        return "the language model finds no answer in the evidence"
-    return f"{methods} finds facts and proposes no answer; --llm answers from them"
+    print(json.dumps(reply | explained.to_dict()), flush=True)

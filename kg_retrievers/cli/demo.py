@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from pathlib import Path
 
 from rich.text import Text
 
-from kg_retrievers.cli.ask import run as run_ask
-from kg_retrievers.cli.options import make_parser
+from kg_retrievers.cli.shell import run
 from kg_retrievers.cli.show import show
 
 #: The graph that comes with the package, and questions over it.
 SAMPLE = Path(__file__).parents[1] / "sample"
 
 
-def run(options: argparse.Namespace) -> int:
-    """Ask the sample graph a few questions."""
+def demo() -> int:
+    """Ask the sample graph a few questions. No download, no API key.
+
+    Example: kg-retrievers demo
+    """
     examples = ("--examples", str(SAMPLE / "questions.jsonl"))
     show(
         "A small graph of films comes with the package. SimGRAG turns a question into a small pattern and finds the "
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     ):
         command = ["ask", str(SAMPLE / "graph.jsonl"), question, *more]
         show(Text(f"\n$ kg-retrievers {shlex.join(command)}\n", style="bold"))
-        run_ask(make_parser().parse_args(command))
+        run(command)
     show(
         "\nNow your own graph, a FILE with a triple a line: .csv, .tsv, head|relation|tail or .jsonl",
         "\n  kg-retrievers info FILE",

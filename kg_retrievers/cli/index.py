@@ -1,60 +1,93 @@
-"""The command `index`."""
+"""The commands `index` and `update`."""
 
 from __future__ import annotations
 
-import argparse
-import shlex
-from contextlib import closing
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 import kg_retrievers
-from kg_retrievers.cli.connection import check_connection, load_chosen_embeddings, open_names
-from kg_retrievers.cli.database import open_database
-from kg_retrievers.cli.graph_command import graph_command
-from kg_retrievers.cli.load import check_database_options, check_size, read_graph
-from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log
-from kg_retrievers.cli.workers import open_workers
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import STATIC
+from kg_retrievers.cli.options import (
+    Connection,
+    Embedded,
+    Graph,
+    Json,
+    Reading,
+    Vectors,
+    Workers,
+    flag,
+    open_workers,
+    option,
+)
+from kg_retrievers.cli.show import counted, note, on_terminal, show
+from kg_retrievers.cli.sources import (
+    Source,
+    check_names,
+    embeddings_of,
+    open_database,
+    open_names,
+    read_file,
+    read_graph,
+)
+from kg_retrievers.errors import InvalidArgumentError, listed
+from kg_retrievers.serving.loading import STATIC, recorded_embeddings
 
 if TYPE_CHECKING:
-    from kg_retrievers.index.server_names import About
+    from kg_retrievers.graph import KnowledgeGraph
 
 
-def run(options: argparse.Namespace) -> int:
-    """Index a graph once, for many questions: in a folder, or where it stays, by its names in a vector store."""
-    if options.output is None and options.vectors is None:
+def index(
+    graph: Graph,
+    reading: Reading,
+    embedded: Embedded,
+    output: Annotated[str | None, option("FOLDER", "Where to save it.")] = None,
+    triples: Annotated[bool, flag("--triples", "Embed every triple as well, for kaping.")] = False,
+    vectors: Vectors = None,
+    workers: Workers = None,
+) -> int:
+    """Index a graph once, for many questions: in a folder, or the names of a graph in a server in a vector store.
+
+    Example: kg-retrievers index films.csv --output films.index
+    """
+    source = Source(graph, reading, embedded, Connection(vectors=vectors))
+    if output is None and vectors is None:
         raise InvalidArgumentError(
             "where does the index go?",
             hint_shell="Name a folder: --output FOLDER; or, for a graph that stays in its database, a vector store for "
             "its names: --vectors postgresql://user@host/database",
         )
-    if options.vectors is not None:
-        return _load_names(options)
-    return _save(options)
+    if vectors is None:
+        return _save(source, Path(str(output)), triples, workers)
+    for name, is_given in (("--output", output is not None), ("--triples", triples)):
+        if is_given:
+            raise InvalidArgumentError(f"{name} is for an index in a folder. Leave it out, or leave out --vectors.")
+    return _load_names(source, vectors, workers)
 
 
-def _save(options: argparse.Namespace) -> int:
+def _save(source: Source, output: Path, triples: bool, workers_name: str | None) -> int:
     """Save the graph and its index in a folder."""
     from kg_retrievers.graph.storage.parts import is_saved, is_unfinished, may_hold_save  # loads numpy
 
-    output = Path(options.output)
     if output.exists() and not output.is_dir():
         raise InvalidArgumentError(f"{output} is a file. Name a folder: --output ...")
     if not may_hold_save(output):
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     replaced = is_saved(output)
-    graph = read_graph(options)
-    name = options.embeddings or STATIC
-    embeddings = load_chosen_embeddings(options)
+    graph = read_graph(source)
+    name = source.embedded.embeddings or STATIC
+    embeddings = embeddings_of(source)
     try:
-        with show_log("kg_retrievers.index.graph_vectors"), open_workers(options.workers) as workers:
+        with _shown_log("kg_retrievers.index.graph_vectors"), open_workers(workers_name) as workers:
             kg_retrievers.GraphIndex.build(
                 graph,
                 embeddings,
                 output,
-                triples=options.triples,
+                triples=triples,
                 progress=on_terminal(),
                 workers=workers,
                 embeddings_name=name,
@@ -67,49 +100,126 @@ def _save(options: argparse.Namespace) -> int:
         show(f"Replaced the earlier index in {output}.")
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
-        f"in {output}, with {name} embeddings{', also of the triples' if options.triples else ''}.",
-        f"Ask it: {shlex.join(['kg-retrievers', 'ask', str(output), 'Who ...?'])}",
+        f"in {output}, with {name} embeddings{', also of the triples' if triples else ''}.",
+        f"Ask it: {Source(str(output), Reading()).command('ask', 'Who ...?')}",
     )
     return 0
 
 
-def _load_names(options: argparse.Namespace) -> int:
-    """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
-    from kg_retrievers.cli.same_graph import check_names  # loads numpy
-    from kg_retrievers.index.server_names import load_names
+@contextmanager
+def _shown_log(name: str) -> Iterator[None]:
+    """Show on stderr what a module logs inside of the block."""
 
-    for flag, is_given in (("--output", options.output is not None), ("--triples", options.triples)):
-        if is_given:
-            raise InvalidArgumentError(f"{flag} is for an index in a folder. Leave it out, or leave out --vectors.")
-    check_database_options(options)
-    check_connection(options)
-    check_size(options.graph)
-    name = options.embeddings or STATIC
-    embeddings = load_chosen_embeddings(options)
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    logger, handler = logging.getLogger(name), Notes()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
-        with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
+    """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
+    from kg_retrievers.index.loading_names import load_names  # loads numpy
+
+    source.check()
+    source.check_size()
+    embeddings = embeddings_of(source)
+    try:
+        with closing(open_database(source.place, source)) as database, open_workers(workers_name) as workers:
             database.relations()  # so that no table is made for a graph that cannot be read
-            names = open_names(options, embeddings, create=True)
-            check_names(names, database, options)
-            _tell_before(names.about, options)
+            names = open_names(source, embeddings, create=True)
+            check_names(names, database, source)
+            if (about := names.about) is not None and about.count:
+                held = counted(about.count, "name")
+                if about.position is None:
+                    note(f"{vectors} holds {held}; what is new is added, and names that are gone stay")
+                else:
+                    note(f"{vectors} holds {held} of a load that was broken off; going on from there")
             loaded = load_names(database, embeddings, names.store, progress=on_terminal(), workers=workers)
     except KeyboardInterrupt:
-        note(f"what was loaded is in {options.vectors}; the same command goes on from there")
+        note(f"what was loaded is in {vectors}; the same command goes on from there")
         raise
     show(
-        f"Read {loaded.entities:,} entities of {options.graph} and embedded {counted(loaded.embedded, 'name')} with "
-        f"{name} embeddings; {options.vectors} now holds {counted(loaded.names, 'name')}.",
-        f"Ask it: {graph_command('ask', options, 'Who ...?')}",
+        f"Read {loaded.entities:,} entities of {source.place} and embedded {counted(loaded.embedded, 'name')} with "
+        f"{source.embedded.embeddings or STATIC} embeddings; {vectors} now holds {counted(loaded.names, 'name')}.",
+        f"Ask it: {source.command('ask', 'Who ...?')}",
     )
     return 0
 
 
-def _tell_before(about: About | None, options: argparse.Namespace) -> None:
-    """Say what a store holds already."""
-    if about is None or not about.count:
-        return
-    held = counted(about.count, "name")
-    if about.position is None:
-        note(f"{options.vectors} holds {held}; what is new is added, and names that are gone stay")
-    else:
-        note(f"{options.vectors} holds {held} of a load that was broken off; going on from there")
+def update(
+    index: Annotated[str, typer.Argument(metavar="INDEX", help="A folder of `index`.")],
+    reading: Reading,
+    embedded: Embedded,
+    add: Annotated[list[str], option("FILE", "Facts to add, and what the file says about entities.")] = [],
+    remove: Annotated[list[str], option("FILE", "Facts to remove.")] = [],
+    remove_source: Annotated[list[str], option("NAME", "A source to remove, with the facts from no other one.")] = [],
+    source: Annotated[str | None, option("NAME", "The source of the facts of --add.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Change a saved graph and its index: add facts, remove facts.
+
+    Example: kg-retrievers update films.index --add new.csv --remove old.csv
+    """
+    from kg_retrievers.graph.changes.joining import join_additions, join_removals  # loads numpy
+
+    if not Path(index).is_dir():
+        raise InvalidArgumentError(
+            f"{index} is no folder that `index` saved. Make one: kg-retrievers index FILE --output FOLDER"
+        )
+    if not (add or remove or remove_source):
+        raise InvalidArgumentError("nothing to change. Name files or sources: --add, --remove, --remove-source")
+    if source is not None and not add:
+        raise InvalidArgumentError("--source says where the facts of --add are from. Add some, or leave it out.")
+    graph = kg_retrievers.KnowledgeGraph.open(index)
+    additions, removals = _read(add, reading, graph), _read(remove, reading, graph)
+    updated = kg_retrievers.GraphIndex.update(
+        index,
+        embeddings_of(embedded, recorded_embeddings(index)),
+        progress=on_terminal(),
+        added=additions[0] if len(additions) == 1 else join_additions(graph, additions),
+        removed=removals[0] if len(removals) == 1 else join_removals(graph, removals),
+        removed_sources=remove_source,
+        source=source,
+    )
+    after = updated.index.graph
+    _note_twins(graph, after)
+    if as_json:
+        counts = {name: getattr(updated, name) for name in ("added", "present", "removed", "embedded")}
+        print(json.dumps(counts | {"triples": len(after)}), flush=True)
+        return 0
+    did = "Removed"
+    if add:
+        did = f"Added {counted(updated.added, 'fact')} ({updated.present:,} were there already or repeated) and removed"
+    show(
+        f"{did} {updated.removed:,}; embedded {counted(updated.embedded, 'text')}.",
+        f"{index} now holds {len(after.entities):,} entities, {len(after.relations):,} relations, "
+        f"{len(after):,} triples.",
+    )
+    return 0
+
+
+def _read(files: Sequence[str], reading: Reading, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
+    """Read each file as the graph that they change was read."""
+    return [read_file(Path(file), reading.given, changed) for file in files]
+
+
+def _note_twins(before: KnowledgeGraph, after: KnowledgeGraph) -> None:
+    """Say how many new entities have a name of another entity for their key: that entity may be meant."""
+    (new,) = (before.entities.ids_of(after.entities) < 0).nonzero()
+    keys = [after.entities[id] for id in new.tolist()]
+    twins = [key for key in keys if key in before.names and after.datatype(key) is None]
+    if twins:
+        named = before.entities_named(twins[0])
+        note(
+            f"new entities whose keys are names of others: {len(twins):,}, such as {twins[0]!r}, a name of "
+            f"{listed(named, 3)}; if those are meant, remove these facts and add them with the keys of those"
+        )

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import RenderableType
 
-from kg_retrievers.cli.connected_info import describe
-from kg_retrievers.cli.connection import check_connection, is_connected
-from kg_retrievers.cli.graph_files import on_shell
-from kg_retrievers.cli.load import read_graph, verify_folder
-from kg_retrievers.cli.show import counted, grid, show, table
+from kg_retrievers.cli.options import Connection, Embedded, Graph, Json, Reading, flag
+from kg_retrievers.cli.show import counted, grid, show, status, table
+from kg_retrievers.cli.sources import (
+    TIMEOUT,
+    Source,
+    check_names,
+    embeddings_of,
+    loaded_names,
+    open_database,
+    open_names,
+    read_graph,
+)
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, QuerySafetyError
 
 if TYPE_CHECKING:
+    from kg_retrievers.database.executor import Executor
     from kg_retrievers.graph import KnowledgeGraph, Triple
     from kg_retrievers.graph.schema import RelationSchema, Schema
 
@@ -26,33 +37,62 @@ EXAMPLES = 5
 #: How many types are shown of the heads, or the tails, of a relation.
 TYPES_SHOWN = 5
 
+#: How many relations and labels of a database are shown.
+NAMES_SHOWN = 100
 
-def run(options: argparse.Namespace) -> int:
-    """Show what was understood of a graph, and what is in it."""
-    verified = verify_folder(options.graph) if options.verify else None
-    check_connection(options)
-    if is_connected(options):
-        return describe(options)
-    graph = read_graph(options)
-    schema = graph.schema()
-    if options.json:
-        about = _described(graph, schema) | ({} if verified is None else {"verified_bytes": verified})
+#: How the package writes in Python how to keep something, such as `literals="keep"` or `languages=[..., "*"]`.
+_CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|"[^"]*"|\[[^]]*\])')
+_LIMIT = re.compile(r"limits=Limits\((\w+=\w+)\)")
+_IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
+
+
+def info(
+    graph: Graph,
+    reading: Reading,
+    embedded: Embedded,
+    connection: Connection,
+    verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Show what was understood of a graph, and what is in it.
+
+    Example: kg-retrievers info films.csv --columns film,property,value
+    """
+    source = Source(graph, reading, embedded, connection)
+    verified = _verify(graph) if verify else None
+    source.check()
+    if source.stays:
+        return _describe_database(source, as_json)
+    loaded = read_graph(source)
+    schema = loaded.schema()
+    if as_json:
+        about = _described(loaded, schema) | ({} if verified is None else {"verified_bytes": verified})
         print(json.dumps(about), flush=True)
         return 0
     show(
-        _understood(graph),
-        *_left_out(graph),
-        _counts(graph, schema, verified),
-        _relations(graph, schema),
+        _understood(loaded),
+        *_left_out(loaded),
+        _counts(loaded, schema, verified),
+        _relations(loaded, schema),
         *_frequent("Types", ("type", "entities"), schema.types),
         *_frequent("Datatypes and languages of literals", ("datatype", "literals"), schema.datatypes),
         *_frequent("Sources", ("source", "triples"), schema.sources),
-        *_prefixes(graph),
+        *_prefixes(loaded),
         table(
-            "The first triples", ("head", "relation", "tail"), [_named(graph, triple) for triple in _examples(graph)]
+            "The first triples", ("head", "relation", "tail"), [_named(loaded, triple) for triple in _examples(loaded)]
         ),
     )
     return 0
+
+
+def _verify(place: str) -> int:
+    """Compare a folder with its checksums; return how many bytes were read."""
+    if not Path(place).is_dir():
+        raise InvalidArgumentError(f"--verify is for a folder of `index`, but {place} is none. Leave it out.")
+    from kg_retrievers.graph.storage.parts import verify  # loads numpy
+
+    with status(f"verifying {place}"):
+        return verify(place)
 
 
 def _described(graph: KnowledgeGraph, schema: Schema) -> dict[str, Any]:
@@ -99,7 +139,30 @@ def _left_out(graph: KnowledgeGraph) -> Iterator[RenderableType]:
     """Lay out what was left out, and how many of each."""
     left_out = graph.reading.left_out
     if left_out:
-        yield table("Left out", ("what", "how many"), [(on_shell(what), count) for what, count in _by_count(left_out)])
+        yield table("Left out", ("what", "how many"), [(_on_shell(what), count) for what, count in _by_count(left_out)])
+
+
+def _on_shell(text: str) -> str:
+    """Return how to keep something in the words of the shell.
+
+    Example:
+        >>> _on_shell('literals (literals="keep")'), _on_shell('names in other languages (languages=[..., "*"])')
+        ('literals (--read literals=keep)', 'names in other languages (--read languages=*)')
+        >>> _on_shell("statements of other graphs (graphs=None)"), _on_shell("classes (type_predicates=())")
+        ('statements of other graphs (without --read graphs)', 'classes')
+        >>> _on_shell("a long text (limits=Limits(cell_length=N))")
+        'a long text (--read limits.cell_length=N)'
+    """
+    text = _LIMIT.sub(r"--read limits.\1", _IN_PYTHON_ALONE.sub("", text))
+    return _CHOICE.sub(_choice_on_shell, text)
+
+
+def _choice_on_shell(choice: re.Match[str]) -> str:
+    if choice["argument"] == "limits":
+        return choice[0]
+    values = re.findall("[\"']([^\"']*)[\"']", choice["value"])
+    name = choice["argument"]
+    return " ".join(f"--read {name}={value}" for value in values) or f"without --read {name}"
 
 
 def _counts(graph: KnowledgeGraph, schema: Schema, verified: int | None) -> RenderableType:
@@ -150,3 +213,88 @@ def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def _prefixes(graph: KnowledgeGraph) -> Iterator[RenderableType]:
     if graph.prefixes:
         yield table("Prefixes", ("prefix", "IRI"), sorted(graph.prefixes.items()))
+
+
+# --- a graph that stays in its database -------------------------------------------------------------------------------
+
+
+def _describe_database(source: Source, as_json: bool) -> int:
+    """Show what a database holds, and what a store says of its names.
+
+    Raises:
+        StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
+    """
+    names = about = None
+    vectors = source.connection.vectors
+    if vectors is not None:
+        names = open_names(source, embeddings_of(source))
+        about = loaded_names(names, source)
+    with status(f"asking {source.place}"), closing(open_database(source.place, source)) as database:
+        if names is not None:
+            check_names(names, database, source)
+        told = _contents(database)
+    if about is not None:
+        told["names"] = {"in": vectors, **asdict(about), "complete": about.position is None}
+    if as_json:
+        print(json.dumps({"graph": source.place, "connected": True, **told}), flush=True)
+        return 0
+    in_property = told["types_in"]
+    types = _number(len(told["labels"])) if in_property is None else f"not counted, in the property {in_property}"
+    rows: list[tuple[str, str | int]] = [
+        ("Graph", f"{source.place}, which is asked in {told['dialect']} and stays there"),
+        ("Entities", _number(told["entities"])),
+        ("Triples", _number(told["triples"])),
+        ("Relations", _number(len(told["relations"]))),
+        ("Types", types),
+    ]
+    if told["sampled"]:
+        rows.append(("Sampled", "there may be more relations and types than these"))
+    if about is not None:
+        part = "" if about.position is None else ", not all: a load was broken off"
+        rows.append(("Names", f"{about.count:,} in {vectors}{part}"))
+        rows.append(("Embeddings", f"{about.embeddings}, {about.dimension} numbers"))
+    show(grid(*rows), *_lists(told))
+    return 0
+
+
+def _contents(database: Executor) -> dict[str, Any]:
+    """Return what is known, for programs; None stands for what is not cheap to count."""
+    schema = database.schema()
+    relations = database.relations(timeout=TIMEOUT)
+    examples = database.sample_facts(relations[:EXAMPLES], 1, timeout=TIMEOUT).triples if relations else []
+    return {
+        "dialect": "SPARQL" if database.dialect == "sparql" else "Cypher",
+        "entities": _count_entities(database),
+        "triples": database.count_facts(timeout=TIMEOUT),
+        "relations": relations,
+        "labels": [label.name for label in schema.labels],
+        "types_in": schema.types,
+        "sampled": schema.sampled,
+        "examples": examples,
+    }
+
+
+def _count_entities(database: Executor) -> int | None:
+    """Count the nodes; graph databases keep their number, endpoints do not."""
+    if database.dialect == "sparql" or not database.schema().labels:
+        return None
+    try:
+        (count,) = database.run("MATCH (n) RETURN count(n) AS nodes", timeout=TIMEOUT).column("nodes")
+    except (DatabaseTimeoutError, QuerySafetyError):  # of a database that cannot say whether a query only reads
+        return None
+    return int(count)
+
+
+def _number(count: int | None) -> str:
+    return "not counted" if count is None else f"{count:,}"
+
+
+def _lists(told: dict[str, Any]) -> Iterator[RenderableType]:
+    labels = "Types" if told["types_in"] is None else "Labels of nodes"
+    for title, column in (("Relations", "relations"), (labels, "labels")):
+        names = told[column]
+        if names:
+            more = f" (the first {NAMES_SHOWN} of {len(names):,})" if len(names) > NAMES_SHOWN else ""
+            yield table(f"{title}{more}", (column.removesuffix("s"),), [(name,) for name in names[:NAMES_SHOWN]])
+    if told["examples"]:
+        yield table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in told["examples"]])

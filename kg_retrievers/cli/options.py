@@ -1,315 +1,436 @@
-"""The options of all commands."""
+"""The options that several commands share, in groups, and what each may be.
+
+A group is a dataclass. A command that takes one has its fields as options.
+"""
 
 from __future__ import annotations
 
-import argparse
-from importlib.metadata import version
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from os import W_OK, access
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from kg_retrievers.cli import argument_types
-from kg_retrievers.cli.built_methods import NAMED_BY_OPTIONS
-from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.mcp import add_mcp
-from kg_retrievers.cli.measurement import SOURCES
-from kg_retrievers.cli.own_graphs import GRAPH_FORMATS
-from kg_retrievers.cli.parser import Options, Parser, Renamed
-from kg_retrievers.cli.question_options import (
-    GRAPH_LEFT_OUT,
-    QUESTION_FORMATS,
-    add_graph_of_questions,
-    add_measurement,
-    add_questions,
-    add_table,
-    examples_help,
-)
-from kg_retrievers.cli.reading_options import add_reading_options
-from kg_retrievers.cli.serve import add_serve
-from kg_retrievers.cli.shared_options import (
-    FIELD_HELP,
-    METHODS,
-    MODEL_HELP,
-    UNION_HELP,
-    add_connection,
-    add_database,
-    add_embedding_cache,
-    add_embeddings,
-    add_field,
-    add_graph,
-    add_json_file,
-    add_json_flag,
-    add_k,
-    add_llm,
-    add_model,
-    add_preset,
-    add_reading,
-    add_vectors,
-    add_workers,
-    one_of_methods,
-)
-from kg_retrievers.cli.train_graph_prompt import NAMED_IN_TRAINING, SETTINGS
+import typer
+
+from kg_retrievers.database.neo4j_login import address_in
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
-from kg_retrievers.methods.registry import GRAPH_PROMPT
+from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_database_file, is_public, is_uri
 
-EPILOG = """\
-examples:
-  kg-retrievers demo
-  kg-retrievers info films.csv
-  kg-retrievers ask films.csv "Who directed Her?"
-  kg-retrievers index films.csv --output films.index
-  kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
-  kg-retrievers serve films.index
-  kg-retrievers update films.index --add new.csv --remove old.csv
-  kg-retrievers questions films.csv --output questions.jsonl
-  kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
-  kg-retrievers ask films.index "Who directed Her?" --model films.model
-  kg-retrievers train graph-prompt --llm Qwen/Qwen2.5-0.5B-Instruct --graph films.index --questions questions.jsonl \\
-    --output films.prompt
-  kg-retrievers index bolt://localhost:7687 --key Movie=title --key Person=name --output movies.index
-  kg-retrievers index bolt://localhost:7687 --key name --vectors postgresql://reader@localhost/names
-  kg-retrievers ask bolt://localhost:7687 "Who ...?" --key name --vectors postgresql://reader@localhost/names
-  kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
-  kg-retrievers mcp films.index
+if TYPE_CHECKING:
+    from kg_retrievers.bulk import Workers as WorkersOfBulk
 
-exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
-"""
+#: The title above the options that few users need.
+ADVANCED = "Advanced"
+
+#: The title above the options that say how a graph is read.
+GRAPH_PANEL = "How the graph is read"
+
+#: The schemes of a Neo4j database's URI.
+NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+
+#: The arguments of readers that are lists of texts.
+LISTS = (
+    *("facts", "text_relations", "languages", "label_predicates", "alias_predicates", "type_predicates"),
+    "graphs",
+)
+
+#: The arguments of readers that are mappings, of which `--read` sets a part each.
+MAPPINGS = ("limits", "prefixes")
+
+#: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
+TAKEN_FIELDS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
+
+#: The highest port.
+LAST_PORT = 65_535
 
 
-def make_parser() -> Parser:
-    """Return the parser of the arguments; `options.command` is the name of the command."""
-    debug = Parser(add_help=False)
-    debug.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
-    parser = Parser(
-        prog="kg-retrievers",
-        description="Fetch the part of a knowledge graph that answers a question.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[debug],
+# --- what an option may be --------------------------------------------------------------------------------------------
+
+
+def positive(value: str | int) -> int:
+    """Take an integer of 1 or more, as a default is one."""
+    text = str(value)
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"wanted an integer of 1 or more, but got {text!r}")
+    return int(text)
+
+
+def natural(value: str | int) -> int:
+    """Take an integer of 0 or more, as a default is one."""
+    text = str(value)
+    if not text.isdecimal():
+        raise typer.BadParameter(f"wanted an integer of 0 or more, but got {text!r}")
+    return int(text)
+
+
+def port_number(text: str) -> int:
+    """Take the number of a port, 0 for a free one."""
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise typer.BadParameter(f"wanted a port from 0 to {LAST_PORT:,}, but got {text!r}")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """Take a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 1:
+        raise typer.BadParameter(f"wanted a number from 0 to 1, but got {text!r}")
+    return value
+
+
+def hop_numbers(text: str) -> list[int]:
+    """Take numbers of hops between commas, and return each once, ascending."""
+    if not all(part.isdecimal() and int(part) for part in text.split(",")):
+        raise typer.BadParameter(f"wanted integers with commas between them, such as 1,2,3, but got {text!r}")
+    return sorted({int(part) for part in text.split(",")})
+
+
+def methods(text: str) -> str:
+    """Take a method, or several as a union."""
+    try:
+        return registry.joined_names(registry.find_methods(text))
+    except InvalidArgumentError as error:
+        raise typer.BadParameter(error.on_shell.rstrip(".")) from None
+
+
+def place(text: str) -> str:
+    """Take a file, a folder, or the URI of a graph database. The message shows no URI, which may hold a password."""
+    if not is_uri(text):
+        return text
+    scheme, _, rest = text.partition("://")
+    try:
+        if scheme.lower() in NEO4J_SCHEMES:
+            address_in(text)
+        elif scheme.lower() in SPARQL_SCHEMES:
+            from kg_retrievers.database.sparql.endpoint import checked_url  # loads httpx, which the help does not need
+
+            checked_url(f"{scheme.lower().removeprefix('sparql+')}://{rest}")
+        else:
+            raise InvalidArgumentError(
+                "wanted a file, or a URI such as bolt://localhost:7687 that begins with one of "
+                f"{', '.join((*NEO4J_SCHEMES, *SPARQL_SCHEMES))}"
+            )
+    except InvalidArgumentError as error:
+        raise typer.BadParameter(str(error).rstrip(".")) from None
+    return text
+
+
+def database_place(text: str) -> str:
+    """Take a URI, the file of a LadybugDB database, or a new file."""
+    path = Path(place(text))
+    if not is_uri(text) and not is_public(text) and not is_database_file(text) and (path.exists() or ":" in path.name):
+        shown = f", but got {text!r}" if path.exists() else ""  # else it may be an address with a password
+        raise typer.BadParameter(f"wanted a URI such as bolt://localhost:7687, a LadybugDB file or a new one{shown}")
+    return text
+
+
+def vectors_place(text: str) -> str:
+    """Take the address of a vector store."""
+    from kg_retrievers.index.stores import read_address  # loads numpy, which the help does not need
+
+    try:
+        read_address(text)
+    except InvalidArgumentError as error:
+        raise typer.BadParameter(error.on_shell.rstrip(".")) from None
+    return text
+
+
+def embeddings_name(text: str) -> str:
+    """Take the name of embeddings; the folder of a local model becomes absolute."""
+    kind, _, model = text.partition(":")
+    if text not in (STATIC, HASHED) and not (kind and model):
+        raise typer.BadParameter(
+            f"wanted {STATIC}, {HASHED}, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got {text!r}"
+        )
+    if kind == "local" and Path(model).is_dir():
+        return f"local:{Path(model).resolve()}"
+    return text
+
+
+def workers_name(text: str) -> str:
+    """Take a number of processes, or Ray, with the address of a cluster or without."""
+    kind, colon, address = text.partition(":")
+    if not (text.isdecimal() and int(text)) and not (kind == "ray" and bool(colon) == bool(address)):
+        raise typer.BadParameter(
+            f"wanted a number of processes, ray or ray:ADDRESS such as ray:10.0.0.1:6379, but got {text!r}"
+        )
+    return text
+
+
+def new_file(text: str) -> str:
+    """Take the name of a file that can be written."""
+    file = Path(text)
+    if text == "-":
+        raise typer.BadParameter("wanted a file name, but got '-'")
+    if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
+        raise typer.BadParameter(f"wanted a file name in a folder that is there, but {text!r} cannot be written")
+    return text
+
+
+def open_workers(name: str | None) -> AbstractContextManager[WorkersOfBulk | None]:
+    """Return the workers that `--workers` names, which the end of a `with` block ends; None for this process alone.
+
+    Raises:
+        MissingExtraError: If Ray is needed and not installed.
+    """
+    if name is None:
+        return nullcontext()
+    if name.isdecimal():
+        from kg_retrievers.bulk import LocalWorkers
+
+        return LocalWorkers(int(name))
+    from kg_retrievers.bulk.ray_workers import RayWorkers
+
+    return RayWorkers(name.partition(":")[2] or None)
+
+
+def assignment(option: str, text: str, example: str) -> tuple[str, str]:
+    """Return the name and the text of a NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.replace(".", "_").isidentifier():
+        raise InvalidArgumentError(f"{option}: wanted NAME=VALUE, such as {example}, but got {text!r}.")
+    return name, value
+
+
+def json_or_text(text: str) -> Any:
+    """Return the value of a text of JSON, or the text if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def field_values(texts: Sequence[str], example: str, taken: Collection[str]) -> dict[str, Any]:
+    """Return the values of `--field` by name.
+
+    Args:
+        texts: Each NAME=VALUE.
+        example: What a message shows.
+        taken: The names that other options set, or that a shell cannot write.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, value = assignment("--field", text, example)
+        if name in taken:
+            option = ": give --k" if name == "k" else ""
+            raise InvalidArgumentError(f"--field: {name} comes from other options{option}, but got {text!r}.")
+        values[name] = json_or_text(value)
+    return values
+
+
+# --- single options ---------------------------------------------------------------------------------------------------
+
+
+def option(metavar: str, help: str, *flags: str, panel: str | None = None, **more: Any) -> Any:
+    """Return an option with a value, without a default in its help."""
+    return typer.Option(*flags, metavar=metavar, help=help, show_default=False, rich_help_panel=panel, **more)
+
+
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+def _one_of_methods() -> str:
+    names = [name for name in registry.method_names() if name != registry.DEFAULT.name]
+    return f"{registry.DEFAULT.name} (default), {', '.join(names)}; A+B fuses what both find."
+
+
+METHODS_HELP = _one_of_methods()
+USE_EXAMPLES = ", ".join(method.name for method in registry.METHODS if method.labels)
+QUERY_METHODS = " or ".join(method.name for method in registry.METHODS if method.runs_queries)
+
+_GRAPH = "A file, a folder of `index`, a database (file or URI), or a SPARQL endpoint."
+
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH, parser=place, show_default=False)]
+GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes it.", "--graph", parser=place)]
+Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=methods)]
+K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", parser=positive)]
+Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance=0.5.")]
+Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
+Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
+Seed = Annotated[int, option("N", "Of random numbers (default: 0).", parser=natural)]
+EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors of small graphs.", panel=ADVANCED)]
+Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
+Vectors = Annotated[
+    str | None, option("ADDRESS", "The vector store of its names.", parser=vectors_place, panel=ADVANCED)
+]
+Json = Annotated[bool, flag("--json", "One JSON object on stdout.")]
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a graph is read."""
+
+    columns: Annotated[str | None, option("HEAD,RELATION,TAIL", "The columns of a table.", panel=GRAPH_PANEL)] = None
+    entities: Annotated[str | None, option("FILE", "Labels, aliases and types.", panel=GRAPH_PANEL)] = None
+    read: Annotated[list[str], option("NAME=VALUE", "An argument, such as languages=de.", panel=GRAPH_PANEL)] = field(
+        default_factory=list
     )
-    parser.add_argument("--version", action="version", version=f"kg-retrievers {version('kg-retrievers')}")
-    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, dest="command")
-
-    def command(name: str, about: str) -> Parser:
-        return commands.add_parser(name, help=about, description=f"{about}.", parents=[debug])
-
-    _ask(command("ask", "Answer a question from a graph, with the evidence"))
-    _index(command("index", "Index a graph once, for many questions"))
-    _update(command("update", "Change a saved graph and its index: add facts, remove facts"))
-    _info(command("info", "Show what was understood of a graph, and what is in it"))
-    _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
-    _train(command("train", "Train a method on questions with answers"))
-    _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
-    _compare(command("compare", "Put several methods, or earlier runs, side by side"))
-    add_mcp(command("mcp", "Serve a graph to agents over MCP, the Model Context Protocol"))
-    add_serve(command("serve", "Open a page in the browser that asks a graph"))
-    command("demo", "Ask the sample graph a few questions; no download, no API key")
-    command("warm-up", "Compile all methods now, so that no first question waits for it")
-    parser.commands = commands.choices
-    return parser
-
-
-# --- the commands -----------------------------------------------------------------------------------------------------
-
-
-def _ask(ask: Parser) -> None:
-    add_graph(ask)
-    add_embeddings(ask)
-    add_llm(ask)
-    ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
-    ask.add_argument(
-        "--method",
-        type=argument_types.methods,
-        metavar=METHODS,
-        help=f"{one_of_methods()}; {UNION_HELP}",
+    key: Annotated[list[str], option("[LABEL=]PROPERTY", "The key of a node in a database.", panel=GRAPH_PANEL)] = (
+        field(default_factory=list)
     )
-    add_model(ask, MODEL_HELP)
-    ask.add_argument("--examples", metavar="FILE", help=f"{examples_help()}, as JSON lines; other methods use none")
-    add_k(ask)
-    ask.add_argument(
-        "--min-confidence",
-        type=argument_types.share,
-        metavar="P",
-        help="refuse a question whose answers are less likely right, from 0 to 1 (default: the method's); 0: none",
-    )
-    add_preset(ask, "the retriever")
-    add_field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
-    add_database(ask)
-    ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
-    explained = "say how the question leads to the best evidence"
-    ask.add_argument("--explain", dest="explained", action="store_true", help=explained)  # --no-explain is of databases
-    ask.add_argument("--why-not", metavar="ENTITY", help="say what keeps an entity out of what is found")
-    add_connection(ask)
-    add_json_flag(ask)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of the reader that the options set.
+
+        An argument that takes a list has one value per `--read`. NAME.PART=VALUE sets a part of a mapping.
+        """
+        values: dict[str, Any] = {}
+        for text in self.read:
+            name, value = assignment("--read", text, "delimiter=;")
+            name, _, part = name.partition(".")
+            if part or name in MAPPINGS:
+                if not part or name not in MAPPINGS:
+                    raise InvalidArgumentError(f"--read: wanted limits.NAME=N or prefixes.NAME=IRI, but got {text!r}.")
+                values.setdefault(name, {})[part] = json_or_text(value) if name == "limits" else value
+            elif name in LISTS:
+                values.setdefault(name, []).append(value)
+            else:
+                values[name] = json_or_text(value)
+        if self.columns is not None:
+            values["columns"] = self.columns.split(",")
+        if self.entities is not None:
+            values["entities"] = self.entities
+        return values
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The property that names a node, by label; of all labels by the empty text.
+
+        Raises:
+            InvalidArgumentError: If a text is no property, or there is one for all labels and one for some.
+        """
+        keys: dict[str, str] = {}
+        for text in self.key:
+            label, equals, name = text.rpartition("=")
+            if not name or (equals and not label):
+                raise InvalidArgumentError(
+                    f"--key: wanted PROPERTY or LABEL=PROPERTY, such as Person=name, but got {text!r}."
+                )
+            keys[label] = name
+        if "" in keys and len(self.key) > 1:
+            raise InvalidArgumentError(
+                "--key PROPERTY is for all nodes. Give it once, or --key LABEL=PROPERTY for each label."
+            )
+        return keys
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command that read a graph in the same way."""
+        words = [] if self.columns is None else ["--columns", self.columns]
+        words += [] if self.entities is None else ["--entities", self.entities]
+        for text in self.read:
+            words += ["--read", text]
+        for text in self.key:
+            words += ["--key", text]
+        return words
 
 
-def _index(index: Parser) -> None:
-    add_graph(index)
-    add_embeddings(index)
-    index.add_argument("--output", metavar="FOLDER", help="where to save it")
-    add_vectors(index, "leave the graph in its database, and load its names into this store; once begun, go on")
-    index.add_argument("--triples", action="store_true", help="embed every triple as well, for kaping")
-    add_workers(index, "embed")
+@dataclass(frozen=True)
+class Embedded:
+    """The embeddings."""
+
+    embeddings: Annotated[
+        str | None,
+        option(
+            "WHICH", "static (default), hashed, local:MODEL or PROVIDER:MODEL.", parser=embeddings_name, panel=ADVANCED
+        ),
+    ] = None
+    trust_remote_code: Annotated[bool, flag("--trust-remote-code", "Run the code of a local:MODEL.", ADVANCED)] = False
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command with the same embeddings."""
+        words = [] if self.embeddings is None else ["--embeddings", self.embeddings]
+        return [*words, "--trust-remote-code"] if self.trust_remote_code else words
 
 
-def _update(update: Parser) -> None:
-    update.add_argument("index", metavar="INDEX", help="a folder of `index`")
-    files = {"--add": "facts to add, with what the file says about entities", "--remove": "facts to remove"}
-    for flag, about in files.items():
-        update.add_argument(flag, action="append", default=[], metavar="FILE", help=f"{about}; repeatable")
-    update.add_argument(
-        "--remove-source",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a source to remove, with the facts that are from no other one; repeatable",
-    )
-    update.add_argument("--source", metavar="NAME", help="where the facts of --add are from")
-    add_embeddings(update)
-    add_reading_options(update, "--graph-format", "--format")
-    add_json_flag(update)
+@dataclass(frozen=True)
+class Connection:
+    """A graph that stays in its database."""
+
+    connect: Annotated[bool, flag("--connect", "Leave the graph in its database.", ADVANCED)] = False
+    vectors: Vectors = None
+    max_facts: Annotated[
+        int | None, option("N", "Facts that a question fetches then.", parser=positive, panel=ADVANCED)
+    ] = None
 
 
-def _info(info: Parser) -> None:
-    add_graph(info)
-    info.add_argument("--verify", action="store_true", help="of a folder: compare all of it with its checksums")
-    add_connection(info)
-    add_embeddings(info)
-    add_json_flag(info)
+@dataclass(frozen=True)
+class Given:
+    """What a method gets beside the graph."""
+
+    llm: Llm = None
+    examples: Annotated[str | None, option("FILE", f"For {USE_EXAMPLES}.")] = None
+    model: Annotated[list[str], option("FOLDER", "A trained model of `train`.")] = field(default_factory=list)
+    preset: Preset = None
+    database: Annotated[
+        str | None,
+        option("URI_OR_FILE", f"The database of {QUERY_METHODS}.", parser=database_place, panel=ADVANCED),
+    ] = None
 
 
-def _write_questions(questions: Parser) -> None:
-    add_graph(questions)
-    questions.add_argument("--output", required=True, metavar="FILE", help="a new file, as JSON lines")
-    questions.add_argument(
-        "--count", type=argument_types.positive_integer, default=1000, metavar="N", help="how many (default: 1000)"
-    )
-    questions.add_argument(
-        "--seed", type=argument_types.natural_number, default=0, metavar="N", help="of all that is drawn (default: 0)"
-    )
-    questions.add_argument(
-        "--max-hops", type=int, choices=(1, 2, 3), default=3, help="the most facts that a walk joins (default: 3)"
-    )
-    add_json_flag(questions)
+#: The formats of questions with a graph each, whose answers are entities.
+ENTITY_FORMATS = ("webqsp", "cwq")
+
+#: The format of questions with a graph each whose graphs are in a file of their own.
+SCENE_GRAPHS = "scene-graphs"
+
+#: The formats of questions with a graph each.
+GRAPH_FORMATS = (*ENTITY_FORMATS, "explagraphs", SCENE_GRAPHS)
+
+Format = Literal["jsonl", "metaqa", "pathquestion", "factkg", "webqsp", "cwq", "explagraphs", "scene-graphs"]
 
 
-def _train(train: Parser) -> None:
-    methods = sorted(entry.name for entry in registry.trainable())
-    train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
-    questions = train.add_argument_group("what it learns from")
-    add_graph_of_questions(questions, also=GRAPH_LEFT_OUT)
-    splits = "metaqa: train (default), train_ntm for paraphrases, ..."
-    also = f"; those of {', '.join(GRAPH_FORMATS)} have a graph each, and the latter two are for {GRAPH_PROMPT.name}"
-    add_questions(questions, "--questions", splits, (*QUESTION_FORMATS, *GRAPH_FORMATS), default="jsonl", also=also)
-    questions.add_argument(
-        "--validation",
-        metavar="FILE_OR_FOLDER",
-        help="questions that say when to stop, written as --questions (default: a tenth of these)",
-    )
-    questions.add_argument("--validation-split", metavar="NAME", help="a part of them; metaqa: dev (default), ...")
-    training = train.add_argument_group("how it learns")
-    training.add_argument("--output", required=True, metavar="FOLDER", help="where to save the model; if begun, go on")
-    training.add_argument(
-        "--num-examples",
-        type=argument_types.positive_integer,
-        metavar="N",
-        help="how many questions to look at, each time counted; more take longer; not for "
-        f"{GRAPH_PROMPT.name}, which has --field epochs=N",
-    )
-    training.add_argument(
-        "--llm",
-        metavar="NAME_OR_FOLDER",
-        help=f"the causal language model of Hugging Face that reads the graphs, for {GRAPH_PROMPT.name}, as in "
-        "Qwen/Qwen2.5-0.5B-Instruct; it is downloaded where it is not there",
-    )
-    training.add_argument(
-        "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
-    )
-    add_embeddings(training)
-    add_embedding_cache(training)
-    add_preset(training, "the training and the model")
-    add_workers(training, "find entities and candidates")
-    add_field(
-        training,
-        f"a setting of the training or the model, or for {GRAPH_PROMPT.name} of the retriever that it answers from",
-        "max_nodes=1000",
-        NAMED_IN_TRAINING,
-    )
-    _prompt_training(train.add_argument_group(f"for {GRAPH_PROMPT.name} alone"))
-    add_reading(train, "--graph-format")
-    add_json_flag(train)
+@dataclass(frozen=True)
+class QuestionSet:
+    """The questions that are read, and the graph that they are about."""
 
+    graph: GraphOption = None
+    format: Annotated[Format, option("FORMAT", f"{', '.join(get_args(Format))} (default: jsonl).")] = "jsonl"
+    split: Annotated[str | None, option("NAME", "A part, such as test.")] = None
+    hops: Annotated[Any, option("1,2,3", "Questions that join so many facts.", parser=hop_numbers)] = None
+    limit: Annotated[int | None, option("N", "At most N of each number of hops.", parser=positive)] = None
+    seed: Seed = 0
 
-def _prompt_training(prompt: Options) -> None:
-    """Add the options for training a graph prompt."""
-    prompt.add_argument(
-        "--setting",
-        choices=SETTINGS,
-        help=f"of the paper: a graph encoder (default: {SETTINGS[0]}), learned tokens in its place, or it and adapters",
-    )
-    prompt.add_argument(
-        "--method",
-        dest="retriever",
-        type=argument_types.methods,
-        metavar=METHODS,
-        help="the retriever that it answers from, without a language model (default: "
-        f"{GRAPH_PROMPT.default_method}; for "
-        f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNION_HELP}",
-    )
-    add_model(prompt)
+    @property
+    def have_graphs(self) -> bool:
+        """Whether each question has a graph of its own."""
+        return self.format in GRAPH_FORMATS
 
+    @property
+    def graphs(self) -> dict[str, str]:
+        """The file of scene graphs, if it is named."""
+        return {"graphs": self.graph} if self.format == SCENE_GRAPHS and self.graph is not None else {}
 
-def _evaluate(evaluate: Parser) -> None:
-    add_measurement(evaluate, required=True)
-    evaluate.add_argument(
-        "--answer-shots",
-        type=argument_types.positive_integer,
-        metavar="N",
-        help="show so many of --examples in the prompt of --answers prompt or verdict, in place of ours, where it has "
-        f"a place for them, as that of {registry.DEFAULT.name}",
-    )
-    add_connection(evaluate)
-    evaluate.add_argument(
-        "--method",
-        type=argument_types.method,
-        metavar=f"{METHODS}[:WITH]",
-        help=f"{one_of_methods()}, with all that is "
-        f"given, or :WITH one of {', '.join(SOURCES)}; a method that cannot use both examples and a language model "
-        f"gets the latter; {UNION_HELP}",
-    )
-    evaluate.add_argument(
-        "--records",
-        type=argument_types.file,
-        metavar="FILE",
-        help="keep what is measured as JSON lines; if there, go on",
-    )
-    add_table(evaluate)
-    add_json_file(evaluate, "the figures")
+    def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
+        """Check that nothing is said about one graph if each question has its own.
 
+        Args:
+            reading: How a graph is read.
+            others: The values of other options about one graph.
 
-def _compare(compare: Parser) -> None:
-    compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
-    add_measurement(compare, required=False)
-    compare.set_defaults(answer_shots=None)
-    add_connection(compare)
-    compare.add_argument(
-        "--method",
-        type=argument_types.method_or_all,
-        action="append",
-        default=[],
-        metavar=f"{METHODS}[:WITH]",
-        help=f"as with `evaluate`; repeatable; {ALL} for every method, :WITH each of what is given; what cannot be "
-        "built is left out",
-    )
-    compare.add_argument(
-        "--records",
-        type=argument_types.file,
-        metavar="FOLDER",
-        help="keep what is measured, a file a method; if there, go on",
-    )
-    compare.add_argument(
-        "--failures",
-        type=argument_types.natural_number,
-        default=10,
-        metavar="N",
-        help="how many failures of each to tell (default: 10)",
-    )
-    add_table(compare)
-    add_json_file(compare, "the figures and failures")
+        Raises:
+            InvalidArgumentError: If something is said.
+        """
+        if not self.have_graphs:
+            return
+        given = {"--graph": self.graph and self.format != SCENE_GRAPHS, "--hops": self.hops, **others}
+        flags = [flag for flag, value in given.items() if value] + reading.words[:1]
+        if flags:
+            raise InvalidArgumentError(
+                f"{flags[0]} is for questions about one graph, and those of {self.format} have a graph each. "
+                "Leave it out."
+            )

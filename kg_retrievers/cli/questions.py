@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import shlex
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.load import read_graph
+from kg_retrievers.cli.options import Graph, Json, Llm, Reading, Seed, option, positive
 from kg_retrievers.cli.show import grid, note, show, status
+from kg_retrievers.cli.sources import Source, read_graph
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.loading import load_llm
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write questions with answers and patterns from a graph alone."""
-    output = Path(options.output)
-    _check_output(output)
-    graph = read_graph(options)
+def questions(
+    graph: Graph,
+    output: Annotated[str, option("FILE", "A new file, as JSON lines.")],
+    reading: Reading,
+    count: Annotated[int, option("N", "How many (default: 1000).", parser=positive)] = 1000,
+    max_hops: Annotated[int, option("N", "The most facts of a walk, up to 3 (default: 3).", parser=positive)] = 3,
+    seed: Seed = 0,
+    llm: Llm = None,
+    as_json: Json = False,
+) -> int:
+    """Write questions with answers and patterns from a graph alone. A language model says each in other words.
+
+    Example: kg-retrievers questions films.csv --output questions.jsonl
+    """
+    path, source = Path(output), Source(graph, reading)
+    if path.exists():
+        raise InvalidArgumentError(f"{output} is there already. Name a new file: --output ...")
+    if not path.parent.is_dir():
+        raise InvalidArgumentError(f"{path.parent} is no folder. Name a file in a folder that is there: --output ...")
+    with status("loading the language model"):
+        model = load_llm(llm)
+    loaded = read_graph(source)
     with status("writing questions"):
-        questions = kg_retrievers.generate_questions(graph, options.count, seed=options.seed, max_hops=options.max_hops)
-    kg_retrievers.datasets.write_questions(output, questions)
-    kinds = dict(sorted(Counter(str(question.kind) for question in questions).items()))
-    if len(questions) < options.count:
-        note(f"{options.count:,} questions were asked for, but the graph gives no more than {len(questions):,}")
-    if options.json:
-        print(json.dumps({"output": str(output), "questions": len(questions), "kinds": kinds}), flush=True)
+        written = kg_retrievers.generate_questions(loaded, count, seed=seed, max_hops=max_hops, llm=model)
+    kg_retrievers.datasets.write_questions(path, written)
+    kinds = dict(sorted(Counter(str(question.kind) for question in written).items()))
+    if len(written) < count:
+        note(f"{count:,} questions were asked for, but the graph gives no more than {len(written):,}")
+    if as_json:
+        print(json.dumps({"output": output, "questions": len(written), "kinds": kinds}), flush=True)
         return 0
     show(
-        f"Wrote {len(questions):,} questions to {output}, such as: {questions[0].text}",
+        f"Wrote {len(written):,} questions to {output}, such as: {written[0].text}",
         grid(*kinds.items()),
-        f"Use them as examples: {_command('ask', options.graph, 'Who ...?', '--examples', output)}",
-        "Train on them: "
-        + _command("train", "subgraph-rag", "--graph", options.graph, "--questions", output, "--output", "MODEL"),
+        f"Use them as examples: {source.command('ask', 'Who ...?', '--examples', output)}",
+        f"Train on them: kg-retrievers train subgraph-rag --graph {graph} --questions {output} --output MODEL",
     )
     return 0
-
-
-def _check_output(output: Path) -> None:
-    """Check before the work that the file can be written, and that it replaces none."""
-    if output.exists():
-        raise InvalidArgumentError(f"{output} is there already. Name a new file: --output ...")
-    if not output.parent.is_dir():
-        raise InvalidArgumentError(f"{output.parent} is no folder. Name a file in a folder that is there: --output ...")
-
-
-def _command(*arguments: object) -> str:
-    return shlex.join(["kg-retrievers", *map(str, arguments)])

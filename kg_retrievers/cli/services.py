@@ -1,92 +1,153 @@
-"""What the commands that serve a graph share: their options, and the service that these describe."""
+"""The commands `serve` and `mcp`."""
 
 from __future__ import annotations
 
-import argparse
+import sys
+import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
-from kg_retrievers.cli import argument_types
-from kg_retrievers.cli.database import QueryDatabase
-from kg_retrievers.cli.load import check_database_is_used, read_index
-from kg_retrievers.cli.parser import Options, Parser
-from kg_retrievers.cli.question_options import examples_help
-from kg_retrievers.cli.shared_options import (
-    METHODS,
-    UNION_HELP,
-    add_connection,
-    add_database,
-    add_embeddings,
-    add_graph,
-    add_llm,
-    add_model,
-    add_preset,
-    one_of_methods,
+from kg_retrievers.cli.methods import Models
+from kg_retrievers.cli.options import (
+    Connection,
+    Embedded,
+    Given,
+    Graph,
+    Method,
+    Reading,
+    flag,
+    option,
+    port_number,
 )
-from kg_retrievers.cli.show import status
+from kg_retrievers.cli.show import note, status
+from kg_retrievers.cli.sources import QueryDatabase, Source, read_index
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 from kg_retrievers.serving.loading import choose_methods, load_llm, read_models
 
 if TYPE_CHECKING:
     from kg_retrievers.serving.service import GraphService
 
+#: Where the servers listen by default.
+HOST, PAGE_PORT, MCP_PORT = "127.0.0.1", 8000, 8765
 
-def add_service(parser: Parser) -> None:
-    """Add the graph and what its methods are built from."""
-    add_graph(parser)
-    add_embeddings(parser)
-    add_llm(parser)
-    parser.add_argument(
-        "--method",
-        type=argument_types.methods,
-        metavar=METHODS,
-        help=f"what is asked where a question names no method: {one_of_methods()}; {UNION_HELP}",
-    )
-    add_model(parser)
-    parser.add_argument("--examples", metavar="FILE", help=f"{examples_help()}, as JSON lines; other methods use none")
-    add_preset(parser, "the retrievers")
-    add_database(parser)
-    add_connection(parser)
+_SERVER = "The server"
+
+Host = Annotated[str | None, option("ADDRESS", "Default: 127.0.0.1. Another one takes a token.", panel=_SERVER)]
+Port = Annotated[
+    int | None,
+    option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", parser=port_number, panel=_SERVER),
+]
+TokenFile = Annotated[
+    str | None,
+    option("FILE", "The token that requests show (default: KG_RETRIEVERS_TOKEN).", panel=_SERVER),
+]
 
 
-def add_address(parser: Options, port: int) -> None:
-    """Add where a server listens; None stands for an option that is not given."""
-    parser.add_argument(
-        "--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1); another one takes a token"
-    )
-    parser.add_argument(
-        "--port",
-        type=argument_types.port,
-        metavar="N",
-        help=f"the port (default: {port}); 0 for a free one",
-    )
-    parser.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="a file with the token that requests must show; else that of KG_RETRIEVERS_TOKEN, if it is set",
-    )
+def serve(
+    graph: Graph,
+    given: Given,
+    reading: Reading,
+    embedded: Embedded,
+    connection: Connection,
+    method: Method = None,
+    host: Host = None,
+    port: Port = None,
+    token_file: TokenFile = None,
+    opens: Annotated[bool, flag("--open", "Open it in the browser.", _SERVER)] = False,
+) -> int:
+    """Open a page in the browser that asks a graph.
+
+    Example: kg-retrievers serve films.index --open
+    """
+    from kg_retrievers.serving.listening import address_of, listen, run_server
+    from kg_retrievers.serving.web.app import OPEN_PATHS, make_app  # an extra, which the help does not need
+
+    address = host or HOST
+    access = Access.of_binding(address, read_token(token_file), OPEN_PATHS)
+    source = Source(graph, reading, embedded, connection)
+    with (
+        listen(address, PAGE_PORT if port is None else port) as listening,
+        _opened(source, given, method) as service,
+    ):
+        shown = address_of(listening)
+
+        def ready() -> None:
+            note(f"{shown} answers{', with the token' if access.token else ''}; Ctrl-C ends it")
+            if opens:
+                webbrowser.open(shown)
+
+        run_server(make_app(service, name=Path(graph).name or graph, access=access), listening, ready)
+    return 0
+
+
+def mcp(
+    graph: Graph,
+    given: Given,
+    reading: Reading,
+    embedded: Embedded,
+    connection: Connection,
+    method: Method = None,
+    http: Annotated[bool, flag("--http", "Listen for HTTP at the path /mcp, not on stdin.", _SERVER)] = False,
+    host: Host = None,
+    port: Port = None,
+    token_file: TokenFile = None,
+) -> int:
+    """Serve a graph to agents over MCP, the Model Context Protocol, on stdin and stdout.
+
+    Example: kg-retrievers mcp films.index
+    """
+    source = Source(graph, reading, embedded, connection)
+    if not http:
+        flags = {"--host": host, "--port": port, "--token-file": token_file}
+        if strange := [flag for flag, value in flags.items() if value is not None]:
+            raise InvalidArgumentError(f"{', '.join(strange)}: for HTTP alone. Give --http, too, or leave it out.")
+        with ExitStack() as at_end:
+            with redirect_stdout(sys.stderr):  # stdout is for the protocol alone, and its server writes there itself
+                from kg_retrievers.serving.mcp.server import GraphServer  # an extra, which the help does not need
+                from kg_retrievers.serving.mcp.transports import run_stdio
+
+                server = GraphServer(at_end.enter_context(_opened(source, given, method)))
+            run_stdio(server)
+        return 0
+    from kg_retrievers.serving.listening import address_of, listen, run_server
+    from kg_retrievers.serving.mcp.server import GraphServer
+    from kg_retrievers.serving.mcp.transports import PATH, http_app
+
+    address = host or HOST
+    access = Access.of_binding(address, read_token(token_file), [HEALTH_PATH])
+    with (
+        listen(address, MCP_PORT if port is None else port) as listening,
+        _opened(source, given, method) as service,
+    ):
+        shown = address_of(listening).rstrip("/") + PATH
+        app = http_app(GraphServer(service), access)
+        run_server(app, listening, lambda: note(f"MCP at {shown}; Ctrl-C ends it"))
+    return 0
 
 
 @contextmanager
-def open_service(options: argparse.Namespace) -> Iterator[GraphService]:
-    """Open the service that the options of `add_service` describe; close its database at the end."""
+def _opened(source: Source, given: Given, method: str | None) -> Iterator[GraphService]:
+    """Open the service that the options describe; close its database at the end."""
     from kg_retrievers.serving.service import GraphService  # loads numpy and LangChain, which the help does not need
 
-    examples = kg_retrievers.read_questions(options.examples) if options.examples else None
+    examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     with status("reading the trained models"):
-        models = read_models(options.model)
-    check_database_is_used(choose_methods(options.method, {} if options.method else models), options)
+        models = read_models(given.model)
+    Models(choose_methods(method, {} if method else models), models, None, {}).check_database(given.database)
     with status("loading the language model"):
-        llm = load_llm(options.llm)
-    index = read_index(options)
-    with QueryDatabase(options, index) as database:
+        llm = load_llm(given.llm)
+    index = read_index(source, given.database)
+    with QueryDatabase(source, given.database, index) as database:
         yield GraphService(
             index,
             llm=llm,
             examples=examples,
             models=models,
-            default_method=options.method,
+            default_method=method,
             executor=lambda: database.executor,
-            preset=options.preset,
+            preset=given.preset,
         )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -52,7 +50,7 @@ def summary(
     if told := tell_readings(documents):
         rows.append(("Note", told))
     if told := tell_ambiguous_names(documents):
-        rows.append(("Note", f"{told} --seed KEY chooses one."))
+        rows.append(("Note", f"{told} --entity KEY chooses one."))
     if pattern := details.get("pattern"):
         rows.append(("Pattern", _pattern(pattern)))
     if details.get("query"):
@@ -236,25 +234,6 @@ def on_terminal() -> bool:
 def status(what: str) -> Status:
     """Show on a terminal what is going on."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")
-
-
-@contextmanager
-def show_log(name: str) -> Iterator[None]:
-    """Show on stderr what a module logs inside of the block."""
-    logger, handler = logging.getLogger(name), _Notes()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
-class _Notes(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        note(record.getMessage())
 
 
 def announce_compilation() -> Any:

@@ -1,8 +1,7 @@
-"""The command `warm-up`: compile all methods, so that no first question waits for it."""
+"""The command `warm-up`."""
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable
 
@@ -13,11 +12,10 @@ from kg_retrievers.errors import InvalidArgumentError
 Steps = dict[str, Callable[[str], None]]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Compile everything, on a graph of one triple, and say where it is kept.
+def warm_up() -> int:
+    """Compile all methods now, so that no first question waits for it. Needed once per machine and user.
 
-    Raises:
-        InvalidArgumentError: If it cannot be kept.
+    Example: kg-retrievers warm-up
     """
     from kg_retrievers.algorithms.compiled import ENTRIES
     from kg_retrievers.graph import KnowledgeGraph

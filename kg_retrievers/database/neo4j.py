@@ -239,7 +239,7 @@ class Neo4jExecutor(DatabaseExecutor):
                 query[:80],
                 0,
                 hint_python="(If the database says so of every query, make the executor with explain=False.)",
-                hint_shell="(If the database says so of every query, as ArcadeDB does, add --no-explain.)",
+                hint_shell="(If the database says so of every query, as ArcadeDB does, add --read explain=false.)",
             )
         if len(self._explained) >= MAX_EXPLAINED:
             self._explained.clear()

@@ -162,7 +162,7 @@ class KnowledgeGraph(GraphConstructors):
                 f"KnowledgeGraph: the graph has no text relation {strange[0]!r}{f'; {near}' if near else '.'} "
                 f"Its relations: {listed(self.relations)}.",
                 hint_python="See `graph.relations`.",
-                hint_shell="Give --text-relations one of them; `info` lists all.",
+                hint_shell="Give --read text_relations= one of them; `info` lists all.",
             )
         about = relations, self.prefixes, self.reading, self.type_ids
         return type(self)(self._columns, self.duplicates, self.skipped, *about)

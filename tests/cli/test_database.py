@@ -20,10 +20,8 @@ from openai_server import OpenAIServer
 from openai_server import Reply as ChatReply
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
-from kg_retrievers.cli import database, train
-from kg_retrievers.cli.options import make_parser
+from kg_retrievers.cli import sources
 from kg_retrievers.errors import install_command
-from kg_retrievers.serving import loading
 
 USER, PASSWORD = "the-reader", "a-secret"
 HER = "Who directed Her?"
@@ -156,18 +154,6 @@ def test_ask_shows_the_query(run: Run, folder: Path) -> None:
     assert not list((folder / "temporary").iterdir())  # the database is gone
 
 
-def test_ask_with_examples_that_have_answers(run: Run) -> None:
-    examples = ("--examples", "taught.jsonl")
-    code, out, err = run("ask", "films.csv", "Which films did the director of Her direct?", *CYPHER, *examples)
-    assert (code, err) == (0, "")
-    assert "Answer    Adaptation" in out
-    assert "made by the nearest example" in out
-    code, out, err = run("ask", "films.csv", HER, "--method", "simgrag+cypher", *examples)
-    assert code == 0
-    assert err == 'kg-retrievers: simgrag goes without the examples, none of which has "pattern"\n'
-    assert "Query     MATCH" in out or "Pattern   Her" in out
-
-
 @pytest.mark.usefixtures("unsure")
 def test_ask_a_language_model_that_is_shown_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "MATCH (f)-[r0:directed_by]->(x)\nWHERE f.key IN $e0\nRETURN x.key AS target, r0"
@@ -189,7 +175,7 @@ def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, in
         ("ask", "films.csv", HER, *CYPHER),
         ("ask", "films.csv", HER, *CYPHER, "--database", "bolt://x"),
         ("compare", *FILMS, *CYPHER),
-        ("compare", *FILMS, "--method", "all", "--json", "out.json"),
+        ("compare", *FILMS, "--method", "all", "--output", "out.json"),
     )
     for (told, code), extra in ((embedded, "ladybug"), (other, "neo4j"), (compared, "ladybug")):
         assert (code, told.endswith(f"Run: {install_command(extra)}\n")) == (2, True), told
@@ -200,15 +186,6 @@ def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, in
 
 
 # --- a LadybugDB file -------------------------------------------------------------------------------------------------
-
-
-def test_a_large_graph_without_a_file_is_told_of_one(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "kg-retrievers: the graph is loaded into a database each time; one that stays: --database FILE\n"
-    asked = ("ask", "films.csv", HER, *CYPHER)
-    assert told not in run(*asked)[2]
-    monkeypatch.setattr("kg_retrievers.cli.database.TOLD_TRIPLES", 1)
-    assert run(*asked)[2].count(told) == 1
-    assert told not in run(*asked, "--database", "films.lbug")[2]
 
 
 def test_a_file_is_made_once(run: Run, folder: Path) -> None:
@@ -257,12 +234,6 @@ def test_a_file_of_another_program(run: Run, own: str, keys: tuple[str, ...]) ->
     assert (code, again, err) == (0, out, "")
 
 
-def test_text_is_no_database(run: Run) -> None:
-    code, out, err = run("ask", "lbug.csv", "What is LBUG?")
-    assert (code, err) == (0, "")
-    assert "Answer    database\n" in out
-
-
 def test_a_database_of_another_time_is_told(run: Run) -> None:
     """Facts that are missing in it are a remark, facts that the graph lacks an error when one is met."""
     for name in ("films.csv", "more.csv"):
@@ -298,7 +269,7 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert out.startswith("Indexed 2 entities, 1 relations, 1 triples in movies.index")
     code, out, err = run("ask", "movies.index", HER, *CYPHER, "--database", movies.uri, *KEYS)
     assert (code, err) == (0, "")
-    assert database.SILENCE in logging.getLogger("neo4j").handlers  # else its warnings were on stderr
+    assert sources._SILENT in logging.getLogger("neo4j").handlers  # else its warnings were on stderr
     assert "Answer    Spike Jonze\nQuery     MATCH (n0)-[r0:`DIRECTED`]->(n1)\n" in out
     assert closed()
     for uri in (movies.uri, movies.uri.replace("bolt://", "NEO4J://")):
@@ -319,7 +290,7 @@ def test_a_file_is_made_of_a_database(run: Run, movies: BoltStub) -> None:
 
 
 def test_the_name_of_a_database(run: Run, movies: BoltStub) -> None:
-    assert run("info", movies.uri, *KEYS, "--database-name", "films")[0] == 0
+    assert run("info", movies.uri, *KEYS, "--read", "database=films")[0] == 0
     assert {request.extra["db"] for request in movies.requests} == {"films"}
 
 
@@ -327,64 +298,18 @@ def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
     asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
     records = ("--records", "r.jsonl")
     for told in ("", "kg-retrievers: what was measured before was taken from r.jsonl\n"):
-        code, out, err = run("evaluate", *asked, *CYPHER, *records, "--json", "-")
+        code, out, err = run("evaluate", *asked, *CYPHER, *records, "--json")
         assert (code, err) == (0, told)
         found = json.loads(out)
         assert found["metrics"]["hit"] == 1
         assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
-    code, out, err = run("compare", *asked, "--method", "simgrag", *CYPHER, "--json", "-")
+    code, out, err = run("compare", *asked, "--method", "simgrag", *CYPHER, "--json")
     assert (code, err) == (0, "")
     assert [one["settings"]["database"] for one in json.loads(out)["runs"]] == [None, movies.uri]
     assert closed()
 
 
-def test_train_says_how_to_ask_the_database() -> None:
-    named = ("--database-name", "films", *KEYS)
-    learns = ("--questions", "asked.jsonl", "--output", "model")
-    options = make_parser().parse_args(["train", "subgraph-rag", "--graph", "bolt://localhost", *named, *learns])
-    wanted = f"kg-retrievers ask bolt://localhost 'Who ...?' {' '.join(named)} --model model"
-    assert train._ask_command(options) == wanted
-
-
 # --- evaluate and compare ---------------------------------------------------------------------------------------------
-
-
-def test_all_variants_share_a_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    real = LadybugExecutor.from_graph
-
-    def from_graph(*given: Any) -> LadybugExecutor:
-        made.append(given[1])
-        return real(*given)
-
-    monkeypatch.setattr(LadybugExecutor, "from_graph", from_graph)
-    variants = ("--method", "cypher:plain", "--method", "cypher:examples", "--method", "simgrag:plain")
-    more = ("--examples", "taught.jsonl", "--field", "timeout=5", "--json", "-")
-    for named in ((), ("--database", "films.lbug")):
-        code, out, err = run("compare", *FILMS, *variants, *more, *named)
-        assert code == 0
-        assert "kg-retrievers: simgrag has no field timeout; it goes without\n" in err
-        runs = json.loads(out)["runs"]
-        assert [one["metrics"]["hit"] for one in runs] == [1, 1, 1]
-        assert runs[0]["settings"]["fields"]["executor"] == "LadybugExecutor"
-        place = named[1] if named else None
-        assert [one["settings"]["database"] for one in runs] == [place, place, None]
-    assert made == [None, "films.lbug"]
-
-
-def test_methods_without_queries_go_without_a_database(run: Run, folder: Path) -> None:
-    code, _, err = run("compare", *FILMS, "--method", "simgrag", "--database", "films.lbug")
-    assert (code, err) == (0, "kg-retrievers: --database is left out: sg-rag is not compared\n")
-    assert not (folder / "films.lbug").exists()
-
-
-def test_compare_says_why_a_database_cannot_be_asked(run: Run, movies: BoltStub) -> None:
-    methods = ("--method", "simgrag", *CYPHER)
-    code, out, err = run("compare", *FILMS, *methods, "--database", movies.uri, "--json", "-")
-    assert code == 0
-    assert err.startswith("kg-retrievers: sg-rag is left out: Neo4jExecutor: no label has the property that holds keys")
-    assert err.endswith("Name it, by label if need be: --key name or --key Person=name.\n")
-    assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -396,19 +321,19 @@ def test_compare_says_why_a_database_cannot_be_asked(run: Run, movies: BoltStub)
         ([*ASK, "--database", "films.lbug"], "--database is for sg-rag, but asked is simgrag. Leave it out, or: --"),
         (["evaluate", *FILMS, "--method", "pcst+simgrag", "--database", "x"], "asked is g-retriever+simgrag."),
         ([*ASK, *CYPHER, "--database", "films.csv"], "a LadybugDB file or a new one, but got 'films.csv'. See: kg-ret"),
-        ([*ASK, *CYPHER, "--database", "."], "--database: wanted a URI as bolt://localhost:7687, a LadybugDB file or"),
-        ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI as bolt://localhost:7687, a Lady"),
+        ([*ASK, *CYPHER, "--database", "."], "--database: wanted a URI such as bolt://localhost:7687, a"),
+        ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI such as bolt://localhost:7687, a"),
         ([*ASK, *CYPHER, "--database", "none/films.lbug"], "cannot write to 'none/films.lbug'"),
         ([*ASK, *CYPHER, "--database", "bolt://"], "--database: Neo4jExecutor: wanted a URI as in 'neo4j://localhost"),
-        (["info", "ftp://localhost:7474"], "argument GRAPH: wanted a file, or a URI as bolt://localhost:7687 that be"),
+        (["info", "ftp://localhost:7474"], "GRAPH: wanted a file, or a URI such as bolt://localhost:7687 that be"),
         (["info", "none.lbug"], "none.lbug: there is no such file."),
         ([*ASK, "--key", "title"], "--key is for a graph database, but none is given."),
-        ([*ASK, "--key", "=title"], "--key: wanted PROPERTY or LABEL=PROPERTY, as Person=name, but got '=title'"),
+        ([*ASK, "--key", "=title"], "--key: wanted PROPERTY or LABEL=PROPERTY, such as Person=name, but got '=title'"),
         ([*ASK, "--key", "Movie="], "--key: wanted PROPERTY or LABEL=PROPERTY"),
-        ([*ASK, *CYPHER, "--database", "x", "--database-name", "films"], "--database-name is for a Neo4j database"),
+        ([*ASK, *CYPHER, "--database", "x", "--read", "database=films"], "--read database is for a Neo4j database"),
         ([*ASK, *CYPHER, "--field", "executor=x"], "executor comes from other options"),
         (["info", "own.lbug", "--key", "Movie=title"], "own.lbug: LadybugDB has a primary key for each label, or"),
-        (["info", "own.lbug", "--format", "csv"], "own.lbug is a graph database; leave out what says how to read a fi"),
+        (["info", "own.lbug", "--read", "format=csv"], "Leave out what says how to read a file: format"),
         (["info", "cut.lbug"], "LadybugExecutor: 'cut.lbug' cannot be opened: "),
     ],
 )  # fmt: skip
@@ -428,15 +353,6 @@ def test_a_mistake_is_told_on_one_line(run: Run, own: str, folder: Path, argv: l
 )  # fmt: skip
 def test_keys_that_are_not_there(run: Run, movies: BoltStub, keys: tuple[str, ...], told: str) -> None:
     assert told in mistake(run("info", movies.uri, *keys))
-
-
-def test_a_graph_that_cannot_be_read_as_text_or_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise PermissionError("Permission denied")
-
-    monkeypatch.setattr(loading, "open", refuse, raising=False)
-    assert not loading.is_database("films.csv")
-    assert run(*ASK)[0] == 0  # by the one who reads texts
 
 
 def test_a_query_that_takes_too_long(run: Run) -> None:
@@ -479,7 +395,7 @@ def test_no_secret_is_shown(run: Run, movies: BoltStub, monkeypatch: pytest.Monk
         ("train", "gnn-rag", "--graph", with_secret, "--questions", "asked.jsonl", "--output", "x"),
     ]
     done = [mistake(run(*argv)) for argv in refused]
-    done += [run("--debug", *argv)[2] for argv in refused]
+    done += [run(*argv, "--debug")[2] for argv in refused]
     assert sum("NEO4J_USERNAME and NEO4J_PASSWORD" in err for err in done) == 14
     assert not movies.connections
     argv = ("ask", movies.uri, HER, *CYPHER, *KEYS)
@@ -490,15 +406,8 @@ def test_no_secret_is_shown(run: Run, movies: BoltStub, monkeypatch: pytest.Monk
         f"{movies.uri} does not let this user in (Neo.ClientError.Security.Unauthorized). Set the environment "
         "variables NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there.\n"
     )
-    done += [told, run("--debug", *argv)[2]]
+    done += [told, run(*argv, "--debug")[2]]
     monkeypatch.delenv("NEO4J_PASSWORD")
     told = mistake(run(*argv))
     assert "the environment variable NEO4J_PASSWORD is not set. Set it, or neither." in told
     assert not [text for text in [*done, told] for secret in (USER, "secret") if secret in text]
-
-
-def test_a_union_in_a_database_is_measured_and_continued(run: Run, movies: BoltStub) -> None:
-    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl", "--method", "cypher+simgrag")
-    for place in ((), ("--database", "movies.lbug")):
-        for _ in range(2):
-            assert run("evaluate", *asked, *place, "--records", f"r{len(place)}.jsonl")[0] == 0

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-import logging
-import os
 import shlex
 import shutil
-import subprocess
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,32 +21,25 @@ from kg_retrievers import (
     GraphIndex,
     GraphPromptModel,
     HashedEmbeddings,
-    KnowledgeGraph,
     PCSTRetriever,
-    TripleSimilarityRetriever,
-    cli,
     default_embeddings,
     graph_prompt_examples,
     read_webqsp,
     train_graph_prompt,
     train_triple_scorer,
 )
-from kg_retrievers.cli import graph_prompt
-from kg_retrievers.cli.train_graph_prompt import SETTINGS
+from kg_retrievers.cli.train import NO_BETTER
 from kg_retrievers.core.checkpoint import read_header
-from kg_retrievers.datasets import Question
 from kg_retrievers.errors import KGRetrieversError, install_command
-from kg_retrievers.methods import registry
 from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_prompt_training
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.sample import load_graph, load_questions
-from kg_retrievers.serving.loading import read_models
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
 SIZES = {"epochs": 1, "width": 8, "heads": 2, "projection": 8, "layers": 2, "threads": 1}
 SMALL = tuple(part for name, value in SIZES.items() for part in ("--field", f"{name}={value}"))
-PROMPT = ("train", "graph-prompt", "--llm", "lm")
+PROMPT = ("train", "graph-prompt", "--causal-lm", "lm")
 TRAIN = (*PROMPT, "--graph", GRAPH, "--questions", "taught.jsonl", *SMALL)
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 ASK = ("ask", GRAPH, HER, "--model")
@@ -217,9 +205,10 @@ def test_train_then_ask(run: Run) -> None:
 
 
 def test_train_prints_one_json_object(run: Run) -> None:
-    code, out, err = run(*TRAIN, "--setting", "lora", "--field", 'lora_targets=["q_proj"]', "--output", "m", "--json")
+    fields = ("--field", "setting=lora", "--field", 'lora_targets=["q_proj"]')
+    code, out, err = run(*TRAIN, *fields, "--output", "m", "--json")
     assert code == 0
-    assert err in ("", f"kg-retrievers: {cli.train_graph_prompt.NO_BETTER}\n")
+    assert err in ("", f"kg-retrievers: {NO_BETTER}\n")
     assert len(out.splitlines()) == 1
     told, written = json.loads(out), config("m")
     assert told.pop("seconds") > 0
@@ -244,37 +233,15 @@ def test_train_prints_one_json_object(run: Run) -> None:
     assert json.loads(out)["documents"]
 
 
-def test_no_good_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    losses = iter([1.0, 2.0])
-    monkeypatch.setattr("kg_retrievers.methods.g_retriever.graph_prompt.training.mean_loss", lambda *_: next(losses))
-    code, out, err = run(*TRAIN, "--field", "show_graph=false", "--output", "m")
-    assert (code, err) == (0, f"kg-retrievers: {cli.train_graph_prompt.NO_BETTER}\n")
-    assert "Loss of answers    1.000 before the training, 2.000 after it\n" in out
-    assert "Text of the graph  not shown\n" in out
-
-
-def test_settings_are_those_of_the_library() -> None:
-    assert set(SETTINGS) == set(Setting.__args__)  # type: ignore[attr-defined]
-
-
 def test_answers_are_called_as_in_the_graph(run: Run, given: dict[str, Any]) -> None:
     graph = ("--graph", "labelled.tsv", "--entities", "labels.tsv", "--questions", "keys.jsonl")
-    run(*PROMPT, *graph, "--setting", "lora", "--seed", "3", "--field", "epochs=2", "--output", "m")
+    run(*PROMPT, *graph, "--field", "setting=lora", "--seed", "3", "--field", "epochs=2", "--output", "m")
     (example,) = given["examples"]
     assert (example.question, example.answers) == (HER, ("Spike Jonze", "Nobody"))
     assert example.triples == (("m1", "directed by", "p1"),)
     assert example.labels == {"m1": "Her", "p1": "Spike Jonze"}
     assert given["validation"] is None
     assert (given["setting"], given["epochs"], given["seed"], given["output"]) == ("lora", 2, 3, Path("m"))
-
-
-def test_the_retriever_in_front_is_chosen(run: Run, given: dict[str, Any]) -> None:
-    """Its fields are named as those of the training are."""
-    run(*TRAIN, "--method", "triple-similarity", "--field", "k=2", "--output", "m")
-    retriever = TripleSimilarityRetriever.from_index(index(), k=2)
-    assert given["examples"] == graph_prompt_examples(retriever, load_questions()[:8])
-    run(*TRAIN, "--method", "cypher", "--limit", "1", "--output", "m")
-    assert len(given["examples"]) == 1
 
 
 def test_questions_with_all_of_their_graphs(run: Run, given: dict[str, Any]) -> None:
@@ -295,50 +262,6 @@ def test_questions_with_all_of_their_graphs(run: Run, given: dict[str, Any]) -> 
     first, *_ = given["validation"]
     assert first.triples == (("1/a", "to the left of", "1/b"),)
     assert first.labels["1/b"] == "name: bowl; (x,y,w,h): (5, 2, 3, 4)"
-
-
-@pytest.mark.parametrize("limit", ["1", "2", "5"])
-def test_a_limit_draws_questions(run: Run, given: dict[str, Any], limit: str) -> None:
-    rows = [f"a{n}\tb\tsupport\t(a; b; c)\n" for n in range(4)]
-    Path("many.tsv").write_text("".join(rows), "utf-8")
-    drawn = set()
-    for seed in "0123":
-        more = ("--limit", limit, "--seed", seed, "--output", "m")
-        run(*PROMPT, "--questions", "many.tsv", "--format", "explagraphs", *more)
-        texts = tuple(one.question for one in given["examples"])
-        assert len(texts) == min(int(limit), 4)
-        assert texts == tuple(sorted(texts))
-        drawn.add(texts)
-    assert (len(drawn) > 1) is (limit != "5")
-
-
-def test_a_retriever_fetches_from_the_graph_of_each_question(run: Run, given: dict[str, Any]) -> None:
-    web = ("--questions", "web.jsonl", "--format", "webqsp", "--method", "pcst", "--field", "edge_cost=2")
-    *_, err = run(*PROMPT, *web, "--output", "m")
-    assert "for 1 of 2 questions no graph was found" in err
-    first, _ = read_webqsp("web.jsonl"), None
-    graph: KnowledgeGraph = next(iter(first)).graph
-    retriever = PCSTRetriever.from_index(GraphIndex.build(graph, default_embeddings()), scope="graph", edge_cost=2)
-    expected = graph_prompt_examples(retriever, [Question("who directed Her", answers=("Spike Jonze",))])
-    assert given["examples"][:1] == expected
-    assert len(expected[0].triples) < len(graph)
-    run(*PROMPT, *web[:4], "--method", "simgrag+pcst", "--output", "m")
-    assert given["examples"][0].triples
-
-
-def test_the_next_command_names_no_graph_where_each_question_has_one(run: Run) -> None:
-    arguments = ("--questions", "arguments.tsv", "--format", "explagraphs", "--embeddings", "hashed")
-    code, out, _ = run(*PROMPT, *arguments, *SMALL, "--output", "m")
-    assert code == 0
-    assert out.splitlines()[-1] == "Ask it: kg-retrievers ask GRAPH 'Who ...?' --embeddings hashed --model m"
-    assert record("m") == {"method": None, "fields": {}, "models": []}
-    code, out, _ = run(*ASK, "m", "--embeddings", "hashed", "--json")
-    hashed = GraphIndex.build(load_graph(), HashedEmbeddings())
-    documents = PCSTRetriever.from_index(hashed).invoke(HER)
-    assert json.loads(out)["documents"] == [document.model_dump() for document in documents]
-    code, _, _ = run(*PROMPT, *SCENES, "--method", "pcst", *SMALL, "--output", "scenes")
-    assert code == 0
-    assert record("scenes") == {"method": "g-retriever", "fields": {"scope": "graph"}, "models": []}
 
 
 def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,38 +320,6 @@ def test_a_graph_prompt_is_asked_with_the_retriever_of_its_training(run: Run, mo
     assert run(*ASK, "m", "--model", "moved")[0] == 0
 
 
-def test_a_model_that_was_trained_in_python(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the paper's retriever in front."""
-    asked = writes(monkeypatch, "Spike Jonze")
-    assert run(*ASK, "tuned")[0] == 0
-    assert asked[-1]["documents"] == PCSTRetriever.from_index(index()).invoke(HER)
-
-
-def test_several_answers_are_parted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    writes(monkeypatch, "Spike Jonze | Amy Adams|Spike Jonze|")
-    assert "Answer    Spike Jonze; Amy Adams\n" in run(*ASK, "model")[1]
-    assert run("evaluate", *ASKED, "--model", "model", "--records", "r.jsonl", "--json", "out.json")[0] == 0
-    header, *rows = map(json.loads, Path("r.jsonl").read_text("utf-8").splitlines())
-    assert header["method"] == "g-retriever"
-    assert [row["prediction"] for row in rows] == 2 * [["Spike Jonze", "Amy Adams"]]
-    metrics = json.loads(Path("out.json").read_text("utf-8"))["metrics"]
-    assert (metrics["text_hit"], metrics["text_precision"]) == (0.5, 0.25)
-
-
-def test_an_empty_answer_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    writes(monkeypatch, " |")
-    code, out, err = run(*ASK, "model", "--json")
-    assert (code, err) == (0, "kg-retrievers: the model in model writes no answer\n")
-    assert json.loads(out)["answer"] is None
-
-
-def test_no_evidence_is_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = writes(monkeypatch, "Spike Jonze")
-    code, out, _ = run("ask", GRAPH, "Who directed Xyzzyplugh?", "--model", "model")
-    assert (code, asked) == (1, [])
-    assert "Answer    No evidence found. No entity of the graph was found in" in out
-
-
 def test_a_language_model_serves_the_retriever_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     llm = GenericFakeChatModel(messages=iter([pattern]))
@@ -442,7 +333,7 @@ def test_a_language_model_serves_the_retriever_alone(run: Run, monkeypatch: pyte
 
 
 def test_records_know_the_graph_prompt(run: Run) -> None:
-    evaluate = ("evaluate", *ASKED, "--limit", "1", "--records", "r.jsonl", "--json", "out.json")
+    evaluate = ("evaluate", *ASKED, "--limit", "1", "--records", "r.jsonl", "--output", "out.json")
     assert run(*evaluate, "--model", "model")[0] == 0
     settings = json.loads(Path("out.json").read_text("utf-8"))["settings"]
     assert settings["model"] == {"graph-prompt": digest("model")}
@@ -456,64 +347,7 @@ def test_records_know_the_graph_prompt(run: Run) -> None:
     assert "settings.answerer was 'graph-prompt', and is None" in mistake(run(*evaluate, "--method", "pcst"))
 
 
-def test_adapters_tell_models_apart(run: Run) -> None:
-    """Where they are all that is trained, the other weights are alike."""
-    more = ("--setting", "lora", "--field", "encoder=null", "--field", "soft_tokens=0", "--limit", "4", "--output")
-    for name, seed in (("one", "0"), ("two", "1")):
-        assert run(*TRAIN, *more, name, "--seed", seed)[0] == 0
-    one, two = (read_models([name])["graph-prompt"] for name in ("one", "two"))
-    assert one.weights != two.weights
-
-
-def test_compare_answers_by_a_graph_prompt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    writes(monkeypatch, "Spike Jonze")
-    methods = [part for name in ("pcst", "subgraph-rag", "simgrag+pcst") for part in ("--method", name)]
-    compare = ("compare", *ASKED, *methods, "--model", "model", "--model", "scorer", "--records", "runs")
-    code, out, err = run(*compare, "--json", "-")
-    assert (code, err) == (0, "")
-    prompt, scorer = digest("model"), digest("scorer")
-    found = {one["method"]: one for one in json.loads(out)["runs"]}
-    assert {name: one["settings"]["model"] for name, one in found.items()} == {
-        "g-retriever": {"graph-prompt": prompt},
-        "subgraph-rag": {"subgraph-rag": scorer, "graph-prompt": prompt},
-        "simgrag+g-retriever": {"graph-prompt": prompt},
-    }
-    assert {one["metrics"]["text_hit"] for one in found.values()} == {0.5}
-    code, _, err = run(*compare)
-    assert code == 0
-    assert len(err.splitlines()) == 3, "each run is taken from its records"
-
-
-def test_a_language_model_makes_no_other_run_of_what_does_not_ask_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = GenericFakeChatModel(messages=iter([]))
-    monkeypatch.setattr(kg_retrievers, "load_chat_model", lambda _: llm, raising=False)
-    monkeypatch.setattr(registry, "METHODS", (registry.find_method("g-retriever"),))
-    writes(monkeypatch, "Spike Jonze")
-    code, _, err = run("compare", *ASKED, "--method", "all", "--llm", "fake:model", "--model", "model")
-    assert (code, err) == (0, "kg-retrievers: g-retriever:llm is left out: it is the same as g-retriever:plain\n")
-
-
 # --- silence, and what is loaded --------------------------------------------------------------------------------------
-
-
-def test_libraries_are_silent_on_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    of_transformers = sys.modules["transformers"].utils.logging
-    of_transformers.enable_progress_bar()
-    with graph_prompt.quiet():
-        warnings.warn("old", FutureWarning, stacklevel=1)
-        logging.getLogger("transformers").warning("new")
-        assert not of_transformers.is_progress_bar_enabled()
-    assert capsys.readouterr().err == ""
-    assert logging.root.manager.disable == logging.NOTSET
-
-
-def test_nothing_is_loaded_before_it_is_needed() -> None:
-    code = (
-        "import sys\nfrom kg_retrievers.cli.options import make_parser\nmake_parser()\n"
-        "assert not {'numpy', 'torch', 'transformers', 'langchain_core'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=120)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("package", ["peft", pytest.param("transformers", marks=pytest.mark.heavy)])
@@ -544,59 +378,28 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ([*TRAIN, "--llm", "notes"], "notes: no causal language model could be loaded from there"),
-        ([*TRAIN, "--llm", "taught.jsonl"], "Name another one: --llm ..."),
-        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: there is no such folder, and"),
-        ([*TRAIN, "--llm", "openai:gpt-4.1-mini"], "openai:gpt-4.1-mini: there is no such folder, and"),
+        ([*TRAIN, "--causal-lm", "notes"], "notes: no causal language model could be loaded from there"),
+        ([*TRAIN, "--causal-lm", "taught.jsonl"], "Name another one: --causal-lm ..."),
+        ([*TRAIN, "--causal-lm", "nobody/no-model"], "nobody/no-model: there is no such folder, and"),
         ([*TRAIN, "--questions", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
-        ([*TRAIN, "--validation", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
-        ([*TRAIN, "--validation", "none.jsonl"], "none.jsonl: wanted a text file"),
-        ([*TRAIN, "--graph", "none.csv"], "none.csv: there is no such file"),
-        (
-            [*TRAIN, "--num-examples", "3"],
-            "--num-examples is not for graph-prompt. Say how often it sees a question: --field epochs=N",
-        ),
-        ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best'; choose from"),
+        ([*TRAIN, "--num-examples", "3"], "It sees a question so often: --field epochs=N"),
         ([*TRAIN, "--method", "best"], "--method: there is no method 'best'; the methods are"),
-        ([*TRAIN, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
-        (
-            [*TRAIN, "--method", "pcst", "--model", "scorer"],
-            "the model in scorer is of subgraph-rag, but asked is g-retriever.",
-        ),
         ([*TRAIN, "--model", "model"], "model is a graph prompt itself; wanted the model of a retriever."),
         (
             [*TRAIN, "--field", "epoch=3"],
             "no field 'epoch'; did you mean 'epochs'? There are: after, batch_size, before, ",
         ),
         ([*TRAIN, "--field", "epoch=3"], "width, and the fields of g-retriever."),
-        ([*TRAIN, "--field", "setting=lora"], "--field: setting comes from other options"),
         ([*TRAIN, "--field", "model=scorer"], "--field: model comes from other options"),
-        ([*TRAIN, "--field", "epochs=few"], "epochs must be a valid integer, but got 'few'"),
         ([*TRAIN, "--field", "width=7"], "width must be a multiple of heads=2, but got 7"),
-        ([*TRAIN, "--field", "chat=true"], "its tokenizer has no chat template. Pass --field chat=false."),
         ([*TRAIN, "--field", "edge_cost=-1"], "edge_cost must be greater than 0"),
-        (
-            [*TRAIN, "--field", "lora_targets=q"],
-            "lora_targets must be a valid tuple, but got 'q'.",
-        ),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
-        ([*PROMPT[:2], *TRAIN[4:]], "graph-prompt needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"),
+        ([*PROMPT[:2], *TRAIN[4:]], "graph-prompt needs a causal language model of Hugging Face: --causal-lm"),
         ([*PROMPT, "--questions", "taught.jsonl"], "--graph must name the graph that the questions are about."),
-        (
-            [*PROMPT, *SCENES[2:]],
-            "wanted one file *sceneGraphs.json of graphs beside it, but there are 0. Name it: --graph FILE.",
-        ),
-        ([*PROMPT, *SCENES, "--graph", "taught.jsonl"], "taught.jsonl:2: no valid JSON"),
         ([*PROMPT, *ARGUMENTS, "--graph", GRAPH], "--graph is for questions about one graph, and those of explagraphs"),
-        ([*PROMPT, *ARGUMENTS, "--hops", "1"], "--hops is for questions about one graph"),
-        ([*PROMPT, *ARGUMENTS, "--graph-format", "csv"], "--graph-format is for questions about one graph"),
-        ([*PROMPT, *ARGUMENTS, "--questions", "arguments.txt"], "arguments.txt:1: wanted 'argument<TAB>argument<TAB>"),
-        ([*PROMPT, *ARGUMENTS, "--field", "edge_cost=1"], "no field 'edge_cost'; did you mean 'edges'? There are: "),
-        (
-            ["train", "gnn-rag", *ARGUMENTS],
-            "--format explagraphs is for graph-prompt, but trained is gnn-rag. Leave it out.",
-        ),
-        (["train", "gnn-rag", *TRAIN[2:]], "--llm is for graph-prompt, but trained is gnn-rag. Leave it out."),
+        ([*PROMPT, *ARGUMENTS, "--read", "format=csv"], "--read is for questions about one graph"),
+        (["train", "gnn-rag", *ARGUMENTS], "--format explagraphs is not for the training of gnn-rag. Leave it out."),
+        (["train", "gnn-rag", *TRAIN[2:]], "--causal-lm is not for the training of gnn-rag. Leave it out."),
     ],
 )
 def test_a_mistake_in_training_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
@@ -627,11 +430,6 @@ def test_a_damaged_record_is_told(run: Run, text: str) -> None:
     told = mistake(run(*ASK, "model"))
     assert "model/cli.json: damaged; wanted the retriever of the training. Name one: --method ..." in told
     assert run(*ASK, "model", "--method", "pcst")[0] == 0
-
-
-def test_a_damaged_model_is_told(run: Run) -> None:
-    Path("model/model.safetensors").write_bytes(b"")
-    assert "model.safetensors: the weights are damaged" in mistake(run(*ASK, "model"))
 
 
 def test_a_language_model_that_is_not_there_is_told(run: Run) -> None:

@@ -99,26 +99,6 @@ def test_ctrl_c_keeps_the_vectors(run: Run, folder: Path, monkeypatch: pytest.Mo
     assert run(*INDEX)[2].count("goes on") == 0
 
 
-def test_readers_are_told_that_a_folder_is_being_written(run: Run, folder: Path) -> None:
-    told = f"films.index: process {os.getpid()} is writing there now, and has not finished. Wait until it has."
-    reading = (
-        ("info", "films.index"),
-        ("ask", "films.index", "Who directed Her?"),
-        ("update", "films.index", "--add", "films.csv"),
-    )
-    with FolderWriter("films.index"):
-        for file in ("", "graph.ids-00000000000000000000000000000000.column"):
-            _ = file and (folder / "films.index" / file).write_bytes(b"")
-            for command in reading:
-                assert run(*command) == (2, "", f"kg-retrievers: error: {told}\n")
-
-
-def test_an_index_that_another_process_writes_is_not_taken_for_an_interrupted_one(run: Run, folder: Path) -> None:
-    with FolderWriter("films.index"):
-        (folder / "films.index" / "graph.ids-00000000000000000000000000000000.column").write_bytes(b"")
-        assert "the same command goes on" not in run(*INDEX)[2]
-
-
 def test_a_second_writer_is_told(run: Run, folder: Path) -> None:
     with FolderWriter("films.index"):
         code, _, err = run(*INDEX)

@@ -114,17 +114,17 @@ def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
 
 def test_text_relations_have_no_values(run: Run, folder: Path) -> None:
     (folder / "codes.tsv").write_text("Ann\tpostal code\t10115\nAnn\tborn\t1990\n")
-    _, out, _ = run("info", "codes.tsv", "--text-relations", "postal code", "--json")
+    _, out, _ = run("info", "codes.tsv", "--read", "text_relations=postal code", "--json")
     found = {row["relation"]: row["least"] for row in json.loads(out)["relations"]}
     assert found == {"postal code": None, "born": "1990"}
-    code, _, err = run("info", "codes.tsv", "--text-relations", "post code")
+    code, _, err = run("info", "codes.tsv", "--read", "text_relations=post code")
     assert code == 2
     assert "post code" in err
 
 
 def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
     for command in (["info", rich], ["ask", rich, "Who directed Her?"]):
-        code, _, err = run(*command, "--text-relations", "P57", "--encoding", "utf-8")
+        code, _, err = run(*command, "--read", "text_relations=P57", "--read", "encoding=utf-8")
         assert code == 2
         assert "rich is a folder; leave out what says how to read a file: --text-relations, --encoding." in err
 

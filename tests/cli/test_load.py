@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
-from inspect import signature
 from pathlib import Path
-from typing import get_args
 
 import pyarrow
 import pytest
 from pyarrow import parquet
-
-from kg_retrievers import KnowledgeGraph
-from kg_retrievers.cli import reading_options
-from kg_retrievers.cli.reading_options import FORMATS, OPTIONS
-from kg_retrievers.graph.readers import GraphFormat, Limits
-from kg_retrievers.graph.readers.file_options import FORMATS_OF
-from kg_retrievers.graph.readers.formats import RDF
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -145,22 +135,22 @@ def test_an_index_keeps_how_its_graph_was_read(run: Run, folder: Path) -> None:
     assert "Turtle" in of_file.splitlines()[0]
     assert "director" in of_file
     assert "http://dbpedia.org/ontology/" in of_file
-    assert "--language '*'" in of_file  # what keeps the names in Polish, in the words of the shell
+    assert "--read languages=*" in of_file  # what keeps the names in Polish, in the words of the shell
 
 
 @pytest.mark.usefixtures("files")
 def test_options_for_rdf(run: Run) -> None:
-    for choice in (("--literals", "drop"), ("--named-graph", "default", "--literals", "drop")):
+    for choice in (("--read", "literals=drop"), ("--read", "graphs=default", "--read", "literals=drop")):
         found = json.loads(run("info", "films.ttl", *choice, "--json")[1])
         assert found["triples"] == 1, choice
-    typed = json.loads(run("info", "films.ttl", "--type-predicate", "dbo:director", "--json")[1])
+    typed = json.loads(run("info", "films.ttl", "--read", "type_predicates=dbo:director", "--json")[1])
     assert [*typed["types"].values()] == [1]
 
 
 @pytest.mark.usefixtures("files")
 def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
     (folder / "odd.csv").write_text("film~who~does~year\nHer~Spike Jonze~director~2013\n")
-    odd = ("--delimiter", "~", "--columns", "film,does,who", "--facts", "year")
+    odd = ("--read", "delimiter=~", "--columns", "film,does,who", "--read", "facts=year")
     found = json.loads(run("info", "odd.csv", *odd, "--json")[1])
     assert found["triples"] == 2
     assert {row["relation"] for row in found["relations"]} == {"director", "year"}
@@ -169,61 +159,35 @@ def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
         found = json.loads(run("info", name, "--columns", "film,does,who,found in", "--json")[1])
         assert found["sources"] == {"credits": 1}, name
     (folder / "bare.csv").write_text("source,relation,target\n")
-    assert json.loads(run("info", "bare.csv", "--no-header", "--json")[1])["triples"] == 1
+    assert json.loads(run("info", "bare.csv", "--read", "header=false", "--json")[1])["triples"] == 1
     assert json.loads(run("info", "films.graphml", "--json")[1])["triples"] == 2
-    dropped = run("info", "films.graphml", "--attributes", "drop")[1]
-    assert "'year' (--attributes facts keeps it)" in dropped
+    dropped = run("info", "films.graphml", "--read", "attributes=drop")[1]
+    assert "'year' (--read attributes=facts keeps it)" in dropped
 
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["films.csv", "--language", "en"], "--language is for RDF, but films.csv is csv. Leave it out."),
-        (["films.ttl", "--delimiter", ";"], "--delimiter is for the formats csv, tsv, pipe, neo4j-csv, but"),
-        (["films.ttl", "--entities", "films.csv"], "but films.ttl is RDF. Leave it out."),
+        (["films.csv", "--read", "languages=en"], "films.csv is csv, whose reader has no argument 'languages'"),
+        (
+            ["films.ttl", "--read", "delimiter=;"],
+            "films.ttl is RDF, whose reader has no argument 'delimiter'",
+        ),
+        (["films.ttl", "--entities", "films.csv"], "films.ttl is RDF, whose reader has no argument 'entities'"),
         (["films.jsonl", "--columns", "a,b,c"], "but films.jsonl is jsonl. Leave it out."),
-        (["films.jsonl", "--attributes", "drop"], "--attributes is for the formats csv, tsv, pipe, parquet, arrow, "),
-        (["films.csv", "--read-limit", "lines=3"], "wanted NAME=N, NAME one of unpacked_bytes, line_bytes, "),
-        (["films.csv", "--read-limit", "line_bytes=3"], "The limit line_bytes keeps"),
-        (["films.ttl", "--prefix", "ex"], "wanted PREFIX=NAMESPACE, as ex=http://example.org/, but got 'ex'"),
-        (["films.csv", "--format", "xml"], "invalid choice: 'xml'; choose from csv, tsv, pipe, parquet, arrow, "),
+        (
+            ["films.jsonl", "--read", "attributes=drop"],
+            "attributes is for the formats csv, tsv, pipe, parquet, arrow, ",
+        ),
+        (["films.csv", "--read", "limits.lines=3"], "no limit 'lines'. There are: unpacked_bytes, line_bytes, "),
+        (["films.csv", "--read", "limits.line_bytes=3"], "The limit line_bytes keeps"),
+        (["films.ttl", "--read", "prefixes.ex"], "wanted NAME=VALUE, such as delimiter=;, but got 'prefixes.ex'"),
+        (["films.csv", "--read", "format=xml"], "but got 'xml'"),
     ],
 )
 def test_an_option_for_another_format_is_refused(run: Run, argv: list[str], told: str) -> None:
     assert told in mistake(run("info", *argv))
-
-
-def test_the_options_know_all_formats_and_limits() -> None:
-    assert {*FORMATS} == {*get_args(GraphFormat)}
-    assert reading_options.RDF == RDF
-    of_options = {option.argument: {*option.formats} for option in OPTIONS.values()}
-    assert {name: {*formats} for name, formats in FORMATS_OF.items()} == {name: of_options[name] for name in FORMATS_OF}
-    assert {field.name for field in fields(Limits)} == {*reading_options.LIMITS}
-    limits, of_options = Limits(), reading_options.LIMITS
-    assert of_options["line_bytes"] == f"{limits.line_bytes >> 20} MiB"
-    assert of_options["document_bytes"] == f"{limits.document_bytes >> 20} MiB"
-    assert of_options["cell_length"] == f"{limits.cell_length:,} characters"
-    assert (of_options["columns"], of_options["json_depth"]) == (f"{limits.columns:,}", f"{limits.json_depth}")
-
-
-def test_each_option_sets_an_argument() -> None:
-    of_file = signature(KnowledgeGraph.from_file).parameters
-    of_rdf = signature(KnowledgeGraph.from_rdf).parameters
-    for option in OPTIONS.values():
-        takes = [of_rdf] if option.formats == reading_options.ANY_RDF else [of_file]
-        takes += [of_rdf] if {*RDF} <= set(option.formats) else []
-        assert all(option.argument in arguments for arguments in takes), option.flag
-    told = {option.argument for option in OPTIONS.values()}
-    assert {*of_file} - told == {"path", "progress"}
-    assert {*of_rdf} - told == {"source", "progress"}
-
-
-@pytest.mark.usefixtures("files")
-def test_what_keeps_a_column_is_said_in_the_words_of_the_shell(run: Run, folder: Path) -> None:
-    (folder / "dated.csv").write_text("head,relation,tail,year\nHer,director,Spike Jonze,2013\n")
-    assert "(--facts year makes facts about the head of them)" in run("info", "dated.csv")[1]
-    assert json.loads(run("info", "dated.csv", "--facts", "year", "--json")[1])["triples"] == 2
 
 
 def test_the_preset_of_wikidata_takes_the_options_of_rdf(run: Run, folder: Path) -> None:
@@ -237,5 +201,7 @@ def test_the_preset_of_wikidata_takes_the_options_of_rdf(run: Run, folder: Path)
     ]
     (folder / "truthy").write_text("\n".join(lines) + "\n")
     for language, kind in (("en", "film"), ("de", "Spielfilm")):
-        found = json.loads(run("info", "truthy", "--format", "wikidata", "--language", language, "--json")[1])
+        found = json.loads(
+            run("info", "truthy", "--read", "format=wikidata", "--read", f"languages={language}", "--json")[1]
+        )
         assert found["types"] == {kind: 1}

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,17 @@ from langchain_core.documents import Document
 from numba.core import event
 from openai_server import OpenAIServer, Reply
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, Question, SimGRAGRetriever, cli
-from kg_retrievers.cli import info, show
-from kg_retrievers.cli.explained import NOTHING_FOUND, REFUSED
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
+from kg_retrievers.cli import info, shell, show
+from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED
 from kg_retrievers.errors import install_command
-from kg_retrievers.methods import registry
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.loading import open_index
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "kg_retrievers" / "sample" / "graph.jsonl")
+COMMANDS = [str(entry.name) for entry in shell.app.registered_commands]
+
 #: A name with a forged row.
 HOSTILE = "Spike \x1b[2J\r\n 2  Dune  directed_by  \u202eMallory\u200bJonze"
 HER = "Who directed Her?"
@@ -146,7 +146,7 @@ def test_ask_prints_one_json_object(json_of: Callable[..., Any]) -> None:
         ),
         (["wide.csv", HER, "--columns", "film,what,who"], "Answer    Spike Jonze"),
         (
-            ["films.csv", "Who is it by?", "--seed", "Adaptation", "--min-confidence", "0"],
+            ["films.csv", "Who is it by?", "--entity", "Adaptation", "--min-confidence", "0"],
             "Adaptation  directed_by  Spike Jonze",
         ),
         (["many.tsv", "What was directed by Spike Jonze?"], "; ... (--json has all)\n"),
@@ -166,13 +166,13 @@ def test_ask_says_that_there_is_another_reading(run: Run) -> None:
     assert code == 0
     assert "Dune [Dune (1984)]  directed_by  David Lynch" in out
     assert "Note      'Dune' is the name of 2 entities: Dune (Dune (1984), " in out
-    assert "The evidence is about Dune (1984). --seed KEY chooses one.\n" in out
+    assert "The evidence is about Dune (1984). --entity KEY chooses one.\n" in out
     assert err == "kg-retrievers: another reading of the question is equally good: use --k 2\n"
     _, out, err = run(*question, "--k", "2")
     assert "Answer    David Lynch\n          or Denis Villeneuve\n" in out
     assert "Evidence 2: " in out
     assert err == ""
-    _, out, err = run(*question, "--seed", "Dune (2021)")
+    _, out, err = run(*question, "--entity", "Dune (2021)")
     assert "Answer    Denis Villeneuve\n" in out
     assert "Note " not in out
     assert err == ""
@@ -328,7 +328,7 @@ def test_ask_without_evidence_returns_1(run: Run, json_of: Callable[..., Any], q
 
 
 def test_ask_skips_malformed_lines_and_says_so(run: Run) -> None:
-    code, out, err = run("ask", "broken.csv", HER, "--on-error", "skip")
+    code, out, err = run("ask", "broken.csv", HER, "--read", "on_error=skip")
     assert code == 0
     assert "Spike Jonze" in out
     assert err == "kg-retrievers: malformed lines of broken.csv that were skipped: 1\n"
@@ -346,7 +346,7 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
         "Who is it red by red?",
         "--field",
         "min_confidence=0.0",
-        "--seed",
+        "--entity",
         "Her",
         "--min-confidence",
         "0",
@@ -413,17 +413,6 @@ def test_a_language_model_answers_without_evidence(run: Run, server: Callable[..
         assert (code, err, found["answer"], found["supported"], found["documents"]) == (0, "", "Mallory", None, [])
         assert run(*asked)[::2] == (1, "kg-retrievers: the language model knows no answer\n")
     assert "Spike" not in str(peer.requests[0]["messages"])
-
-
-def test_names_steer_no_terminal_and_make_no_rows(run: Run, folder: Path) -> None:
-    (folder / "hostile.csv").write_text(f'head,relation,tail\nHer,directed_by,"{HOSTILE}"\n', "utf-8", newline="")
-    code, out, _ = run("ask", "hostile.csv", HER)
-    assert code == 0
-    assert "Answer    Spike [2J 2 Dune directed_by MalloryJonze\n" in out
-    assert not set(out) & set(HOSTILE) & set("\x1b\x9b\r\u2028\u202e\u200b")
-    assert "\n 2  Dune" not in out
-    found = json.loads(run("ask", "hostile.csv", HER, "--json")[1])
-    assert found["documents"][0]["metadata"]["triples"] == [["Her", "directed_by", HOSTILE]]
 
 
 @pytest.mark.usefixtures("unsure")
@@ -537,12 +526,12 @@ def test_demo(run: Run) -> None:
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ([], "required: COMMAND. See: kg-retrievers --help"),
-        (["aks"], "argument COMMAND: invalid choice: 'aks'; did you mean 'ask'? See: kg-retrievers --help"),
-        (["ask", "films.csv"], "required: QUESTION. See: kg-retrievers ask --help"),
+        ([], "Missing command. See: kg-retrievers --help"),
+        (["aks"], "No such command 'aks'. Did you mean 'ask'? See: kg-retrievers --help"),
+        (["ask", "films.csv"], "Missing argument 'QUESTION'. See: kg-retrievers ask --help"),
         (["ask", "films.csv", " "], "the question is empty"),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
-        (["ask", "films.csv", HER, "--k", "0"], "--k: wanted an integer of 1 or more, but got '0'"),
+        (["ask", "films.csv", HER, "--k", "0"], "--k: wanted an integer of 1 or more, but got '0'. See: "),
         (["ask", "films.csv", HER, "--k", "two"], "but got 'two'"),
         (["ask", "films.csv", HER, "--k", "1000001"], "less than or equal to 1000000, but got 1000001"),
         (
@@ -555,54 +544,60 @@ def test_demo(run: Run) -> None:
         ),
         (
             ["ask", "films.csv", HER, "--method", "pcst+simgrag:llm"],
-            "wanted a method, or several as in simgrag+g-retriever, but got 'pcst+simgrag:llm'",
+            "there is no method 'simgrag:llm'",
         ),
         (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
         (["ask", "films.csv", HER, "--field", "retrievers=[]"], "retrievers comes from other options"),
         (
             ["ask", "films.csv", HER, "--exampels", "x"],
-            "unrecognized arguments: --exampels x; did you mean '--examples'? See: kg-retrievers ask ",
+            "No such option: --exampels; did you mean --examples",
         ),
         (["ask", "films.csv", HER, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
         (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none with a pattern"),
-        (["ask", "films.csv", HER, "--seed", "Herr"], "'Herr' is no entity key, label or alias of the graph. Did you"),
+        (
+            ["ask", "films.csv", HER, "--entity", "Herr"],
+            "'Herr' is no entity key, label or alias of the graph. Did you",
+        ),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
         (
             ["ask", "films.csv", HER, "--embeddings", "local:"],
             "wanted static, hashed, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'local:'",
         ),
-        (["ask", "films.csv", HER, "--encoding", "utf-9"], "no text encoding 'utf-9'"),
+        (["ask", "films.csv", HER, "--read", "encoding=utf-9"], "no text encoding 'utf-9'"),
         (["ask", "films.csv", HER, "--entities", "none.tsv"], "none.tsv: there is no such file"),
-        (["ask", "films.csv", HER, "--format", "xml"], "invalid choice: 'xml'; choose from csv, tsv, pipe, "),
+        (["ask", "films.csv", HER, "--read", "format=xml"], "or None, but got 'xml'"),
         (["ask", "broken.csv", HER], "broken.csv:2: wanted 3 cells (csv), but got 1: ['broken']. Correct the line, "),
-        (["ask", "broken.csv", HER], "leave out all such lines with --on-error skip."),
-        (["ask", "latin.csv", HER], "Perhaps the file is --encoding latin-1."),
+        (["ask", "broken.csv", HER], "leave out all such lines with --read on_error=skip."),
+        (["ask", "latin.csv", HER], "Perhaps the file is --read encoding=latin-1."),
         (
             ["ask", "wide.csv", HER, "--columns", "film,who"],
             "Give --columns HEAD,RELATION,TAIL, each as in the header.",
         ),
         (["ask", "garbage", HER], "the folder holds no saved graph"),
         (
-            ["ask", "garbage", HER, "--format", "csv"],
+            ["ask", "garbage", HER, "--read", "format=csv"],
             "garbage: the folder holds no saved graph",
         ),
         (["info", "garbage"], "To index a file: kg-retrievers index FILE --output FOLDER"),
         (["info", "rnd.bin"], "It is no text: name a file that holds triples."),
-        (["info", "films.csv", "--encoding", "latin1x"], "did you mean 'latin1'?"),
+        (["info", "films.csv", "--read", "encoding=latin1x"], "did you mean 'latin1'?"),
         (
-            ["info", "films.csv", "--text-relations", "directed"],
+            ["info", "films.csv", "--read", "text_relations=directed"],
             "did you mean 'directed_by'? Its relations: 'directed_by'",
         ),
-        (["info", "films.csv", "--text-relations", "directed"], "Give --text-relations one of them; `info` lists all."),
+        (
+            ["info", "films.csv", "--read", "text_relations=directed"],
+            "Give --read text_relations= one of them; `info` lists all.",
+        ),
         (["info", "empty.ttl"], "empty.ttl: the file is empty: no facts"),
         (["info", "latin.ttl"], "iconv -f latin1 -t utf-8 latin.ttl > FILE"),
-        (["info", "long.csv"], "--read-limit cell_length=20000"),
+        (["info", "long.csv"], "--read limits.cell_length=20000"),
         (["info", "long.ttl"], "a literal or comment has more than 4,194,304 bytes"),
-        (["info", "long.ttl"], "--read-limit cell_length=N"),
+        (["info", "long.ttl"], "--read limits.cell_length=N"),
         (
-            ["info", "statements.ttl", "--named-graph", "http://x/y"],
-            "it has no named graphs. Give --named-graph one of them",
+            ["info", "statements.ttl", "--read", "graphs=http://x/y"],
+            "it has no named graphs. Give --read graphs=IRI",
         ),
         (["info", "none.csv"], "none.csv: there is no such file"),
         (["index", "films.csv"], "where does the index go? Name a folder: --output FOLDER; or, for a graph"),
@@ -614,9 +609,8 @@ def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> 
     assert told in mistake(run(*argv))
 
 
-@pytest.mark.parametrize("argv", [["--debug", "info", "none.csv"], ["info", "none.csv", "--debug"]])
-def test_debug_shows_the_traceback(run: Run, argv: list[str]) -> None:
-    code, _, err = run(*argv)
+def test_debug_shows_the_traceback(run: Run) -> None:
+    code, _, err = run("info", "none.csv", "--debug")
     assert code == 2
     assert "Traceback" in err
     assert err.splitlines()[-1].startswith("kg-retrievers: error: none.csv: there is no such file.")
@@ -648,27 +642,42 @@ def test_interruption_returns_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     ("argv", "start"),
     [
         (["--version"], "kg-retrievers 0."),
-        (["--help"], "usage: kg-retrievers "),
-        *(([command, "--help"], f"usage: kg-retrievers {command} ") for command in cli.COMMANDS),
+        (["--help"], "Usage: kg-retrievers "),
+        *(([command, "--help"], f"Usage: kg-retrievers {command} ") for command in COMMANDS),
     ],
 )
 def test_help_and_version(capsys: pytest.CaptureFixture[str], argv: list[str], start: str) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        cli.main(argv)
-    assert capsys.readouterr().out.startswith(start)
+    assert cli.main(argv) == 0
+    assert capsys.readouterr().out.strip().startswith(start)
 
 
-@pytest.mark.parametrize("command", ["ask", "evaluate", "compare"])
-def test_help_says_who_uses_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    labels = {label for method in registry.METHODS for label in method.labels}
-    assert labels == {"pattern", "answers"} <= {field.name for field in fields(Question)}
-    with pytest.raises(SystemExit, match="0"):
-        cli.main([command, "--help"])
-    told = " ".join(capsys.readouterr().out.split()).replace("- ", "-")  # where a name is wrapped
-    assert (
-        'labelled questions, for simgrag (with "pattern"), sg-rag (with "answers" or "pattern"), rog (with "answers")'
-        in told
-    )
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_a_page_of_help_fits_a_screen_and_has_an_example(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main([*filter(None, [command]), "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 80
+    text = " ".join(lines)
+    assert "Example" in text
+    assert f"kg-retrievers {command or 'ask'}" in text.partition("Example")[2]
+
+
+def test_options_have_one_meaning_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """An option of a name takes the same kind of value in all commands."""
+    kinds: dict[str, set[str]] = {}
+    for command in COMMANDS:
+        assert cli.main([command, "--help"]) == 0
+        for name, kind in re.findall(r"│[ *]+(--[a-z-]+) +(\S+)", capsys.readouterr().out):
+            kinds.setdefault(name, set()).add(kind)
+    assert kinds["--seed"] == {"N"}
+    assert {name: kind for name, kind in kinds.items() if len(kind) > 1} == {
+        "--method": {"NAME", "NAME[:WITH]"},
+        "--output": {"FILE", "FOLDER"},
+        "--records": {"FILE", "FOLDER"},
+    }
 
 
 def test_output_that_takes_ascii_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.storage.writer import FolderWriter
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -82,13 +81,6 @@ def test_what_is_wrong_is_refused_and_nothing_is_changed(run: Run, argv: list[st
     assert KnowledgeGraph.open("films.index").fingerprint == before
 
 
-def test_a_folder_that_another_process_writes_is_refused(run: Run) -> None:
-    with FolderWriter("films.index"):
-        code, _, errors = run("update", "films.index", "--add", "more.csv")
-    assert code == 2
-    assert "is writing there" in errors
-
-
 def test_a_folder_without_an_index_is_refused(run: Run, folder: Path) -> None:
     (folder / "empty").mkdir()
     code, _, errors = run("update", "empty", "--add", "more.csv")
@@ -100,7 +92,7 @@ MUSEUM = """@prefix ex: <http://museum.example/id/> . @prefix mus: <http://museu
 ex:o1 mus:called "Red Mountain" ; mus:kind mus:Painting ; mus:by ex:klee ; mus:size [ mus:unit "cm" ] .
 mus:Painting mus:called "painting" . ex:klee mus:called "Paul Klee" .
 """
-NAMED = ("--label-predicate", "mus:called", "--type-predicate", "mus:kind")
+NAMED = ("--read", "label_predicates=mus:called", "--read", "type_predicates=mus:kind")
 MORE = """<http://museum.example/id/o2> <http://museum.example/terms#kind> <http://museum.example/terms#Painting> .
 <http://museum.example/id/o2> <http://museum.example/terms#by> <http://museum.example/id/klee> .
 <http://museum.example/id/o2> <http://museum.example/terms#called> "Fish Magic" .
@@ -123,7 +115,7 @@ def test_rdf_is_read_as_the_graph_was_and_joined_by_iri(run: Run, folder: Path) 
         ["painting"],
         "Paul Klee",
     )
-    code, _, notes = run("update", "museum", "--add", "more.nt", "--type-predicate", "rdf:type")
+    code, _, notes = run("update", "museum", "--add", "more.nt", "--read", "type_predicates=rdf:type")
     assert (code, "--type-predicate" in notes) == (0, False)
     assert ("ex:o2", "mus:kind", "mus:Painting") in KnowledgeGraph.open("museum")
 
@@ -141,42 +133,12 @@ def test_blank_nodes_of_rdf_cannot_be_removed(run: Run, folder: Path) -> None:
 def test_a_table_is_read_as_the_graph_was(run: Run, folder: Path) -> None:
     (folder / "staff.csv").write_text("who;does;what\nAnn;leads;Sales\n")
     (folder / "new.csv").write_text("who;does;what\nBob;leads;Support\n")
-    read = ("--columns", "who,does,what", "--delimiter", ";")
+    read = ("--columns", "who,does,what", "--read", "delimiter=;")
     assert run("index", "staff.csv", *read, "--output", "staff", "--embeddings", "hashed")[0] == 0
     code, _, notes = run("update", "staff", "--add", "new.csv", "--add", "old.tsv")
     assert (code, notes.count("is read as the graph was")) == (0, 1)
     assert [*KnowledgeGraph.open("staff").triples("Bob")] == [("Bob", "leads", "Support")]
     assert KnowledgeGraph.open("staff").reading.options == {"columns": ["who", "does", "what"], "delimiter": ";"}
-
-
-def test_files_of_two_formats_are_read_each_by_itself(run: Run, folder: Path) -> None:
-    (folder / "museum.ttl").write_text(MUSEUM)
-    (folder / "keys.tsv").write_text("_:b0\tmus:material\tpaper\n")
-    for name in ("one.ttl", "two.ttl"):
-        terms = "@prefix mus: <http://museum.example/terms#> ."
-        (folder / name).write_text(f'{terms} _:b0 mus:file "{name}" . _:b0 mus:unit "mm" .')
-    (folder / "old.nt").write_text(MORE.splitlines()[1].replace("o2", "o1"))
-    for order in (["keys.tsv", "one.ttl", "two.ttl"], ["one.ttl", "keys.tsv", "two.ttl"], ["two.ttl", "keys.tsv"]):
-        assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
-        code, _, errors = run("update", "museum", *(word for file in order for word in ("--add", file)))
-        assert (code, errors.strip()) == (0, "")
-        graph = KnowledgeGraph.open("museum")
-        assert [fact.tail for fact in graph.triples("_:b0")] == ["cm", "paper"]
-        assert len([*graph.triples(None, "mus:unit", "mm")]) == len(order) - 1
-        for added in [*graph.triples(None, "mus:unit", "mm")]:
-            assert len([*graph.triples(added.head)]) == 2
-    code, out, _ = run("update", "museum", "--remove", "old.nt", "--remove", "keys.tsv")
-    assert (code, "Removed 2;" in out) == (0, True)
-    assert ("_:b0", "mus:material", "paper") not in KnowledgeGraph.open("museum")
-
-
-def test_blank_nodes_of_rdf_behind_a_table_cannot_be_removed(run: Run, folder: Path) -> None:
-    (folder / "museum.ttl").write_text(MUSEUM)
-    (folder / "keys.tsv").write_text("ex:o1\tmus:by\tex:klee\n")
-    (folder / "old.ttl").write_text('_:b0 <http://museum.example/terms#unit> "cm" .')
-    assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
-    code, _, errors = run("update", "museum", "--remove", "keys.tsv", "--remove", "old.ttl")
-    assert (code, "have blank nodes" in errors) == (2, True)
 
 
 def test_a_new_entity_that_is_called_as_another_is_noted(run: Run, folder: Path) -> None:

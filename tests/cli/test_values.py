@@ -69,5 +69,5 @@ def test_evaluate_reports_exact_values(capsys: pytest.CaptureFixture[str]) -> No
     reworded = [Question(f"{one.text} Please.", one.seed_entities, value=one.value) for one in EXAMPLES]
     write_questions("gold.jsonl", reworded)
     where = ["--graph", "films.csv", "--data", "gold.jsonl", "--format", "jsonl", "--examples", "examples.jsonl"]
-    assert main(["evaluate", *where, "--method", "simgrag", "--topic", "linked", "--json", "-"]) == 0
+    assert main(["evaluate", *where, "--method", "simgrag", "--topic", "linked", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["metrics"]["exact_value"] == 1

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import kg_retrievers
 from kg_retrievers import GraphIndex, default_embeddings
-from kg_retrievers.cli.workers import workers_name
+from kg_retrievers.cli.options import workers_name
 from kg_retrievers.evaluation.records import read_records
 
 Run = Callable[..., tuple[int, str, str]]
@@ -26,7 +26,7 @@ def test_workers_are_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "0", "-1", "2.5", "ray:", "rays", "dask"])
 def test_wrong_workers_are_told(name: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="wanted a number of processes, ray or ray:ADDRESS"):
+    with pytest.raises(typer.BadParameter, match="wanted a number of processes, ray or ray:ADDRESS"):
         workers_name(name)
 
 

@@ -103,7 +103,7 @@ def test_an_endless_line_is_refused(tmp_path: Path, size: int, before: bytes) ->
     with pytest.raises(GraphLoadError, match=wanted) as caught, open_bytes(path, Limits(line_bytes=size)) as file:
         for _ in file:
             pass
-    assert f"--read-limit line_bytes={size + 1}" in caught.value.on_shell or "line_bytes=N" in caught.value.on_shell
+    assert f"--read limits.line_bytes={size + 1}" in caught.value.on_shell or "line_bytes=N" in caught.value.on_shell
     with open_bytes(path, Limits(line_bytes=size), by_line=False) as file:
         assert len(file.read()) == len(before) + size + 8
 

@@ -87,7 +87,7 @@ def limit_error(
         path,
         line,
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",
-        hint_shell=f"Raise it if the file is right: --read-limit {name}={value}",
+        hint_shell=f"Raise it if the file is right: --read limits.{name}={value}",
     )
 
 

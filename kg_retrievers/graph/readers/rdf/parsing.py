@@ -68,7 +68,7 @@ def rdf_format(path: Path, format: str | None) -> str:
             "its suffix says no format of RDF.",
             path,
             hint_python=f"Give format=, one of {', '.join(FORMATS)}.",
-            hint_shell=f"Give --graph-format, one of {', '.join(FORMATS)}.",
+            hint_shell=f"Give --read format=, one of {', '.join(FORMATS)}.",
         )
     return found
 
@@ -197,13 +197,13 @@ class RdfFile:
             return {"hint_python": f"{told} {rewritten}", "hint_shell": shell}
         if "No scheme" in message and self.format not in LINE_FORMATS:
             advice = "A relative IRI needs a base:"
-            return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --base-iri IRI."}
+            return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --read base_iri=IRI."}
         if "LoadDocumentCallback" in message:
             return {"hint_python": "A context on another server is never fetched: write the context into the file."}
         if self.format not in _RECOVERABLE:
             return {"hint_python": f"Nothing behind an error of {self.format} can be read: correct the file."}
         advice = "Correct the statement, or leave out all such with"
-        return {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --on-error skip."}
+        return {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --read on_error=skip."}
 
 
 def parser_format(name: str) -> RdfFormat:

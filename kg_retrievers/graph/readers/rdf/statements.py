@@ -264,7 +264,7 @@ class Statements:
             raise InvalidArgumentError(
                 f"{self.place} has no named graph {wanted}; {has}.",
                 hint_python='Give graphs= some of them, or "default" for the graph without a name; or leave it out.',
-                hint_shell="Give --named-graph one of them, or default for the graph without a name; or leave it out.",
+                hint_shell="Give --read graphs=IRI, or graphs=default for the graph without a name.",
             )
 
     def take(self, statements: Iterable[Any]) -> None:
@@ -385,7 +385,7 @@ class Statements:
             f"{where} a NUL character.",
             self.place,
             hint_python='Leave out all such with on_error="skip".',
-            hint_shell="Leave out all such with --on-error skip.",
+            hint_shell="Leave out all such with --read on_error=skip.",
         )
 
     def _take_foreign(self, pair: tuple[int, int], language: str, text: tuple[str, int]) -> None:
@@ -433,7 +433,7 @@ def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str
             raise InvalidArgumentError(
                 f"{option}: {name!r} is no IRI, and no known prefix begins it.",
                 hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
-                hint_shell="Give its prefix: --prefix ex=http://example.org/",
+                hint_shell="Give its prefix: --read prefixes.ex=http://example.org/",
             )
         iris.append(iri)
     return iris

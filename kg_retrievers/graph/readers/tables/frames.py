@@ -352,7 +352,7 @@ class FrameReader:
             f"{message}.",
             self._path,
             hint_python=f'{advice} on_error="skip".',
-            hint_shell=f"{advice} --on-error skip.",
+            hint_shell=f"{advice} --read on_error=skip.",
         )
 
     def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:

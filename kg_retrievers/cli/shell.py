@@ -1,0 +1,293 @@
+"""The commands, and what happens around each: mistakes on one line, interruptions, and the end of the output."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
+from importlib.metadata import version
+from inspect import Parameter
+from io import TextIOWrapper
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from kg_retrievers.cli import INTERRUPTED
+from kg_retrievers.cli.show import message, note
+from kg_retrievers.errors import FewerNamesWarning
+
+#: A command: takes its options, and returns its exit code.
+Command = Callable[..., int]
+
+#: Exit codes: after a mistake, and when nobody reads the output. After Ctrl-C: see `kg_retrievers.cli`.
+MISTAKE, BROKEN_PIPE = 2, 141
+
+_SILENT = logging.NullHandler()
+
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class _Commands(TyperGroup):
+    """Imports a command when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replace the entry of a command, which knows its summary, by the command itself."""
+        name, entry, rest = super().resolve_command(ctx, args)
+        return name, entry and make_command(str(name), entry.callback()), rest  # type: ignore[misc]
+
+
+app = typer.Typer(cls=_Commands, add_completion=False, rich_markup_mode="rich")
+
+
+def make_command(name: str, function: Command) -> Any:
+    """Return what parses the options of a command and runs it."""
+    one = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    one.command(name)(_with_single_options(function))
+    return typer.main.get_command(one)
+
+
+def _with_single_options(function: Command) -> Command:
+    """Return a function that takes each field of a group of options by itself, as Typer wants them.
+
+    A group is a dataclass whose fields are options that several commands share.
+    """
+    parameters: dict[str, Any] = {}
+    groups: dict[str, Any] = {}
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if not is_dataclass(kind := hints[name]):
+            parameters[name] = (kind, parameter.default)
+            continue
+        groups[name] = kind
+        of_kind = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            default = Parameter.empty if field.default is MISSING else field.default
+            if field.default_factory is not MISSING:
+                default = field.default_factory()
+            parameters[field.name] = (of_kind[field.name], default)
+    parameters["debug"] = (_Debug, False)
+
+    def call(**given: Any) -> int:
+        is_debugged = given.pop("debug")
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        return _run_command(partial(function, **given), is_debugged)
+
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    call.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+            for name, (annotation, default) in parameters.items()
+        ]
+    )
+    return call
+
+
+def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            return command()
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except typer.TyperException:
+        raise
+    except Exception as error:
+        if is_debugged:
+            traceback.print_exc()
+        note(f"error: {message(error)}")
+        return MISTAKE
+
+
+def _show_warning(otherwise: Callable[..., None], text: Warning | str, category: type[Warning], *more: Any) -> None:
+    """Note what a vector store lacks; show other warnings as Python does."""
+    if issubclass(category, FewerNamesWarning):
+        note(str(text))
+    else:
+        otherwise(text, category, *more)
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kg-retrievers {version('kg-retrievers')}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="Exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; "
+    "130 interrupted."
+)
+def _about(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    r"""Fetch the part of a knowledge graph that answers a question.
+
+    \b
+    Examples:
+      kg-retrievers demo
+      kg-retrievers ask films.csv "Who directed Her?"
+      kg-retrievers index films.csv --output films.index
+      kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+      kg-retrievers COMMAND --help
+    """
+
+
+@app.command("ask")
+def _ask() -> Command:
+    """Answer a question from a graph, with the evidence."""
+    from kg_retrievers.cli.ask import ask
+
+    return ask
+
+
+@app.command("index")
+def _index() -> Command:
+    """Index a graph once, for many questions."""
+    from kg_retrievers.cli.index import index
+
+    return index
+
+
+@app.command("update")
+def _update() -> Command:
+    """Change a saved graph and its index: add facts, remove facts."""
+    from kg_retrievers.cli.index import update
+
+    return update
+
+
+@app.command("info")
+def _info() -> Command:
+    """Show what was understood of a graph, and what is in it."""
+    from kg_retrievers.cli.info import info
+
+    return info
+
+
+@app.command("questions")
+def _questions() -> Command:
+    """Write questions with answers and patterns from a graph alone."""
+    from kg_retrievers.cli.questions import questions
+
+    return questions
+
+
+@app.command("train")
+def _train() -> Command:
+    """Train a method on questions with answers."""
+    from kg_retrievers.cli.train import train
+
+    return train
+
+
+@app.command("evaluate")
+def _evaluate() -> Command:
+    """Measure a method on questions whose answers are known."""
+    from kg_retrievers.cli.evaluate import evaluate
+
+    return evaluate
+
+
+@app.command("compare")
+def _compare() -> Command:
+    """Put several methods, or earlier runs, side by side."""
+    from kg_retrievers.cli.evaluate import compare
+
+    return compare
+
+
+@app.command("serve")
+def _serve() -> Command:
+    """Open a page in the browser that asks a graph."""
+    from kg_retrievers.cli.services import serve
+
+    return serve
+
+
+@app.command("mcp")
+def _mcp() -> Command:
+    """Serve a graph to agents over MCP, the Model Context Protocol."""
+    from kg_retrievers.cli.services import mcp
+
+    return mcp
+
+
+@app.command("demo")
+def _demo() -> Command:
+    """Ask the sample graph a few questions; no download, no API key."""
+    from kg_retrievers.cli.demo import demo
+
+    return demo
+
+
+@app.command("warm-up")
+def _warm_up() -> Command:
+    """Compile all methods now, so that no first question waits for it."""
+    from kg_retrievers.cli.warm_up import warm_up
+
+    return warm_up
+
+
+# --- one call ---------------------------------------------------------------------------------------------------------
+
+
+def run(argv: Sequence[str] | None) -> int:
+    """Run the command and return its exit code.
+
+    Raises:
+        KeyboardInterrupt: If the user interrupts it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not stream.closed:
+            stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
+    # The library logs why it refuses a question; the commands say so themselves, in their own words.
+    logging.getLogger("kg_retrievers").addHandler(_SILENT)
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(argv, prog_name="kg-retrievers", standalone_mode=False)
+    except typer.TyperException as error:
+        note(f"error: {_usage_message(error)}")
+        code = MISTAKE
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    return _end_output(code)
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    """Return one line about a mistake in the arguments, with the command that helps; passwords are hidden."""
+    text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
+    text = re.sub(r"^Invalid value for '(\S*)':", r"\1:", text)
+    text = re.sub(r" \(Possible options: (.*)\)$", r"; did you mean \1?", " ".join(text.split()))
+    where = getattr(getattr(error, "ctx", None), "command_path", "kg-retrievers")
+    return f"{text}{'' if text.endswith(('.', '?')) else '.'} See: {where} --help"
+
+
+def _end_output(code: int) -> int:
+    """Write what stdout still holds; return the exit code, another one where nobody takes it."""
+    if sys.stdout is None or sys.stdout.closed:
+        return code
+    try:
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        ended = BROKEN_PIPE
+    except OSError as error:
+        if not code:  # else it was told
+            note(f"error: {message(error)}")
+        ended = code or MISTAKE
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed when the process ends
+    return ended

@@ -1,0 +1,511 @@
+"""From the options that name a graph to the graph, its index, or the database in which it stays."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import kg_retrievers
+from kg_retrievers.cli.options import Connection, Embedded, Reading
+from kg_retrievers.cli.show import note, on_terminal, status
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
+from kg_retrievers.serving.loading import (
+    STATIC,
+    is_database,
+    is_database_file,
+    is_endpoint,
+    is_public,
+    is_uri,
+    load_embeddings,
+    recorded_embeddings,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from kg_retrievers.database.executor import Executor
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.index import GraphIndex
+    from kg_retrievers.index.server_names import About, ServerNames
+
+#: The most seconds of one query about the whole graph.
+TIMEOUT = 60.0
+
+#: The arguments of `--read` for a Neo4j database.
+OF_NEO4J = frozenset(("database", "explain"))
+
+#: The arguments of `--read` for a SPARQL endpoint.
+OF_ENDPOINTS = frozenset(
+    ("languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes")
+)
+
+#: From so many triples on, `--database` is named to a user who loads a graph into a database for one run.
+MANY_TRIPLES = 100_000
+
+#: How many names of a store are compared with the graph, in each of 5 directions.
+NAMES, DIRECTIONS = 16, 5
+
+# What the header of an export of Neo4j names, and how much of a file is looked at for it.
+_NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
+
+_SILENT = logging.NullHandler()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A graph as the options name it.
+
+    Args:
+        place: A file, a folder, a URI, or the name of a public endpoint.
+        reading: How it is read.
+        embedded: The embeddings of its index.
+        connection: Whether it stays in its database.
+    """
+
+    place: str
+    reading: Reading
+    embedded: Embedded = Embedded()
+    connection: Connection = Connection()
+
+    @property
+    def stays(self) -> bool:
+        """Whether the graph stays in its database, as that of a public endpoint always does."""
+        return self.connection.connect or self.connection.vectors is not None or is_public(self.place)
+
+    @property
+    def of_files(self) -> dict[str, Any]:
+        """The arguments that say how a file is read."""
+        return {name: value for name, value in self.reading.given.items() if name not in OF_NEO4J}
+
+    def command(self, name: str, *arguments: str) -> str:
+        """Return a command on this graph."""
+        words = ["kg-retrievers", name, self.place, *arguments, *self.reading.words, *self.embedded.words]
+        if self.connection.vectors is not None:
+            words += ["--vectors", self.connection.vectors]
+        return shlex.join(words)
+
+    def check_size(self) -> None:
+        """Check that the graph can be read as a whole, unlike those of public endpoints.
+
+        Raises:
+            InvalidArgumentError: If it cannot.
+        """
+        if is_public(self.place):
+            raise InvalidArgumentError(
+                f"{self.place} is too large to be read as a whole. Ask it: kg-retrievers ask {self.place} 'Who ...?'"
+            )
+
+    def check(self, database: str | None = None) -> None:
+        """Check that the options for databases come with a database.
+
+        Args:
+            database: Where queries run, if that is another place.
+
+        Raises:
+            InvalidArgumentError: If they do not.
+        """
+        connection, is_of_database = self.connection, is_database(self.place)
+        flags = {"--connect": connection.connect, "--vectors": connection.vectors, "--max-facts": connection.max_facts}
+        given = " and ".join(flag for flag, value in flags.items() if value)
+        if given and not is_of_database:
+            place = self.place
+            kind = "a folder" if Path(place).is_dir() else "no LadybugDB file"
+            why = f"{place} is {kind}" if Path(place).exists() else f"there is no file {place}"
+            raise InvalidArgumentError(
+                f"{given}: for a graph that stays in a database, but {why}. "
+                "Leave it out, or name a database: bolt://localhost:7687, or a LadybugDB file."
+            )
+        if given and not self.stays:
+            raise InvalidArgumentError("--max-facts is for a graph that stays in its database: add --connect.")
+        if self.stays and database is not None:
+            raise InvalidArgumentError("--database: a graph that stays in its database is queried there. Leave it out.")
+        places = [self.place] if database is None else [self.place, database]
+        keys = self.reading.keys
+        if keys and database is None and not is_of_database:
+            raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
+        if keys and all(map(is_endpoint, places)):
+            raise InvalidArgumentError("--key: a SPARQL endpoint names its entities by IRIs. Leave it out.")
+        given_here = self.reading.given
+        of_neo4j = OF_NEO4J.intersection(given_here)
+        if of_neo4j and not any(is_uri(where) and not is_endpoint(where) for where in places):
+            raise InvalidArgumentError(
+                f"--read {min(of_neo4j)} is for a Neo4j database, such as bolt://localhost:7687. Leave it out."
+            )
+        if is_of_database:
+            known = OF_ENDPOINTS if is_endpoint(self.place) else OF_NEO4J
+            known = known if self.stays else known | {"text_relations"}
+            if strange := [name for name in given_here if name not in known]:
+                raise InvalidArgumentError(
+                    f"{self.place} is a graph database. Leave out what says how to read a file: {', '.join(strange)}."
+                )
+
+
+# --- files and folders ------------------------------------------------------------------------------------------------
+
+
+def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | None = None) -> KnowledgeGraph:
+    """Read a graph from a file, or from a folder of a format that is a folder.
+
+    Args:
+        path: The file or folder.
+        given: The arguments of the reader that options set.
+        earlier: A graph that it changes. A file of the same format is read as that graph was.
+
+    Raises:
+        InvalidArgumentError: If an argument is not for this format.
+        GraphLoadError: If it cannot be read.
+    """
+    from kg_retrievers.graph.readers.file_options import FileOptions  # loads numpy
+    from kg_retrievers.graph.readers.formats import RDF, find_format
+    from kg_retrievers.graph.readers.limits import Limits
+
+    arguments = dict(given)
+    wanted = inspect.signature(Limits).parameters.keys()
+    if unknown := arguments.get("limits", {}).keys() - wanted:
+        raise InvalidArgumentError(f"--read: no limit {min(unknown)!r}. There are: {', '.join(wanted)}.")
+    arguments["limits"] = limits = Limits(**arguments.get("limits", {}))
+    about = {"encoding": arguments["encoding"]} if "encoding" in arguments else {}
+    format = find_format(path, arguments.get("format"), FileOptions(**about, limits=limits)) or "csv"
+    is_rdf = format in (*RDF, "wikidata")
+    if earlier is not None:
+        arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
+    kind = kg_retrievers.KnowledgeGraph
+    read: Any = kind.from_rdf if is_rdf else kind.from_file
+    known = inspect.signature(read).parameters.keys() - {"progress", "path", "source"}
+    if unknown := [name for name in arguments if name not in known]:
+        near = did_you_mean(unknown[0], known) or f"There are: {', '.join(sorted(known))}."
+        raise InvalidArgumentError(
+            f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
+        )
+    if format == "wikidata":
+        from kg_retrievers.graph.readers.rdf.wikidata import TYPE, wikidata_format
+
+        arguments = {"type_predicates": [TYPE], **arguments, "format": wikidata_format(path)}
+    elif is_rdf:
+        arguments["format"] = format
+    graph: KnowledgeGraph = read(path, progress=on_terminal(), **arguments)
+    if graph.skipped:
+        note(f"malformed lines of {path} that were skipped: {graph.skipped}")
+    return graph
+
+
+def _reused(graph: KnowledgeGraph, path: Path, format: str, is_rdf: bool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a graph was read, except for what is given, if a file has the same format, or both are RDF."""
+    from kg_retrievers.graph.readers.files import SHOWN  # loads numpy
+    from kg_retrievers.graph.readers.rdf.parsing import FORMATS
+
+    shown = graph.reading.format
+    if not (shown in FORMATS if is_rdf else SHOWN.get(format) == shown):
+        return {}
+    reused = {name: value for name, value in graph.reading.options.items() if name not in given}
+    if is_rdf and format not in ("nq", "trig"):  # the others have no named graphs
+        reused.pop("graphs", None)
+    if words := [f"{name}={value}" for name, value in reused.items()]:
+        note(f"{path} is read as the graph was, with {', '.join(words)}; --read changes it")
+    if is_rdf:
+        reused["prefixes"] = graph.prefixes | given.get("prefixes", {})
+    return reused
+
+
+def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
+    """Read the graph of a file, of a folder that `index` saved, or of a database.
+
+    Args:
+        source: The graph.
+        database: Where queries run, if that is another place.
+    """
+    source.check(database)
+    source.check_size()
+    path, given = Path(source.place), source.reading.given
+    if is_database(source.place):
+        with status(f"reading {source.place}"), closing(open_database(source.place, source)) as executor:
+            texts = given.get("text_relations", ())
+            return kg_retrievers.KnowledgeGraph.from_executor(executor, text_relations=texts)
+    given = source.of_files
+    if not path.is_dir():
+        return read_file(path, given)
+    with status(f"reading {source.place}"):
+        return _read_folder(path, given)
+
+
+def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
+    """Open what `index` saved in a folder, or read the export of a graph that is a folder.
+
+    Raises:
+        InvalidArgumentError: If it was saved, and options say how to read a file.
+        GraphLoadError: If it holds no graph, with the files in it that may be one.
+    """
+    try:
+        graph = kg_retrievers.KnowledgeGraph.open(path)
+    except GraphLoadError:
+        from kg_retrievers.graph.readers.formats import SUFFIXES
+
+        if _is_export(path):
+            return read_file(path, given)
+        files = sorted(str(file) for file in path.iterdir() if SUFFIXES.keys() & set(file.suffixes))
+        if not files:
+            raise
+        count = "a file" if len(files) == 1 else f"{len(files):,} files"
+        raise GraphLoadError(
+            f"the folder holds no saved graph, but {count} that may be one.",
+            path,
+            hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
+        ) from None
+    check_saved_folder(path, given)
+    return graph
+
+
+def _is_export(path: Path) -> bool:
+    """Whether a folder holds an export of a graph that several files make up."""
+    from kg_retrievers.graph.readers.formats import csv_files  # loads numpy
+    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.opening import open_bytes
+
+    for file in csv_files(path):
+        with suppress(GraphLoadError), open_bytes(file, Limits()) as opened:
+            if _NEO4J_HEADER.search(opened.readline(_HEADER_SIZE)):
+                return True
+    return False
+
+
+def check_saved_folder(path: Path, given: Mapping[str, Any]) -> None:
+    """Check that no option says how to read a file if `index` saved the graph.
+
+    Raises:
+        InvalidArgumentError: If one does.
+    """
+    if given:
+        raise InvalidArgumentError(f"{path} is a folder. Leave out what says how to read a file: {', '.join(given)}.")
+
+
+def read_index(source: Source, database: str | None = None) -> GraphIndex:
+    """Open the index of a folder, index the graph of a file or database in memory, or connect to a database.
+
+    Args:
+        source: The graph.
+        database: Where queries run, if that is another place.
+    """
+    from kg_retrievers.graph.storage.parts import is_saved  # loads numpy
+
+    source.check(database)
+    if source.stays:
+        return connect(source)
+    folder = Path(source.place)
+    if not is_saved(folder):
+        graph = read_graph(source, database)
+        return kg_retrievers.GraphIndex.build(graph, embeddings_of(source), progress=on_terminal())
+    check_saved_folder(folder, source.of_files)
+    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source, recorded_embeddings(folder)))
+
+
+def embeddings_of(source: Source | Embedded, default: str = STATIC) -> Embeddings:
+    """Return the embeddings that the options name. Their own code is run only if the options say so."""
+    embedded = source if isinstance(source, Embedded) else source.embedded
+    name = embedded.embeddings or default
+    with status(f"loading {name}"):
+        return load_embeddings(name, trust_remote_code=embedded.trust_remote_code)
+
+
+# --- databases --------------------------------------------------------------------------------------------------------
+
+
+def open_database(where: str, source: Source) -> Executor:
+    """Open an existing database.
+
+    Raises:
+        InvalidArgumentError: If --key names labels for LadybugDB.
+        MissingExtraError: If its extra is not installed.
+        DatabaseError: If it is a file that cannot be opened.
+    """
+    given = source.reading.given
+    if is_endpoint(where):
+        arguments: dict[str, Any] = {name: value for name, value in given.items() if name in OF_ENDPOINTS}
+        if is_public(where):
+            return kg_retrievers.SparqlExecutor(preset=where, **arguments)  # type: ignore[arg-type]  # a preset's name
+        scheme, _, rest = where.partition("://")
+        return kg_retrievers.SparqlExecutor(f"{scheme.lower().removeprefix('sparql+')}://{rest}", **arguments)
+    # The keys belong to the graph, from which a file was made.
+    keys = {} if is_uri(source.place) and not is_uri(where) else source.reading.keys
+    key: dict[str, Any] = {"key": keys.get("", keys)} if keys else {}
+    if is_uri(where):
+        logging.getLogger("neo4j").addHandler(_SILENT)  # its warnings address authors of queries
+        arguments = {name: value for name, value in given.items() if name in OF_NEO4J}
+        return kg_retrievers.Neo4jExecutor(where, **arguments, **key)
+    if keys and "" not in keys:
+        raise InvalidArgumentError(
+            f"{where}: LadybugDB has a primary key for each label, or --key PROPERTY for all. Leave out --key."
+        )
+    return kg_retrievers.LadybugExecutor(where, **key)
+
+
+class QueryDatabase:
+    """The database for queries: opened or made from the graph on first use, and closed at the end.
+
+    Args:
+        source: The graph; None if each question has its own.
+        database: Where queries run, if the options say so.
+        index: The indexed graph.
+    """
+
+    def __init__(self, source: Source | None, database: str | None, index: GraphIndex) -> None:
+        """Find the URI or file of the database; None stands for a database in memory."""
+        self.where = database
+        if database is None and source is not None and is_database(source.place):
+            self.where = source.place
+        self._source, self._index, self._at_end = source, index, ExitStack()
+        if index.is_connected:
+            self._at_end.callback(_connected_database(index).close)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the database."""
+        self._at_end.close()
+
+    @cached_property
+    def executor(self) -> Executor:
+        """The database.
+
+        Raises:
+            InvalidArgumentError: If it lacks the keys that `--key` names.
+            MissingExtraError: If its extra is not installed.
+            DatabaseError: If it cannot be opened, reached or made.
+        """
+        if self._index.is_connected:
+            return _connected_database(self._index)
+        graph, where = self._index.graph, self.where
+        if self._source is None or where is None or not (is_uri(where) or is_public(where) or Path(where).exists()):
+            with status("loading the graph into a database"):
+                made = kg_retrievers.LadybugExecutor.from_graph(graph, where)
+            if where is not None:
+                note(f"the graph was loaded into the new database {where}, which is there for the next time")
+            elif len(graph) >= MANY_TRIPLES:
+                note("the graph is loaded into a database each time; one that stays: --database FILE")
+            return self._at_end.enter_context(closing(made))
+        opened = self._at_end.enter_context(closing(open_database(where, self._source)))
+        schema = opened.schema()  # reports a mistake before the first question
+        if is_database_file(where) and where != self._source.place:
+            facts = 0
+            if schema.relations:
+                (facts,) = opened.run("MATCH ()-[r]->() RETURN count(r) AS facts").column("facts")
+            if facts not in (len(graph), len(graph) + graph.duplicates):
+                note(
+                    f"{where} holds {facts:,} facts and the graph {len(graph):,}: one of them is out of date. "
+                    "Index the database again, or name a new file for the graph: --database ..."
+                )
+        return opened
+
+
+def _connected_database(index: GraphIndex) -> Executor:
+    return cast("Executor", index.reader)
+
+
+# --- graphs that stay in their databases ------------------------------------------------------------------------------
+
+
+def connect(source: Source) -> GraphIndex:
+    """Connect to the graph, and to the store of its names if the options name one.
+
+    Raises:
+        StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
+        DatabaseError: If a server cannot be reached, or lets nobody in.
+    """
+    embeddings = embeddings_of(source)
+    connection = source.connection
+    names = None if connection.vectors is None else open_names(source, embeddings)
+    database = open_database(source.place, source)
+    try:
+        if names is not None and loaded_names(names, source).position is not None:
+            note(f"not all names are in {connection.vectors} yet; the rest of them: {source.command('index')}")
+        more = {} if connection.max_facts is None else {"max_facts": connection.max_facts}
+        with status(f"connecting to {source.place}"):
+            if names is not None:
+                check_names(names, database, source)
+            store = None if names is None else names.store
+            return kg_retrievers.GraphIndex.connect(database, embeddings, store, **more)
+    except BaseException:
+        database.close()
+        raise
+
+
+def open_names(source: Source, embeddings: Embeddings, *, create: bool = False) -> ServerNames:
+    """Open the store that `--vectors` names.
+
+    Args:
+        source: The graph.
+        embeddings: The model of the names.
+        create: Whether to make its table or collection if there is none.
+
+    Raises:
+        StaleIndexError: If there is no such table or collection, and `create` is false.
+        MissingExtraError: If its extra is not installed.
+        DatabaseError: If it cannot be reached, or lets nobody in.
+    """
+    from kg_retrievers.index.server_names import ServerNames  # loads numpy
+    from kg_retrievers.index.stores import open_store
+
+    vectors = str(source.connection.vectors)
+    try:
+        with status(f"opening {vectors}"):
+            return ServerNames(open_store(vectors, embeddings, create=create), embeddings)
+    except StaleIndexError as error:
+        hint = f"Check the address, or load the names first: {source.command('index')}"
+        raise StaleIndexError(error.message, hint_shell=hint) from error
+
+
+def loaded_names(names: ServerNames, source: Source) -> About:
+    """Return what a store says of its names.
+
+    Raises:
+        StaleIndexError: If it holds none, or those of other embeddings.
+    """
+    about = names.about
+    if about is None or not about.count:
+        raise StaleIndexError(
+            f"{source.connection.vectors} holds no names.", hint_shell=f"Load them first: {source.command('index')}"
+        )
+    return about
+
+
+def check_names(names: ServerNames, database: Executor, source: Source) -> None:
+    """Check that most names in a store are those of entities of a graph, by names in several directions.
+
+    Raises:
+        StaleIndexError: If not.
+    """
+    import numpy as np
+
+    from kg_retrievers.graph.values import read_value
+    from kg_retrievers.index.stores import next_collection
+
+    vectors = source.connection.vectors
+    if vectors is None or (about := names.about) is None:
+        return
+    axes = np.eye(min(DIRECTIONS, about.dimension), about.dimension, dtype=np.float32)
+    stored = list({near.name.name: near.name for row in names.nearest(axes, NAMES) for near in row}.values())
+    # The names of entities, and no literals or values, if there are some.
+    stored = [one for one in stored if read_value(one.name) is None] or stored
+    stored = [one for one in stored if one.name not in one.keys] or stored
+    keys = sorted({key for name in stored for key in name.keys})
+    known = {entity.key for entity in database.describe(keys, timeout=TIMEOUT)} if keys else set()
+    foreign = [name.name for name in stored if known.isdisjoint(name.keys)]
+    if 2 * len(foreign) > len(stored):
+        another = replace(source, connection=replace(source.connection, vectors=next_collection(vectors)))
+        raise StaleIndexError(
+            f"{vectors} holds names of another graph, such as {foreign[0]!r:.200}.",
+            hint_shell="Name the options that it was loaded with, or load the names of this graph into another table "
+            f"or collection: {another.command('index')}",
+        )
