@@ -99,7 +99,7 @@ def compare(
 ) -> int:
     """Put several methods, or earlier runs, side by side.
 
-    Example: kg-retrievers compare --graph films.csv --data asked.jsonl --method all
+    Example: kg-retrievers compare one.jsonl two.jsonl
     """
     _check_figures(figure)
     earlier = [kg_retrievers.Report.read(path) for path in runs or ()]

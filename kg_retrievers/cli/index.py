@@ -127,7 +127,7 @@ def _shown_log(name: str) -> Iterator[None]:
 
 def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
     """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
-    from kg_retrievers.index.loading_names import load_names  # loads numpy
+    from kg_retrievers.index.server_names import load_names  # loads numpy
 
     source.check()
     source.check_size()

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.options import Graph, Json, Llm, Reading, Seed, option, positive
+from kg_retrievers.cli.options import Graph, Json, Reading, Seed, option, positive
 from kg_retrievers.cli.show import grid, note, show, status
 from kg_retrievers.cli.sources import Source, read_graph
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import load_llm
 
 
 def questions(
@@ -22,10 +21,9 @@ def questions(
     count: Annotated[int, option("N", "How many (default: 1000).", parser=positive)] = 1000,
     max_hops: Annotated[int, option("N", "The most facts of a walk, up to 3 (default: 3).", parser=positive)] = 3,
     seed: Seed = 0,
-    llm: Llm = None,
     as_json: Json = False,
 ) -> int:
-    """Write questions with answers and patterns from a graph alone. A language model says each in other words.
+    """Write questions with answers and patterns from a graph alone.
 
     Example: kg-retrievers questions films.csv --output questions.jsonl
     """
@@ -34,11 +32,9 @@ def questions(
         raise InvalidArgumentError(f"{output} is there already. Name a new file: --output ...")
     if not path.parent.is_dir():
         raise InvalidArgumentError(f"{path.parent} is no folder. Name a file in a folder that is there: --output ...")
-    with status("loading the language model"):
-        model = load_llm(llm)
     loaded = read_graph(source)
     with status("writing questions"):
-        written = kg_retrievers.generate_questions(loaded, count, seed=seed, max_hops=max_hops, llm=model)
+        written = kg_retrievers.generate_questions(loaded, count, seed=seed, max_hops=max_hops)
     kg_retrievers.datasets.write_questions(path, written)
     kinds = dict(sorted(Counter(str(question.kind) for question in written).items()))
     if len(written) < count:

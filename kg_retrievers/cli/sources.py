@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import Connection, Embedded, Reading
+from kg_retrievers.cli.options import LISTS, Connection, Embedded, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.serving.loading import (
@@ -209,8 +209,9 @@ def _reused(graph: KnowledgeGraph, path: Path, format: str, is_rdf: bool, given:
     reused = {name: value for name, value in graph.reading.options.items() if name not in given}
     if is_rdf and format not in ("nq", "trig"):  # the others have no named graphs
         reused.pop("graphs", None)
-    if words := [f"{name}={value}" for name, value in reused.items()]:
-        note(f"{path} is read as the graph was, with {', '.join(words)}; --read changes it")
+    lists = {name: value if name in LISTS else [value] for name, value in reused.items()}
+    if words := [f"--read {name}={one}" for name, values in lists.items() for one in values]:
+        note(f"{path} is read as the graph was, with {' '.join(words)}; the same options change it")
     if is_rdf:
         reused["prefixes"] = graph.prefixes | given.get("prefixes", {})
     return reused
@@ -489,7 +490,6 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
     import numpy as np
 
     from kg_retrievers.graph.values import read_value
-    from kg_retrievers.index.stores import next_collection
 
     vectors = source.connection.vectors
     if vectors is None or (about := names.about) is None:
@@ -503,7 +503,7 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
     known = {entity.key for entity in database.describe(keys, timeout=TIMEOUT)} if keys else set()
     foreign = [name.name for name in stored if known.isdisjoint(name.keys)]
     if 2 * len(foreign) > len(stored):
-        another = replace(source, connection=replace(source.connection, vectors=next_collection(vectors)))
+        another = replace(source, connection=replace(source.connection, vectors="ADDRESS"))
         raise StaleIndexError(
             f"{vectors} holds names of another graph, such as {foreign[0]!r:.200}.",
             hint_shell="Name the options that it was loaded with, or load the names of this graph into another table "

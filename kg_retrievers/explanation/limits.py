@@ -73,7 +73,7 @@ LIMITS = (
 )
 
 #: Arguments of `invoke`, each with its option of `kg-retrievers ask`.
-OPTIONS = {"k": "--k", "min_confidence": "--min-confidence", "seed_entities": "--seed"}
+OPTIONS = {"k": "--k", "min_confidence": "--min-confidence", "seed_entities": "--entity"}
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> Non
     for command in (["info", rich], ["ask", rich, "Who directed Her?"]):
         code, _, err = run(*command, "--read", "text_relations=P57", "--read", "encoding=utf-8")
         assert code == 2
-        assert "rich is a folder; leave out what says how to read a file: --text-relations, --encoding." in err
+        assert "rich is a folder. Leave out what says how to read a file: text_relations, encoding." in err
 
 
 def test_verify_reads_every_column(run: Run, folder: Path) -> None:

@@ -398,23 +398,6 @@ def test_a_name_that_no_fact_holds_is_told(
     assert found["supported"] is supported
 
 
-def test_a_language_model_answers_without_evidence(run: Run, server: Callable[..., OpenAIServer]) -> None:
-    asked = ("ask", "films.csv", HER, "--method", "none")
-    wanted = "none finds no evidence: a language model answers from what it knows. Name one: --llm provider:model\n"
-    assert mistake(run(*asked)).endswith(wanted)
-    asked += ("--llm", "openai:test-model")
-    with server("Spike Jonze", "Her is a film.\nAnswer: Mallory", "not available") as peer:
-        code, out, err = run(*asked)
-        assert (code, err) == (0, "")
-        assert "Answer    Spike Jonze\n" in out
-        assert "Unsupported" not in out
-        code, out, err = run(*asked, "--field", "chain_of_thought=true", "--json")
-        found = json.loads(out)
-        assert (code, err, found["answer"], found["supported"], found["documents"]) == (0, "", "Mallory", None, [])
-        assert run(*asked)[::2] == (1, "kg-retrievers: the language model knows no answer\n")
-    assert "Spike" not in str(peer.requests[0]["messages"])
-
-
 @pytest.mark.usefixtures("unsure")
 def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServer], folder: Path) -> None:
     (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")

@@ -62,7 +62,7 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
     assert json.loads(out)["training"]["used"] == 36
     assert holds_model(Path("model"))
     for method in ("simgrag", "rog"):
-        asked = ("ask", GRAPH, "Who directed Her?", "--method", method, "--entity", "Her", "--min-confidence", "0")
+        asked = ("ask", GRAPH, "Who directed Her?", "--method", method, "--seed", "Her", "--min-confidence", "0")
         assert run(*asked, "--examples", "questions.jsonl")[0] == 0
 
 
@@ -74,7 +74,7 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
         (("questions", GRAPH, "--output", "no/new.jsonl"), "no is no folder."),
         (("questions", "missing.tsv", "--output", "new.jsonl"), "missing.tsv"),
         (("questions", GRAPH, "--output", "new.jsonl", "--count", "0"), "wanted an integer of 1 or more, but got '0'"),
-        (("questions", GRAPH, "--output", "new.jsonl", "--max-hops", "4"), "invalid choice: 4"),
+        (("questions", GRAPH, "--output", "new.jsonl", "--max-hops", "4"), "max_hops must be 1 to 3, but got 4."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
