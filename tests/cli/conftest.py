@@ -39,4 +39,4 @@ def run_without() -> Callable[..., list[tuple[str, int]]]:
 @pytest.fixture
 def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no pattern be sure, so that a language model is asked for each."""
-    monkeypatch.setattr("kg_retrievers.questions.reader.SURE", 2.0)
+    monkeypatch.setattr("kg_retrievers.questions.reading.SURE", 2.0)

@@ -71,7 +71,7 @@ class TextFile:
                 message if got is None else message.replace("{}", short(got), 1),
                 line,
                 hint_python=f'{advice} on_error="skip".',
-                hint_shell=f"{advice} --on-error skip.",
+                hint_shell=f"{advice} --read on_error=skip.",
             )
         self.skipped += (self.line if last is None else last) - line + 1
 
@@ -147,7 +147,7 @@ def encoding_hints(data: bytes) -> dict[str, str]:
 
     Example:
         >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_shell"]
-        ('Perhaps the file is --encoding latin-1.', 'It is no text: name a file that holds triples.')
+        ('Perhaps the file is --read encoding=latin-1.', 'It is no text: name a file that holds triples.')
     """
     is_utf_16 = data.startswith(_UTF_16)
     if not is_utf_16 and _CONTROLS.search(data):
@@ -155,7 +155,7 @@ def encoding_hints(data: bytes) -> dict[str, str]:
         return {"hint_python": told, "hint_shell": told}
     other = "utf-16" if is_utf_16 else "latin-1"
     advice = "Perhaps the file is"
-    return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --encoding {other}."}
+    return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}
 
 
 #: How many rows decide how a table is written.
@@ -239,7 +239,7 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         f"spaces split the first lines into {width} cells or more.",
         begin,
         hint_python='Give delimiter="...", or format="tsv", "csv", "pipe" or "jsonl".',
-        hint_shell="Give --delimiter, or --graph-format tsv, csv, pipe or jsonl.",
+        hint_shell="Give --read delimiter=C, or --read format=tsv, csv, pipe or jsonl.",
     )
 
 
@@ -626,5 +626,5 @@ def _refuse_header(file: TextFile, line: int, cells: Sequence[str]) -> NoReturn:
         f"the first row {short(list(cells))} seems to name columns, but not which are head, relation and tail.",
         line,
         hint_python='Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
-        hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: --no-header",
+        hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: --read header=false",
     )
