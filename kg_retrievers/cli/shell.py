@@ -262,6 +262,11 @@ def run(argv: Sequence[str] | None) -> int:
     except typer.TyperException as error:
         note(f"error: {_usage_message(error)}")
         code = MISTAKE
+    except SystemExit:  # so Typer ends if nobody reads its help
+        code = BROKEN_PIPE
+    except OSError as error:  # of a page of help
+        note(f"error: {message(error)}")
+        code = MISTAKE
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return _end_output(code)

@@ -135,6 +135,25 @@ def test_ask_prints_one_json_object(json_of: Callable[..., Any]) -> None:
     assert (found["question"], found["reason"]) == (question, None)
 
 
+REPLIES = [json.loads(line) for line in (Path(__file__).parent / "ask_replies.jsonl").read_text("utf-8").splitlines()]
+
+
+def rounded(value: Any) -> Any:
+    """Round all numbers, in which machines differ a little."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("known", REPLIES, ids=lambda known: " ".join(known["argv"]))
+def test_json_stays_as_it_is(run: Run, known: dict[str, Any]) -> None:
+    """The names of the reply, their order and their values are those of the earlier shell."""
+    _, out, _ = run("ask", SAMPLE, *known["argv"], "--json")
+    assert json.dumps(rounded(json.loads(out)), indent=1) == json.dumps(rounded(known["reply"]), indent=1)
+
+
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
@@ -704,6 +723,34 @@ def test_a_closed_pipe_is_harmless() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize("module", ["typer", "rich.console", "kg_retrievers.cli.shell", "kg_retrievers.cli.ask"])
+def test_ctrl_c_is_quiet_during_the_imports(module: str) -> None:
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "{module}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from kg_retrievers.cli import main
+sys.exit(main(["ask", "films.csv", "Who?"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "kg-retrievers: interrupted\n")
+
+
+def test_help_loads_only_its_own_command() -> None:
+    code = """
+import sys
+from kg_retrievers.cli import main
+assert main(["ask", "--help"]) == 0
+heavy = {"numpy", "langchain_core", "numba", "torch", "httpx", "starlette"}
+others = {f"kg_retrievers.cli.{name}" for name in ("train", "services", "info", "evaluate", "index", "measurement")}
+assert not (heavy | others) & set(sys.modules), (heavy | others) & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
 def test_the_module_is_light() -> None:

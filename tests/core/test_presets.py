@@ -52,6 +52,6 @@ def test_the_shell_refuses_a_preset_that_a_method_lacks(tmp_path: Any, capsys: p
 
 def test_training_a_graph_prompt_has_no_preset(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     output = str(tmp_path / "model")
-    arguments = ["--questions", "q.jsonl", "--output", output, "--llm", "model", "--graph", "g.csv"]
+    arguments = ["--questions", "q.jsonl", "--output", output, "--causal-lm", "model", "--graph", "g.csv"]
     assert main(["train", "graph-prompt", *arguments, "--preset", "paper"]) == 2
-    assert "has no preset. Leave out --preset." in capsys.readouterr().err
+    assert "--preset is not for the training of graph-prompt. Leave it out." in capsys.readouterr().err
