@@ -62,7 +62,7 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
     assert json.loads(out)["training"]["used"] == 36
     assert holds_model(Path("model"))
     for method in ("simgrag", "rog"):
-        asked = ("ask", GRAPH, "Who directed Her?", "--method", method, "--seed", "Her", "--min-confidence", "0")
+        asked = ("ask", GRAPH, "Who directed Her?", "--method", method, "--entity", "Her", "--min-confidence", "0")
         assert run(*asked, "--examples", "questions.jsonl")[0] == 0
 
 
