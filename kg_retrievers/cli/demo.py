@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from kg_retrievers.cli.shell import run
+from kg_retrievers.cli.ask import ask
+from kg_retrievers.cli.options import Connection, Embedded, Given, Reading
 from kg_retrievers.cli.show import show
 
 #: The graph that comes with the package, and questions over it.
@@ -19,21 +20,24 @@ def demo() -> int:
 
     Example: kg-retrievers demo
     """
-    examples = ("--examples", str(SAMPLE / "questions.jsonl"))
+    graph, examples = str(SAMPLE / "graph.jsonl"), str(SAMPLE / "questions.jsonl")
     show(
         "A small graph of films comes with the package. SimGRAG turns a question into a small pattern and finds the "
         "part of the graph that is nearest to it. Nothing is downloaded, no API key is used."
     )
-    for question, *more in (
-        ("Which films did Christopher Nolan direct?",),
-        ("Which science fiction films star Amy Adams?",),
-        ("Who directed Dune?", "--k", "2"),
-        ("What kind of film is Inception?", *examples),
-        ("Who wrote other films by the director of Barbie?", *examples),
+    for question, k, uses_examples in (
+        ("Which films did Christopher Nolan direct?", None, False),
+        ("Which science fiction films star Amy Adams?", None, False),
+        ("Who directed Dune?", 2, False),
+        ("What kind of film is Inception?", None, True),
+        ("Who wrote other films by the director of Barbie?", None, True),
     ):
-        command = ["ask", str(SAMPLE / "graph.jsonl"), question, *more]
+        command = ["ask", graph, question]
+        command += [] if k is None else ["--k", str(k)]
+        command += ["--examples", examples] if uses_examples else []
         show(Text(f"\n$ kg-retrievers {shlex.join(command)}\n", style="bold"))
-        run(command)
+        given = Given(examples=examples if uses_examples else None)
+        ask(graph, question, given, Reading(), Embedded(), Connection(), k=k)
     show(
         "\nNow your own graph, a FILE with a triple a line: .csv, .tsv, head|relation|tail or .jsonl",
         "\n  kg-retrievers info FILE",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -353,9 +352,8 @@ def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
     assert run("index", bridges, "--vectors", vectors)[0] == 0
     said = mistake(run("ask", "films.lbdb", HER, "--vectors", vectors))
     assert " holds names of another graph, such as '" in said
-    command = said.rpartition("collection: ")[2].strip()
-    assert command == f"kg-retrievers index films.lbdb --vectors '{vectors}_2'"
-    assert run(*shlex.split(command)[1:])[0] == 0
+    assert said.endswith("collection: kg-retrievers index films.lbdb --vectors ADDRESS\n")
+    assert run("index", "films.lbdb", "--vectors", f"{vectors}_2")[0] == 0
     code, out, _ = run("ask", "films.lbdb", HER, "--vectors", f"{vectors}_2")
     assert (code, "Answer    Spike Jonze\n" in out) == (0, True)
 
@@ -364,7 +362,7 @@ def test_a_second_graph_is_not_loaded_into_the_store_of_a_first(run: Run, vector
     assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
     said = mistake(run("index", bridges, "--vectors", vectors))
     assert " holds names of another graph, such as '" in said
-    assert said.endswith(f"collection: kg-retrievers index bridges.lbdb --vectors '{vectors}_2'\n")
+    assert said.endswith("collection: kg-retrievers index bridges.lbdb --vectors ADDRESS\n")
     assert mistake(run("info", bridges, "--vectors", vectors)) == said
     code, out, _ = run("index", "films.lbdb", "--vectors", vectors)
     assert (code, "embedded 0 names" in out) == (0, True)
