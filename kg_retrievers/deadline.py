@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent import futures
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
@@ -109,12 +109,6 @@ def check_deadline() -> None:
         wait.check()
 
 
-def has_deadline() -> bool:
-    """Tell whether waits end at some time here."""
-    wait = _WAIT.get()
-    return wait is not None and wait.ends < math.inf
-
-
 def seconds_left() -> float:
     """Return how many seconds are left until waits end here, in [0, inf]; inf where they do not end.
 
@@ -130,7 +124,7 @@ def seconds_left() -> float:
 def stopped_when_given_up(stop: Callable[[], object]) -> Iterator[None]:
     """Have `stop` called, from another thread, when nobody waits any longer for what is done inside of this block."""
     wait = _WAIT.get()
-    with _nothing() if wait is None else wait.stopping(stop):
+    with nullcontext() if wait is None else wait.stopping(stop):
         yield
 
 
@@ -178,7 +172,7 @@ async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
             work.close()
             raise
         return await _awaited(asyncio.ensure_future(work), wait)
-    with deadline(None, _left_alone) if wait is None else _nothing():
+    with deadline(None, _left_alone) if wait is None else nullcontext():
         wait = _WAIT.get()
         try:
             return await work
@@ -203,18 +197,13 @@ async def await_foreign_function(function: Callable[..., T], *args: Any, **kwarg
     check_deadline()
     outer = _WAIT.get()
     wait = _Wait(math.inf, _left_alone) if outer is None else _Wait(outer.ends, outer.error)
-    with _nothing() if outer is None else outer.stopping(lambda: wait.give_up(outer.error)):
+    with nullcontext() if outer is None else outer.stopping(lambda: wait.give_up(outer.error)):
         future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
         return await _awaited(future, wait)
 
 
 def _left_alone() -> KGRetrieversError:
     return BudgetError("nobody waits for this call any longer.")
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:

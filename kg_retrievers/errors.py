@@ -10,10 +10,17 @@ from difflib import get_close_matches
 from importlib.metadata import distributions
 from pathlib import Path
 from subprocess import list2cmdline
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import unquote, urlparse
 
 from kg_retrievers.redaction import without_secrets
+
+
+class Hints(TypedDict, total=False):
+    """What to do next: see `KGRetrieversError`."""
+
+    hint_python: str
+    hint_shell: str | None
 
 
 class KGRetrieversError(Exception):
@@ -128,18 +135,10 @@ def _quoted(word: str) -> str:
 class FileFormatError(KGRetrieversError):
     """A file or folder cannot be read as what it should hold. `path` and `line` (from 1) say where."""
 
-    def __init__(
-        self,
-        message: str,
-        path: str | Path,
-        line: int | None = None,
-        *,
-        hint_python: str = "",
-        hint_shell: str | None = None,
-    ) -> None:
+    def __init__(self, message: str, path: str | Path, line: int | None = None, **hints: Unpack[Hints]) -> None:
         """Put the place in front of the `message`, as compilers do: `path:line: message`."""
         place = f"{path}:{line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: {message}", hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(f"{place}: {message}", **hints)
         self.path = Path(path)
         self.line = line
 
@@ -179,10 +178,10 @@ class PatternError(KGRetrieversError, ValueError):
 class ReplyError(KGRetrieversError, ValueError):
     """A language model's reply cannot be read. `reason` says why, `reply` is the reply as it came."""
 
-    def __init__(self, reason: str, reply: str, *, hint_python: str = "", hint_shell: str | None = None) -> None:
+    def __init__(self, reason: str, reply: str, **hints: Unpack[Hints]) -> None:
         """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
         shown = reply if len(reply) <= 300 else reply[:300] + " ..."
-        super().__init__(f"{reason} The reply was: {shown!r}", hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(f"{reason} The reply was: {shown!r}", **hints)
         self.reason = reason
         self.reply = reply
 
@@ -206,11 +205,9 @@ class CypherGenerationError(ReplyError):
 class QuerySafetyError(KGRetrieversError, ValueError):
     """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 
-    def __init__(
-        self, message: str, token: str, position: int, *, hint_python: str = "", hint_shell: str | None = None
-    ) -> None:
+    def __init__(self, message: str, token: str, position: int, **hints: Unpack[Hints]) -> None:
         """Keep the `token`, empty at the end of the query, and its `position` beside the `message`."""
-        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message, **hints)
         self.token = token
         self.position = position
 
@@ -246,11 +243,9 @@ class DatabaseTimeoutError(DatabaseError, TimeoutError):
 class DatabaseQueryError(DatabaseError):
     """A graph database refused a query. `reason` is its own message, from which a query can be repaired."""
 
-    def __init__(
-        self, message: str, query: str, reason: str, *, hint_python: str = "", hint_shell: str | None = None
-    ) -> None:
+    def __init__(self, message: str, query: str, reason: str, **hints: Unpack[Hints]) -> None:
         """Keep the `query` that was sent and the `reason` beside the `message`."""
-        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message, **hints)
         self.query = query
         self.reason = without_secrets(reason)
 
@@ -270,11 +265,9 @@ class DatabaseCancelledError(DatabaseError):
 class StaleSchemaError(DatabaseError):
     """A query names what the schema in memory has and the database has no longer. `names` are these names."""
 
-    def __init__(
-        self, message: str, names: Sequence[str], *, hint_python: str = "", hint_shell: str | None = None
-    ) -> None:
+    def __init__(self, message: str, names: Sequence[str], **hints: Unpack[Hints]) -> None:
         """Keep the `names` beside the `message`."""
-        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message, **hints)
         self.names = list(names)
 
 
@@ -301,12 +294,10 @@ class LowConfidenceError(RefusalError):
         confidence: float,
         unplaced: Sequence[str] = (),
         nearest: Sequence[str] = (),
-        *,
-        hint_python: str = "",
-        hint_shell: str | None = None,
+        **hints: Unpack[Hints],
     ) -> None:
         """Keep what was understood beside the `message`."""
-        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message, **hints)
         self.confidence = confidence
         self.unplaced = list(unplaced)
         self.nearest = list(nearest)
@@ -335,11 +326,10 @@ class FileWriteError(FileFormatError, OSError):
         *,
         reason: str | None = None,
         number: int | None = None,
-        hint_python: str = "",
-        hint_shell: str | None = None,
+        **hints: Unpack[Hints],
     ) -> None:
         """Keep `number` and `reason`, as the system gave them, as `errno` and `strerror`; `filename` is the path."""
-        super().__init__(message, path, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message, path, **hints)
         self.errno, self.strerror, self.filename = number, reason, str(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -358,17 +348,10 @@ class BudgetError(KGRetrieversError):
 class EntityLinkingError(RefusalError):
     """No entity of the graph was found in a question. `suggestions` are the nearest names."""
 
-    def __init__(
-        self,
-        message: str,
-        suggestions: Sequence[str] = (),
-        *,
-        hint_python: str = "",
-        hint_shell: str | None = None,
-    ) -> None:
+    def __init__(self, message: str, suggestions: Sequence[str] = (), **hints: Unpack[Hints]) -> None:
         """Append "did you mean" when there is something to suggest."""
         near = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
-        super().__init__(message + near, hint_python=hint_python, hint_shell=hint_shell)
+        super().__init__(message + near, **hints)
         self.suggestions = list(suggestions)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from concurrent.futures import Future
@@ -16,7 +17,7 @@ from kg_retrievers.deadline import (
     call_foreign,
     check_deadline,
     deadline,
-    has_deadline,
+    seconds_left,
     stopped_when_given_up,
     wait_for,
 )
@@ -31,7 +32,7 @@ def late() -> BudgetError:
 
 def test_without_a_deadline_nothing_changes() -> None:
     assert call_foreign(threading.current_thread) is threading.current_thread()
-    assert not has_deadline()
+    assert seconds_left() == math.inf
     check_deadline()
 
 
@@ -83,7 +84,7 @@ def test_the_earlier_deadline_counts() -> None:
     with deadline(0, late), pytest.raises(BudgetError):
         check_deadline()
     with deadline(None, late):
-        assert not has_deadline()
+        assert seconds_left() == math.inf
 
 
 def test_a_future_of_another_thread_is_cancelled() -> None:

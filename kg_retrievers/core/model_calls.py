@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from kg_retrievers.deadline import (
     await_foreign_function,
     call_foreign,
     check_deadline,
-    has_deadline,
+    seconds_left,
 )
 from kg_retrievers.foreign import client_errors
 
@@ -32,7 +33,7 @@ class GuardedModel(RunnableBindingBase[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Call the model; one without an async side runs in a thread that nothing waits for after the deadline."""
         with client_errors(self._who):
-            if has_deadline() and _blocks(self.bound):
+            if seconds_left() < math.inf and _blocks(self.bound):
                 return await await_foreign_function(partial(super().invoke, input, config, **kwargs))
             return await await_foreign(super().ainvoke(input, config, **kwargs))
 

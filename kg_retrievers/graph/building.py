@@ -201,21 +201,6 @@ class GraphBuilder:
             self._retyped.add(key)
             self.datatypes[key] = min(before, datatype)
 
-    def add_descriptions(self, more: GraphBuilder) -> None:
-        """Add what another source says about entities and relations; where both give a label, its own is an alias."""
-        self.skipped += more.skipped
-        for key, label in more.labels.items():
-            if self.labels.setdefault(key, label) != label:
-                self.aliases[key] = [*self.aliases.get(key, ()), label]
-        for described, further in ((self.aliases, more.aliases), (self.types, more.types)):
-            for key, texts in further.items():
-                described[key] = [*described.get(key, ()), *texts]
-        for id, label in more.relation_labels.items():
-            self.name_relation(id, label)
-        self.text_relations |= more.text_relations
-        for key, datatype in more.datatypes.items():
-            self.set_datatype(key, datatype)
-
     # --- out --------------------------------------------------------------------------------------------------------
 
     def triples(self) -> Iterator[Triple]:

@@ -84,11 +84,6 @@ class GraphContent:
         return Edges(Adjacency.from_columns(self._columns))[:]
 
     @property
-    def has_relation_ids(self) -> bool:
-        """Whether the source wrote some relation in another way than it is called."""
-        return self.relation_ids is not self.relations
-
-    @property
     def has_sources(self) -> bool:
         """Whether some fact has a source."""
         return "sources.offsets" in self._columns

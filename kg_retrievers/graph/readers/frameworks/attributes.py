@@ -25,9 +25,6 @@ SHOWN_ATTRIBUTES = 20
 #: The attributes of a node that say what it is called and what it is.
 NODE_ATTRIBUTES = ("label", "name", "aliases", "types", "type", "datatype")
 
-#: The attributes of an edge that `KnowledgeGraph.to_networkx` and `write` give beside the relation.
-EDGE_ATTRIBUTES = ("relation_id", "sources")
-
 
 class AttributeReader:
     """Adds nodes and edges with attributes to a builder, and counts what is left out.
