@@ -43,7 +43,8 @@ def kinds() -> list[type[KGRetrieversError]]:
 def made(kind: type[KGRetrieversError]) -> KGRetrieversError:
     """Return an error of this kind, with hints where it takes some."""
     names = inspect.signature(kind).parameters
-    return kind(**{name: value for name, value in (ARGUMENTS | HINTS).items() if name in names})
+    hints = {} if kind is errors.MissingExtraError else HINTS
+    return kind(**{name: value for name, value in ARGUMENTS.items() if name in names}, **hints)
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
