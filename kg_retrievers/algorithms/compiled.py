@@ -73,7 +73,17 @@ class Pointer(Protocol):
         """Set a number."""
 
 
-def pointer(array: Array) -> Pointer:
+class FloatPointer(Protocol):
+    """Floats in memory, for compiled code."""
+
+    def __getitem__(self, position: int, /) -> float:
+        """Return a number."""
+
+    def __setitem__(self, position: int, number: float, /) -> None:
+        """Set a number."""
+
+
+def pointer(array: Array) -> Any:
     """Return a pointer to the first item of an array; only for compiled code.
 
     Compiled code counts a reference to each array whenever it hands it on, and an array is seven arguments of a call. A

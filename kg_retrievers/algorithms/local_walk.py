@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry
+from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, compiled_entry, pointer, wide
+from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import half_of, triple_of
@@ -40,17 +41,19 @@ class NearEntities(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """The entities that are met so far, by position; changed in place."""
+    """The entities that are met so far, by position; pointers to arrays that are changed in place."""
 
-    slots: Int32s  # a hash table: 1 + a position, 0 for none
-    ids: Int32s
-    hops: Int32s
-    degrees: Array  # int64; -1 where nobody asked yet
-    settled: Array  # float64: the mass that stays
-    waiting: Array  # float64: the mass that is to be moved on
-    queue: Int32s  # a ring of positions
-    queued: Array  # bool
-    size: Array  # int64, (1): how many there are
+    slots: Pointer  # a hash table: 1 + a position, 0 for none
+    ids: Pointer
+    hops: Pointer
+    degrees: Pointer  # -1 where nobody asked yet
+    queue: Pointer  # a ring of positions
+    queued: Pointer
+    settled: FloatPointer  # the mass that stays
+    waiting: FloatPointer  # the mass that is to be moved on
+    size: Pointer  # how many there are, at position 0
+    room: int  # the most there may be
+    last_slot: int  # the last place of the hash table, whose size is a power of 2
 
 
 def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int, max_entries: int) -> NearEntities:
@@ -78,21 +81,13 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
-    met = _Met(
-        np.zeros(_table_size(room), np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room, np.int32),
-        np.empty(room, np.bool_),
-        np.zeros(1, np.int64),
-    )
-    _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
-    count = int(met.size[0])
-    pagerank = met.settled[:count] + RESTART * met.waiting[:count]
-    return NearEntities(met.ids[:count].copy(), met.hops[:count].copy(), pagerank)
+    slots, columns = np.zeros(_table_size(room), np.int32), np.empty((5, room), np.int32)
+    settled, waiting, met = np.empty(room), np.empty(room), np.zeros(1, np.int64)
+    limits = (min(max_hops, size), most, max_entries)
+    _walk(adjacency, seeds.astype(np.int64), *limits, RESTART, slots, columns, settled, waiting, met)
+    count = int(met[0])
+    pagerank = settled[:count] + RESTART * waiting[:count]
+    return NearEntities(columns[0, :count].copy(), columns[1, :count].copy(), pagerank)
 
 
 def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
@@ -116,38 +111,36 @@ def _table_size(keys: int) -> int:
 
 
 @compiled
-def _slot(slots: Int32s, ids: Int32s, entity: int) -> int:
+def _slot(slots: Pointer, last: int, ids: Pointer, entity: int) -> int:
     """Return where an entity is in a table, or where it would be."""
-    last = len(slots) - 1
-    slot = (np.int64(entity) * 0x9E3779B1 >> 12) & last  # Knuth's multiplicative hashing
+    slot = (entity * 0x9E3779B1 >> 12) & last  # Knuth's multiplicative hashing
     while slots[slot] != 0 and ids[slots[slot] - 1] != entity:
         slot = (slot + 1) & last
-    return int(slot)
+    return slot
 
 
 @compiled
 def _meet(met: _Met, slot: int, entity: int, hops: int) -> int:
     """Add an entity; return its position."""
-    position = int(met.size[0])
+    position = met.size[0]
     met.size[0] += 1
     met.slots[slot] = position + 1
-    met.ids[position], met.hops[position], met.degrees[position] = entity, hops, -1
+    met.ids[position], met.hops[position], met.degrees[position], met.queued[position] = entity, hops, -1, 0
     met.settled[position] = met.waiting[position] = 0.0
-    met.queued[position] = False
     return position
 
 
 @compiled
-def _breadth_first(adjacency: Adjacency, seeds: Array, max_hops: int, most: int, met: _Met) -> None:
+def _breadth_first(graph: Graph, seeds: Array, max_hops: int, most: int, met: _Met) -> None:
     """Meet the entities within `max_hops`, nearest first, until they are more than `most`."""
+    at = wide(0)
     for seed in seeds:
-        _meet(met, _slot(met.slots, met.ids, seed), seed, 0)
-    at = 0
+        _meet(met, _slot(met.slots, met.last_slot, met.ids, seed), seed, at)
     while at < met.size[0] and met.hops[at] < max_hops:
         u = met.ids[at]
-        for i in range(adjacency.indptr[u], adjacency.indptr[u + 1]):
-            v = adjacency.neighbors[i]
-            slot = _slot(met.slots, met.ids, v)
+        for i in range(graph.indptr[u], graph.indptr[u + 1]):
+            v = wide(graph.neighbors[i])
+            slot = _slot(met.slots, met.last_slot, met.ids, v)
             if met.slots[slot] == 0:
                 _meet(met, slot, v, met.hops[at] + 1)
                 if met.size[0] > most:
@@ -156,57 +149,47 @@ def _breadth_first(adjacency: Adjacency, seeds: Array, max_hops: int, most: int,
 
 
 @compiled
-def _degree(adjacency: Adjacency, met: _Met, position: int) -> int:
-    if met.degrees[position] < 0:
-        u = met.ids[position]
-        met.degrees[position] = adjacency.indptr[u + 1] - adjacency.indptr[u]
-    return int(met.degrees[position])
-
-
-@compiled
-def _is_due(adjacency: Adjacency, met: _Met, position: int, tolerance: float, max_hops: int) -> bool:
+def _is_due(graph: Graph, met: _Met, position: int, tolerance: float, max_hops: int) -> bool:
     """Tell whether so much waits that it is pushed on; most have too little for any degree."""
     mass = met.waiting[position]
     if mass <= tolerance or met.hops[position] >= max_hops:
         return False
-    return bool(mass > tolerance * _degree(adjacency, met, position))
+    if met.degrees[position] < 0:
+        u = met.ids[position]
+        met.degrees[position] = graph.indptr[u + 1] - graph.indptr[u]
+    return mass > tolerance * met.degrees[position]
 
 
 @compiled
 def _push(
-    adjacency: Adjacency,
-    met: _Met,
-    position: int,
-    restart: float,
-    tolerance: float,
-    max_hops: int,
-    first: int,
-    size: int,
+    graph: Graph, met: _Met, position: int, restart: float, tolerance: float, max_hops: int, first: int, size: int
 ) -> int:
     """Move on what waits at an entity; queue those where it becomes too much, and return how many are queued."""
-    u, hops, room = met.ids[position], met.hops[position] + 1, len(met.queue)
+    u, hops = met.ids[position], wide(met.hops[position]) + 1
+    begin, end = graph.indptr[u], graph.indptr[u + 1]
     met.settled[position] += restart * met.waiting[position]
-    mass = (1 - restart) * met.waiting[position] / _degree(adjacency, met, position)
+    mass = (1 - restart) * met.waiting[position] / (end - begin)
     met.waiting[position] = 0.0
-    for i in range(adjacency.indptr[u], adjacency.indptr[u + 1]):
-        v = adjacency.neighbors[i]
-        slot = _slot(met.slots, met.ids, v)
+    for i in range(begin, end):
+        v = wide(graph.neighbors[i])
+        slot = _slot(met.slots, met.last_slot, met.ids, v)
         there = met.slots[slot] - 1 if met.slots[slot] else _meet(met, slot, v, hops)
         met.waiting[there] += mass
-        met.hops[there] = min(met.hops[there], hops)
-        if not met.queued[there] and _is_due(adjacency, met, there, tolerance, max_hops):
-            met.queue[(first + size) % room] = there
-            met.queued[there] = True
+        if hops < met.hops[there]:
+            met.hops[there] = hops
+        if not met.queued[there] and _is_due(graph, met, there, tolerance, max_hops):
+            met.queue[(first + size) % met.room] = there
+            met.queued[there] = 1
             size += 1
     return size
 
 
 @compiled
-def _enqueue(adjacency: Adjacency, met: _Met, tolerance: float, max_hops: int) -> tuple[int, int]:
+def _enqueue(graph: Graph, met: _Met, tolerance: float, max_hops: int) -> tuple[int, int]:
     """Queue all entities where too much waits; return how many, and how many entries they have."""
     size, entries = 0, 0
     for position in range(met.size[0]):
-        due = _is_due(adjacency, met, position, tolerance, max_hops)
+        due = _is_due(graph, met, position, tolerance, max_hops)
         met.queued[position] = due
         if due:
             met.queue[size] = position
@@ -216,53 +199,79 @@ def _enqueue(adjacency: Adjacency, met: _Met, tolerance: float, max_hops: int) -
 
 
 @compiled
-def _spread(adjacency: Adjacency, seeds: int, max_hops: int, max_entries: int, restart: float, met: _Met) -> None:
+def _spread(graph: Graph, seeds: int, max_hops: int, max_entries: int, restart: float, met: _Met) -> None:
     """Push mass on from the seeds, which are met first, with ever lower tolerance.
 
     A stage begins where no more entries wait than are left of `max_entries`; all ends where twice as many are pushed.
     """
-    left = max_entries
+    left, first, tolerance = max_entries, wide(0), np.inf
     for position in range(seeds):
         met.waiting[position] = 1.0 / seeds
     for position in range(seeds):
-        if _degree(adjacency, met, position) > 0:
-            _push(adjacency, met, position, restart, np.inf, max_hops, 0, 0)
+        if graph.indptr[met.ids[position] + 1] > graph.indptr[met.ids[position]]:
+            _push(graph, met, position, restart, tolerance, max_hops, first, first)
     tolerance = FIRST_TOLERANCE
     while tolerance > LEAST_TOLERANCE:
-        size, entries = _enqueue(adjacency, met, tolerance, max_hops)
+        size, entries = _enqueue(graph, met, tolerance, max_hops)
         if entries > left:
             return
-        first = 0
+        first = wide(0)
         while size > 0:
-            position = met.queue[first]
+            position = wide(met.queue[first])
             left -= met.degrees[position]
             if left < -max_entries:
                 return
-            first = (first + 1) % len(met.queue)
-            met.queued[position] = False
-            size = _push(adjacency, met, position, restart, tolerance, max_hops, first, size - 1)
+            first = (first + 1) % met.room
+            met.queued[position] = 0
+            size = _push(graph, met, position, restart, tolerance, max_hops, first, size - 1)
         tolerance /= 2
+
+
+@compiled_entry
+def _walk(
+    adjacency: Adjacency,
+    seeds: Array,
+    max_hops: int,
+    most: int,
+    max_entries: int,
+    restart: float,
+    slots: Array,
+    columns: Array,
+    settled: Array,
+    waiting: Array,
+    size: Array,
+) -> None:
+    """Fill in the columns, of `_Met` from `ids` on, and the masses of what is met; `slots` is an empty table."""
+    graph = graph_pointers(adjacency)
+    met = _Met(
+        pointer(slots),
+        pointer(columns[0]),
+        pointer(columns[1]),
+        pointer(columns[2]),
+        pointer(columns[3]),
+        pointer(columns[4]),
+        pointer(settled),
+        pointer(waiting),
+        pointer(size),
+        len(settled),
+        len(slots) - 1,
+    )
+    _breadth_first(graph, seeds, max_hops, most, met)
+    if met.size[0] > most:
+        _spread(graph, len(seeds), max_hops, max_entries, restart, met)
 
 
 @compiled_entry
 def _induce(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
     """Fill in the `triples` between the nodes; return their number. `slots` is an empty table."""
+    table, ids, last = pointer(slots), pointer(nodes), len(slots) - 1
     for position in range(len(nodes)):
-        slots[_slot(slots, nodes, nodes[position])] = position + 1
+        slots[_slot(table, last, ids, wide(nodes[position]))] = position + 1
     count = 0
     for u in nodes:
         begin, end = half_of(adjacency, u, False)  # so each triple once
         for i in range(begin, end):
-            if slots[_slot(slots, nodes, adjacency.neighbors[i])] > 0:
+            if slots[_slot(table, last, ids, wide(adjacency.neighbors[i]))] > 0:
                 triples[count] = triple_of(adjacency, u, i)
                 count += 1
     return count
-
-
-@compiled_entry
-def _walk(
-    adjacency: Adjacency, seeds: Array, max_hops: int, most: int, max_entries: int, restart: float, met: _Met
-) -> None:
-    _breadth_first(adjacency, seeds, max_hops, most, met)
-    if met.size[0] > most:
-        _spread(adjacency, len(seeds), max_hops, max_entries, restart, met)

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry
+from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, compiled_entry, pointer, wide
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 
@@ -101,7 +101,8 @@ def solve_pcst(
     if pruning not in ("strong", "gw"):
         raise InvalidArgumentError(f'solve_pcst: pruning must be "strong" or "gw", but got {pruning!r}.')
     where = (-1, min(int(trees), prizes.size)) if root is None else (int(root), 0)
-    nodes, edges = _run(heads, tails, costs, prizes, *where, pruning == "strong")
+    memory = _fresh_memory(prizes.size, heads.size)
+    nodes, edges = _run(heads, tails, costs, prizes, memory, *where, pruning == "strong")
     return SteinerForest(nodes, np.sort(edges))
 
 
@@ -127,300 +128,222 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | 
         raise InvalidArgumentError(f"solve_pcst: trees must be 1 or more, and 1 with a root, but got {trees}.")
 
 
-# --- the halves of edges, in one pairing heap for each cluster -------------------------------------------------------
+# --- growth ----------------------------------------------------------------------------------------------------------
 #
-# Edge e has the halves 2e + 1, at its head, and 2e + 2, at its tail; 0 is none. A heap is the half at its root.
+# Edge e has the halves 2e + 1, at its head, and 2e + 2, at its tail; 0 is none. The halves of a cluster are a pairing
+# heap by the time at which the cluster has grown over them, and the heap is the half at its root. The clusters that are
+# awake are a binary heap, the queue, by their next event.
 
 
-class _Halves(NamedTuple):
-    time: Array  # float64: when the cluster at its end has grown over it, less what the halves above it add
-    added: Array  # float64: what it adds to the times of all below it
-    child: Array  # int32: the first half below it
-    after: Array  # int32: the next one below the same half
-    before: Array  # int32: the one before, or the half above where it is the first
-    length: Array  # float64: how much of the edge the half covers
+class _Growth(NamedTuple):
+    """The graph, and where the growth stands: pointers to the rows of arrays that are changed in place."""
+
+    heads: Pointer
+    tails: Pointer
+    costs: FloatPointer
+    prizes: FloatPointer
+    indptr: Pointer  # where the halves of each node begin
+    row: Pointer  # the halves
+    # By half:
+    time: FloatPointer  # when the cluster at its end has grown over it, less what the halves above it add
+    added: FloatPointer  # what it adds to the times of all below it
+    length: FloatPointer  # how much of the edge the half covers
+    child: Pointer  # the first half below it
+    after: Pointer  # the next one below the same half
+    before: Pointer  # the one before, or the half above where it is the first
+    # By cluster:
+    begin: FloatPointer  # when it began to grow
+    budget: FloatPointer  # how much it may grow
+    moat: FloatPointer  # how much it has grown, once it sleeps
+    above: FloatPointer  # the moats of the clusters from it to below the parent
+    event: FloatPointer  # when its next event is
+    awake: Pointer  # whether it grows
+    reached: Pointer  # whether the growth has reached it; all but nodes without prize
+    heap: Pointer  # its halves
+    into: Pointer  # the cluster that it became a part of, 1 more; 0 for none
+    parent: Pointer  # some cluster that holds it, 1 more; 0 for none
+    position: Pointer  # its position in the queue, from 1; 0 where it is not
+    kind: Pointer  # the kind of its next event
+    order: Pointer  # the queue
+    met: Pointer  # by meeting: the half that grew to its end
+    slept: Pointer  # by meeting: the cluster that slept at the other end; -1 if that was awake or has the root
+    counts: Pointer  # see below
+    nodes: int
+
+
+#: Positions in `_Growth.counts`: how often clusters met, the id of the next cluster, the cluster that holds the root,
+#: and how many clusters are in the queue.
+_MET, _NEXT, _ROOTED, _QUEUED = range(4)
 
 
 @compiled
-def _opposite(half: int) -> int:
-    return half + 1 if half % 2 else half - 1
-
-
-@compiled
-def _meld(halves: _Halves, a: int, b: int) -> int:
+def _meld(growth: _Growth, a: int, b: int) -> int:
     if a == 0 or b == 0:
         return a + b
-    if halves.time[b] < halves.time[a] or (halves.time[b] == halves.time[a] and b < a):
+    if growth.time[b] < growth.time[a] or (growth.time[b] == growth.time[a] and b < a):
         a, b = b, a
-    halves.time[b] -= halves.added[a]
-    halves.added[b] -= halves.added[a]
-    first = halves.child[a]
-    halves.after[b], halves.before[b] = first, a
+    growth.time[b] -= growth.added[a]
+    growth.added[b] -= growth.added[a]
+    first = growth.child[a]
+    growth.after[b], growth.before[b] = first, a
     if first:
-        halves.before[first] = b
-    halves.child[a] = b
+        growth.before[first] = b
+    growth.child[a] = b
     return a
 
 
 @compiled
-def _without_first(halves: _Halves, top: int) -> int:
+def _without_first(growth: _Growth, top: int) -> int:
     """Return the heap below a root: pairs from the left are melded, then all from the right."""
-    stack, rest = 0, halves.child[top]
+    stack, rest, heap = wide(0), wide(growth.child[top]), wide(0)
     while rest:
-        pair = 0
+        pair = wide(0)
         for _ in range(2):
             half = rest
             if half:
-                rest = halves.after[half]
-                halves.after[half] = halves.before[half] = 0
-                halves.time[half] += halves.added[top]
-                halves.added[half] += halves.added[top]
-                pair = _meld(halves, pair, half)
-        halves.after[pair] = stack
+                rest = wide(growth.after[half])
+                growth.after[half] = growth.before[half] = 0
+                growth.time[half] += growth.added[top]
+                growth.added[half] += growth.added[top]
+                pair = _meld(growth, pair, half)
+        growth.after[pair] = stack
         stack = pair
-    heap = 0
     while stack:
-        pair, stack = stack, halves.after[stack]
-        halves.after[pair] = 0
-        heap = _meld(halves, heap, pair)
-    halves.child[top] = 0
-    halves.added[top] = 0.0
+        pair, stack = stack, wide(growth.after[stack])
+        growth.after[pair] = 0
+        heap = _meld(growth, heap, pair)
+    growth.child[top] = 0
+    growth.added[top] = 0.0
     return heap
 
 
 @compiled
-def _lowered(halves: _Halves, heap: int, half: int, time: float, to: float) -> int:
+def _lowered(growth: _Growth, heap: int, half: int, time: float, to: float) -> int:
     """Return the heap with an earlier time of a half; `time` is its time with all that is added above it."""
     if half == heap:
-        halves.time[half] = to
+        growth.time[half] = to
         return heap
-    before, after = halves.before[half], halves.after[half]
-    if halves.child[before] == half:
-        halves.child[before] = after
+    before, after = growth.before[half], growth.after[half]
+    if growth.child[before] == half:
+        growth.child[before] = after
     else:
-        halves.after[before] = after
+        growth.after[before] = after
     if after:
-        halves.before[after] = before
-    halves.after[half] = halves.before[half] = 0
-    halves.added[half] += time - halves.time[half]
-    halves.time[half] = to
-    return _meld(halves, heap, half)
-
-
-# --- the clusters that are awake, in a binary heap by their next event -----------------------------------------------
-
-
-class _Queue(NamedTuple):
-    order: Array  # int32: the clusters, as a binary heap
-    position: Array  # int32: the position of each cluster in it, from 1; 0 where it is not
-    time: Array  # float64: by cluster
-    kind: Array  # int8: by cluster
-    size: Array  # int64, shape (1)
+        growth.before[after] = before
+    growth.after[half] = growth.before[half] = 0
+    growth.added[half] += time - growth.time[half]
+    growth.time[half] = to
+    return _meld(growth, heap, half)
 
 
 @compiled
-def _is_before(queue: _Queue, a: int, b: int) -> bool:
-    if queue.time[a] != queue.time[b]:
-        return bool(queue.time[a] < queue.time[b])
-    if queue.kind[a] != queue.kind[b]:
-        return bool(queue.kind[a] < queue.kind[b])
+def _is_before(growth: _Growth, a: int, b: int) -> bool:
+    """Tell which cluster has the next event: the earlier one, at equal times a sleep, then the lower id."""
+    if growth.event[a] != growth.event[b]:
+        return growth.event[a] < growth.event[b]
+    if growth.kind[a] != growth.kind[b]:
+        return growth.kind[a] < growth.kind[b]
     return a < b
 
 
 @compiled
-def _settle(queue: _Queue, cluster: int) -> None:
-    """Move a cluster to where it belongs."""
-    order, position = queue.order, queue.position
-    at = position[cluster]
-    while at > 1 and _is_before(queue, cluster, order[at // 2]):
-        order[at] = order[at // 2]
-        position[order[at]] = at
+def _settle(growth: _Growth, cluster: int) -> None:
+    """Move a cluster to where it belongs in the queue."""
+    at, size = wide(growth.position[cluster]), growth.counts[_QUEUED]
+    while at > 1 and _is_before(growth, cluster, wide(growth.order[at // 2])):
+        growth.order[at] = growth.order[at // 2]
+        growth.position[growth.order[at]] = at
         at //= 2
-    while 2 * at <= queue.size[0]:
+    while 2 * at <= size:
         below = 2 * at
-        if below < queue.size[0] and _is_before(queue, order[below + 1], order[below]):
+        if below < size and _is_before(growth, wide(growth.order[below + 1]), wide(growth.order[below])):
             below += 1
-        if _is_before(queue, cluster, order[below]):
+        if _is_before(growth, cluster, wide(growth.order[below])):
             break
-        order[at] = order[below]
-        position[order[at]] = at
+        growth.order[at] = growth.order[below]
+        growth.position[growth.order[at]] = at
         at = below
-    order[at], position[cluster] = cluster, at
+    growth.order[at], growth.position[cluster] = cluster, at
 
 
 @compiled
-def _leave(queue: _Queue, cluster: int) -> None:
-    at, last = queue.position[cluster], queue.order[queue.size[0]]
-    queue.position[cluster] = 0
-    queue.size[0] -= 1
-    if last != cluster:
-        queue.order[at], queue.position[last] = last, at
-        _settle(queue, last)
-
-
-# --- growth ----------------------------------------------------------------------------------------------------------
-
-
-class _Clusters(NamedTuple):
-    awake: Array  # bool: whether it grows
-    reached: Array  # bool: whether the growth has reached it; all but nodes without prize
-    begin: Array  # float64: when it began to grow
-    budget: Array  # float64: how much it may grow
-    moat: Array  # float64: how much it has grown, once it sleeps
-    heap: Array  # int32: its halves
-    into: Array  # int32: the cluster that it became a part of, 1 more; 0 for none
-    parent: Array  # int32: some cluster that holds it, 1 more; 0 for none
-    above: Array  # float64: the moats of the clusters from it to below the parent
-
-
-@compiled
-def _holder(clusters: _Clusters, cluster: int) -> tuple[int, float]:
+def _holder(growth: _Growth, cluster: int) -> tuple[int, float]:
     """Return the largest cluster that holds one, and the moats below that; paths are made short on the way."""
     top, total = cluster, 0.0
-    while clusters.parent[top]:
-        total += clusters.above[top]
-        top = clusters.parent[top] - 1
+    while growth.parent[top]:
+        total += growth.above[top]
+        top = wide(growth.parent[top] - 1)
     rest = total
-    while clusters.parent[cluster] and clusters.parent[cluster] - 1 != top:
-        following, part = clusters.parent[cluster] - 1, clusters.above[cluster]
-        clusters.parent[cluster], clusters.above[cluster] = top + 1, rest
+    while growth.parent[cluster] and growth.parent[cluster] - 1 != top:
+        following, part = wide(growth.parent[cluster] - 1), growth.above[cluster]
+        growth.parent[cluster], growth.above[cluster] = top + 1, rest
         rest -= part
         cluster = following
     return top, total
 
 
 @compiled
-def _plan(clusters: _Clusters, halves: _Halves, queue: _Queue, cluster: int) -> None:
+def _plan(growth: _Growth, cluster: int) -> None:
     """Put the next event of a cluster that is awake into the queue."""
-    sleeps = clusters.begin[cluster] + clusters.budget[cluster]
-    half = clusters.heap[cluster]
-    by_edge = half != 0 and halves.time[half] < sleeps
-    queue.time[cluster] = halves.time[half] if by_edge else sleeps
-    queue.kind[cluster] = _EDGE if by_edge else _SLEEPS
-    if not queue.position[cluster]:
-        queue.size[0] += 1
-        queue.order[queue.size[0]], queue.position[cluster] = cluster, queue.size[0]
-    _settle(queue, cluster)
-
-
-@compiled
-def _rows(heads: Array, tails: Array, n: int) -> tuple[Array, Array]:
-    """Return where the halves of each node begin, and the halves."""
-    indptr = np.zeros(n + 2, np.int64)
-    for e in range(len(heads)):
-        indptr[heads[e] + 2] += 1
-        indptr[tails[e] + 2] += 1
-    for v in range(n):
-        indptr[v + 2] += indptr[v + 1]
-    row = np.empty(2 * len(heads), np.int32)
-    for e in range(len(heads)):
-        row[indptr[heads[e] + 1]] = 2 * e + 1
-        indptr[heads[e] + 1] += 1
-        row[indptr[tails[e] + 1]] = 2 * e + 2
-        indptr[tails[e] + 1] += 1
-    return indptr, row
-
-
-class _Growth(NamedTuple):
-    """The graph, and where the growth stands; arrays that are changed in place."""
-
-    heads: Array
-    tails: Array
-    costs: Array
-    prizes: Array
-    indptr: Array  # int64: where the halves of each node begin
-    row: Array  # int32: the halves
-    halves: _Halves
-    clusters: _Clusters
-    queue: _Queue
-    met: Array  # int64, (n, 2): see `_grow`
-    counts: Array  # int64: see below
-
-
-#: Positions in `_Growth.counts`: how often clusters met, the id of the next cluster, the cluster that holds the root.
-_MET, _NEXT, _ROOTED = range(3)
-
-
-@compiled
-def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array, root: int) -> _Growth:
-    n, m = len(prizes), len(heads)
-    indptr, row = _rows(heads, tails, n)
-    halves = _Halves(
-        np.zeros(2 * m + 1),
-        np.zeros(2 * m + 1),
-        np.zeros(2 * m + 1, np.int32),
-        np.zeros(2 * m + 1, np.int32),
-        np.zeros(2 * m + 1, np.int32),
-        np.zeros(2 * m + 1),
-    )
-    clusters = _Clusters(
-        np.zeros(2 * n, np.bool_),
-        np.zeros(2 * n, np.bool_),
-        np.zeros(2 * n),
-        np.zeros(2 * n),
-        np.zeros(2 * n),
-        np.zeros(2 * n, np.int32),
-        np.zeros(2 * n, np.int32),
-        np.zeros(2 * n, np.int32),
-        np.zeros(2 * n),
-    )
-    queue = _Queue(
-        np.zeros(n + 1, np.int32),
-        np.zeros(2 * n, np.int32),
-        np.zeros(2 * n),
-        np.zeros(2 * n, np.int8),
-        np.zeros(1, np.int64),
-    )
-    counts = np.array([0, n, root])
-    return _Growth(
-        heads, tails, costs, prizes, indptr, row, halves, clusters, queue, np.zeros((n, 2), np.int64), counts
-    )
+    sleeps = growth.begin[cluster] + growth.budget[cluster]
+    half = growth.heap[cluster]
+    by_edge = half != 0 and growth.time[half] < sleeps
+    growth.event[cluster] = growth.time[half] if by_edge else sleeps
+    growth.kind[cluster] = _EDGE if by_edge else _SLEEPS
+    if not growth.position[cluster]:
+        growth.counts[_QUEUED] += 1
+        growth.order[growth.counts[_QUEUED]], growth.position[cluster] = cluster, growth.counts[_QUEUED]
+    _settle(growth, cluster)
 
 
 @compiled
 def _wake_nodes(growth: _Growth, root: int) -> None:
     """Make each node with a prize, other than the root, a cluster that is awake."""
-    heads, tails, costs, prizes = growth.heads, growth.tails, growth.costs, growth.prizes
-    halves, clusters = growth.halves, growth.clusters
-    for v in range(len(prizes)):
-        if v == root or prizes[v] > 0:
-            clusters.reached[v] = True
-            clusters.budget[v] = prizes[v]
-    for v in range(len(prizes)):
-        if prizes[v] > 0 and v != root:
-            heap = 0
-            for half in growth.row[growth.indptr[v] : growth.indptr[v + 1]]:
+    for v in range(growth.nodes):
+        if v == root or growth.prizes[v] > 0:
+            growth.reached[v] = 1
+            growth.budget[v] = growth.prizes[v]
+    for v in range(growth.nodes):
+        if growth.prizes[v] > 0 and v != root:
+            heap = wide(0)
+            for i in range(growth.indptr[v], growth.indptr[v + 1]):
+                half = wide(growth.row[i])
                 e = (half - 1) // 2
-                other = heads[e] + tails[e] - v
-                grows = prizes[other] > 0 and other != root
-                halves.length[half] = halves.time[half] = costs[e] / 2 if grows else costs[e]
-                heap = _meld(halves, heap, half)
-            clusters.heap[v], clusters.awake[v] = heap, True
-            _plan(clusters, halves, growth.queue, v)
+                other = growth.heads[e] + growth.tails[e] - v
+                grows = growth.prizes[other] > 0 and other != root
+                growth.length[half] = growth.time[half] = growth.costs[e] / 2 if grows else growth.costs[e]
+                heap = _meld(growth, heap, half)
+            growth.heap[v], growth.awake[v] = heap, 1
+            _plan(growth, v)
 
 
 @compiled
-def _put_to_sleep(clusters: _Clusters, queue: _Queue, cluster: int, now: float) -> None:
-    clusters.moat[cluster] = now - clusters.begin[cluster]
-    clusters.awake[cluster] = False
-    _leave(queue, cluster)
+def _put_to_sleep(growth: _Growth, cluster: int, now: float) -> None:
+    growth.moat[cluster] = now - growth.begin[cluster]
+    growth.awake[cluster] = 0
+    at, last = growth.position[cluster], wide(growth.order[growth.counts[_QUEUED]])
+    growth.position[cluster] = 0
+    growth.counts[_QUEUED] -= 1
+    if last != cluster:
+        growth.order[at], growth.position[last] = last, at
+        _settle(growth, last)
 
 
 @compiled
 def _reach_node(growth: _Growth, node: int, now: float) -> None:
     """Give a node without a prize, which the growth has just reached, its halves."""
-    halves, clusters = growth.halves, growth.clusters
-    clusters.reached[node] = True
-    heap = 0
-    for own in growth.row[growth.indptr[node] : growth.indptr[node + 1]]:
-        edge = (own - 1) // 2
+    growth.reached[node] = 1
+    heap = wide(0)
+    for i in range(growth.indptr[node], growth.indptr[node + 1]):
+        own = wide(growth.row[i])
+        edge, opposite = (own - 1) // 2, own + 1 if own % 2 else own - 1
         other = growth.heads[edge] + growth.tails[edge] - node
         if other != node:
-            taken = halves.length[_opposite(own)] if clusters.reached[other] else 0.0
-            halves.length[own] = max(growth.costs[edge] - taken, 0.0)
-            halves.time[own] = now + halves.length[own]
-            heap = _meld(halves, heap, own)
-    clusters.heap[node] = heap
+            taken = growth.length[opposite] if growth.reached[other] else 0.0
+            growth.length[own] = max(growth.costs[edge] - taken, 0.0)
+            growth.time[own] = now + growth.length[own]
+            heap = _meld(growth, heap, own)
+    growth.heap[node] = heap
 
 
 @compiled
@@ -428,69 +351,68 @@ def _put_off(
     growth: _Growth, half: int, here: int, there: int, now: float, near_grown: float, far_grown: float, left: float
 ) -> None:
     """Let two clusters go on growing over an edge of which something is left."""
-    halves, clusters, queue = growth.halves, growth.clusters, growth.queue
-    opposite = _opposite(half)
-    part = left / 2 if clusters.awake[there] else left
-    halves.length[half], halves.time[half] = near_grown + part, now + part
-    clusters.heap[here] = _meld(halves, clusters.heap[here], half)
-    _plan(clusters, halves, queue, here)
-    if clusters.reached[there] and there != growth.counts[_ROOTED]:
+    opposite = half + 1 if half % 2 else half - 1
+    part = left / 2 if growth.awake[there] else left
+    growth.length[half], growth.time[half] = near_grown + part, now + part
+    growth.heap[here] = _meld(growth, wide(growth.heap[here]), half)
+    _plan(growth, here)
+    if growth.reached[there] and there != growth.counts[_ROOTED]:
         # An edge's two halves cover it: what this one takes, the other one leaves.
-        rest = halves.length[opposite] - far_grown
-        clock = now if clusters.awake[there] else clusters.begin[there] + clusters.moat[there]
-        halves.length[opposite] = far_grown + left - part
-        clusters.heap[there] = _lowered(halves, clusters.heap[there], opposite, clock + rest, clock + left - part)
-        if clusters.awake[there]:
-            _plan(clusters, halves, queue, there)
+        rest = growth.length[opposite] - far_grown
+        clock = now if growth.awake[there] else growth.begin[there] + growth.moat[there]
+        growth.length[opposite] = far_grown + left - part
+        heap = wide(growth.heap[there])
+        growth.heap[there] = _lowered(growth, heap, opposite, clock + rest, clock + left - part)
+        if growth.awake[there]:
+            _plan(growth, there)
 
 
 @compiled
 def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> None:
     """Make one cluster of two that meet."""
-    halves, clusters, queue, counts = growth.halves, growth.clusters, growth.queue, growth.counts
+    counts = growth.counts
     rooted = there == counts[_ROOTED]
-    growth.met[counts[_MET], 0], growth.met[counts[_MET], 1] = half, -1 if clusters.awake[there] or rooted else there
+    growth.met[counts[_MET]], growth.slept[counts[_MET]] = half, -1 if growth.awake[there] or rooted else there
     new = counts[_NEXT]
     counts[_MET] += 1
     counts[_NEXT] += 1
-    clusters.reached[new] = True
-    _put_to_sleep(clusters, queue, here, now)
-    if clusters.awake[there]:
-        _put_to_sleep(clusters, queue, there, now)
-    elif not clusters.reached[there]:
+    growth.reached[new] = 1
+    _put_to_sleep(growth, here, now)
+    if growth.awake[there]:
+        _put_to_sleep(growth, there, now)
+    elif not growth.reached[there]:
         _reach_node(growth, there, now)
-    elif not rooted and clusters.heap[there]:
-        slept = now - clusters.begin[there] - clusters.moat[there]
-        halves.time[clusters.heap[there]] += slept
-        halves.added[clusters.heap[there]] += slept
-    clusters.into[here] = clusters.into[there] = clusters.parent[here] = clusters.parent[there] = new + 1
-    clusters.above[here], clusters.above[there] = clusters.moat[here], clusters.moat[there]
+    elif not rooted and growth.heap[there]:
+        slept = now - growth.begin[there] - growth.moat[there]
+        growth.time[growth.heap[there]] += slept
+        growth.added[growth.heap[there]] += slept
+    growth.into[here] = growth.into[there] = growth.parent[here] = growth.parent[there] = new + 1
+    growth.above[here], growth.above[there] = growth.moat[here], growth.moat[there]
     if rooted:
         counts[_ROOTED] = new
         return
-    clusters.heap[new] = _meld(halves, clusters.heap[here], clusters.heap[there])
-    clusters.begin[new], clusters.awake[new] = now, True
-    clusters.budget[new] = (
-        clusters.budget[here] - clusters.moat[here] + max(clusters.budget[there] - clusters.moat[there], 0.0)
-    )
-    _plan(clusters, halves, queue, new)
+    growth.heap[new] = _meld(growth, wide(growth.heap[here]), wide(growth.heap[there]))
+    growth.begin[new], growth.awake[new] = now, 1
+    growth.budget[new] = growth.budget[here] - growth.moat[here] + max(growth.budget[there] - growth.moat[there], 0.0)
+    _plan(growth, new)
 
 
 @compiled
 def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
     """Let a cluster meet what is at the other end of its next edge, or go on growing."""
-    halves, clusters = growth.halves, growth.clusters
-    half = clusters.heap[here]
-    clusters.heap[here] = _without_first(halves, half)
+    half = wide(growth.heap[here])
+    growth.heap[here] = _without_first(growth, half)
     e = (half - 1) // 2
-    near, far = (growth.heads[e], growth.tails[e]) if half % 2 else (growth.tails[e], growth.heads[e])
-    there, far_below = _holder(clusters, far)
+    near, far = wide(growth.heads[e]), wide(growth.tails[e])
+    if half % 2 == 0:
+        near, far = far, near
+    there, far_below = _holder(growth, far)
     if there == here:
-        _plan(clusters, halves, growth.queue, here)
+        _plan(growth, here)
         return
-    _, near_below = _holder(clusters, near)
-    near_grown = near_below + now - clusters.begin[here]
-    far_grown = far_below + (now - clusters.begin[there] if clusters.awake[there] else clusters.moat[there])
+    _, near_below = _holder(growth, near)
+    near_grown = near_below + now - growth.begin[here]
+    far_grown = far_below + (now - growth.begin[there] if growth.awake[there] else growth.moat[there])
     left = growth.costs[e] - near_grown - far_grown
     if left > max(EPSILON * growth.costs[e], ROUNDING * now) and now + left / 2 > now:
         _put_off(growth, half, here, there, now, near_grown, far_grown, left)
@@ -498,32 +420,106 @@ def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
         _unite(growth, half, here, there, now)
 
 
+class _Memory(NamedTuple):
+    """The arrays of a growth, whose rows are in the order of `_Growth`; n nodes, m edges."""
+
+    indptr: Array  # int64, (n + 2)
+    row: Array  # int32, (2 * m)
+    halves: Array  # float64, (3, 2 * m + 1)
+    links: Array  # int32, (3, 2 * m + 1)
+    times: Array  # float64, (5, 2 * n)
+    clusters: Array  # int32, (7, 2 * n)
+    order: Array  # int32, (n + 1)
+    met: Array  # int32, (2, n)
+    counts: Array  # int64, (4)
+
+
+#: Rows of `_Memory.clusters`.
+_AWAKE, _INTO = 0, 3
+
+
+def _fresh_memory(n: int, m: int) -> _Memory:
+    return _Memory(
+        np.zeros(n + 2, np.int64),
+        np.empty(2 * m, np.int32),
+        np.zeros((3, 2 * m + 1)),
+        np.zeros((3, 2 * m + 1), np.int32),
+        np.zeros((5, 2 * n)),
+        np.zeros((7, 2 * n), np.int32),
+        np.zeros(n + 1, np.int32),
+        np.empty((2, n), np.int32),
+        np.zeros(4, np.int64),
+    )
+
+
 @compiled
-def _grow_clusters(growth: _Growth, root: int, trees: int) -> None:
-    """Let clusters grow, meet and fall asleep until no more are awake than `trees`."""
-    clusters, queue = growth.clusters, growth.queue
+def _fill_rows(heads: Array, tails: Array, n: int, indptr: Array, row: Array) -> None:
+    """Write where the halves of each of n nodes begin, in `indptr`, which is 0, and the halves."""
+    for e in range(len(heads)):
+        indptr[heads[e] + 2] += 1
+        indptr[tails[e] + 2] += 1
+    for v in range(n):
+        indptr[v + 2] += indptr[v + 1]
+    for e in range(len(heads)):
+        row[indptr[heads[e] + 1]] = 2 * e + 1
+        indptr[heads[e] + 1] += 1
+        row[indptr[tails[e] + 1]] = 2 * e + 2
+        indptr[tails[e] + 1] += 1
+
+
+@compiled
+def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, root: int, trees: int) -> None:
+    """Let clusters grow, meet and fall asleep until no more are awake than `trees`.
+
+    In the end, `awake` tells of each node whether it is in a tree: its cluster is awake, or has the root.
+    """
+    halves, links, times, clusters = memory.halves, memory.links, memory.times, memory.clusters
+    growth = _Growth(
+        pointer(heads),
+        pointer(tails),
+        pointer(costs),
+        pointer(prizes),
+        pointer(memory.indptr),
+        pointer(memory.row),
+        pointer(halves[0]),
+        pointer(halves[1]),
+        pointer(halves[2]),
+        pointer(links[0]),
+        pointer(links[1]),
+        pointer(links[2]),
+        pointer(times[0]),
+        pointer(times[1]),
+        pointer(times[2]),
+        pointer(times[3]),
+        pointer(times[4]),
+        pointer(clusters[_AWAKE]),
+        pointer(clusters[1]),
+        pointer(clusters[2]),
+        pointer(clusters[_INTO]),
+        pointer(clusters[4]),
+        pointer(clusters[5]),
+        pointer(clusters[6]),
+        pointer(memory.order),
+        pointer(memory.met[0]),
+        pointer(memory.met[1]),
+        pointer(memory.counts),
+        len(prizes),
+    )
+    counts = growth.counts
+    counts[_NEXT], counts[_ROOTED] = growth.nodes, root
     _wake_nodes(growth, root)
-    while queue.size[0] > trees:
-        here = queue.order[1]
-        now = queue.time[here]
-        if queue.kind[here] == _SLEEPS:
-            _put_to_sleep(clusters, queue, here, now)
+    while counts[_QUEUED] > trees:
+        here = wide(growth.order[1])
+        now = growth.event[here]
+        if growth.kind[here] == _SLEEPS:
+            _put_to_sleep(growth, here, now)
         else:
             _look_at_edge(growth, here, now)
     if root >= 0:
-        clusters.awake[growth.counts[_ROOTED]] = True  # it stands for the tree that is wanted
-
-
-@compiled
-def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int) -> tuple[_Clusters, Array]:
-    """Return the clusters, and where they met, in order.
-
-    A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if that was awake or
-    has the root.
-    """
-    growth = _fresh_growth(heads, tails, costs, prizes, root)
-    _grow_clusters(growth, root, trees)
-    return growth.clusters, growth.met[: growth.counts[_MET]]
+        growth.awake[counts[_ROOTED]] = 1  # it stands for the tree that is wanted
+    for v in range(growth.nodes):
+        if growth.reached[v]:
+            growth.awake[v] = growth.awake[_holder(growth, v)[0]]
 
 
 # --- pruning ---------------------------------------------------------------------------------------------------------
@@ -534,33 +530,36 @@ class _Trees(NamedTuple):
 
     nodes: Array  # int64, ascending
     edges: Array  # int64, in the order in which clusters met
-    ends: Array  # int64, (2, edges): their nodes, that of the half that grew first
+    ends: Array  # int32, (2, edges): their nodes, that of the half that grew first
     slept: Array  # int64: by edge: the cluster that slept at its second end, -1 if it was awake
     indptr: Array  # int64: where the halves of each node begin
     row: Array  # int32: the halves
 
 
 @compiled
-def _trees(heads: Array, tails: Array, clusters: _Clusters, met: Array) -> _Trees:
-    new_id = np.zeros(len(clusters.awake) // 2, np.int32)  # of a node, from 1
+def _trees(heads: Array, tails: Array, awake: Array, met: Array) -> _Trees:
+    new_id = np.zeros(len(awake) // 2, np.int32)  # of a node, from 1
     nodes = np.empty(len(new_id), np.int64)
     count = 0
     for v in range(len(new_id)):
-        if clusters.reached[v] and clusters.awake[_holder(clusters, v)[0]]:
+        if awake[v]:
             nodes[count] = v
             count += 1
             new_id[v] = count
-    edges, slept = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
-    ends = np.empty((2, len(met)), np.int64)
+    meetings = met.shape[1]
+    edges, slept = np.empty(meetings, np.int64), np.empty(meetings, np.int64)
+    ends = np.empty((2, meetings), np.int32)
     size = 0
-    for half, sleeper in met:
+    for meeting in range(meetings):
+        half = met[0, meeting]
         e = (half - 1) // 2
         if new_id[heads[e]]:
             near, far = (heads[e], tails[e]) if half % 2 else (tails[e], heads[e])
-            edges[size], slept[size] = e, sleeper
+            edges[size], slept[size] = e, met[1, meeting]
             ends[0, size], ends[1, size] = new_id[near] - 1, new_id[far] - 1
             size += 1
-    indptr, row = _rows(ends[0, :size], ends[1, :size], count)
+    indptr, row = np.zeros(count + 2, np.int64), np.empty(2 * size, np.int32)
+    _fill_rows(ends[0, :size], ends[1, :size], count, indptr, row)
     return _Trees(nodes[:count], edges[:size], ends[:, :size], slept[:size], indptr, row)
 
 
@@ -619,10 +618,10 @@ def _prune_strongly(costs: Array, prizes: Array, root: int, trees: _Trees) -> tu
 
 
 @compiled
-def _prune_by_growth(trees: _Trees, clusters: _Clusters) -> tuple[Array, Array]:
+def _prune_by_growth(trees: _Trees, into: Array) -> tuple[Array, Array]:
     """Return which nodes and edges stay: no cluster that slept when it was met, unless something behind it needs it."""
     nodes, edges = np.ones(len(trees.nodes), np.bool_), np.zeros(len(trees.edges), np.bool_)
-    needed = np.zeros(len(clusters.awake), np.bool_)
+    needed = np.zeros(len(into), np.bool_)
     stack = np.empty(len(trees.nodes), np.int64)
     for i in range(len(trees.edges) - 1, -1, -1):
         near, far, sleeper = trees.ends[0, i], trees.ends[1, i], trees.slept[i]
@@ -634,8 +633,8 @@ def _prune_by_growth(trees: _Trees, clusters: _Clusters) -> tuple[Array, Array]:
                 cluster = trees.nodes[end]
                 while not needed[cluster]:
                     needed[cluster] = True
-                    if clusters.into[cluster]:
-                        cluster = clusters.into[cluster] - 1
+                    if into[cluster]:
+                        cluster = into[cluster] - 1
             continue
         nodes[far] = False
         stack[0], size = far, 1
@@ -654,10 +653,11 @@ def _prune_by_growth(trees: _Trees, clusters: _Clusters) -> tuple[Array, Array]:
 
 @compiled_entry
 def _run(
-    heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int, strong: bool
+    heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, root: int, trees: int, strong: bool
 ) -> tuple[Array, Array]:
     """Return the nodes and edges of the trees."""
-    clusters, met = _grow(heads, tails, costs, prizes, root, trees)
-    grown = _trees(heads, tails, clusters, met)
-    stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, clusters)
+    _fill_rows(heads, tails, len(prizes), memory.indptr, memory.row)
+    _grow(heads, tails, costs, prizes, memory, root, trees)
+    grown = _trees(heads, tails, memory.clusters[_AWAKE], memory.met[:, : memory.counts[_MET]])
+    stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, memory.clusters[_INTO])
     return grown.nodes[stay[0]], grown.edges[stay[1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kg_retrievers.algorithms.compiled import Pointer, compiled, pointer, wide
-from kg_retrievers.graph import Adjacency
+from kg_retrievers.algorithms.graph_pointers import Graph
 from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.methods.simgrag.matching.layout import LEVEL
 from kg_retrievers.methods.simgrag.matching.memory import (
@@ -23,18 +23,6 @@ from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 
 #: Marks of sets begin anew above this one; they are 32-bit integers.
 LAST_STAMP = 2**31 - 16
-
-
-class Graph(NamedTuple):
-    """Pointers to the columns of an adjacency, and its sizes."""
-
-    indptr: Pointer
-    first_triples: Pointer
-    neighbors: Pointer
-    labels: Pointer
-    backward_triples: Pointer
-    entities: int
-    triples: int
 
 
 class Layout(NamedTuple):
@@ -121,20 +109,6 @@ class Progress(NamedTuple):
     stamps: Pointer
     is_bound: Pointer
     k: int
-
-
-@compiled
-def graph_pointers(adjacency: Adjacency) -> Graph:
-    """Return pointers to an adjacency."""
-    return Graph(
-        pointer(adjacency.indptr),
-        pointer(adjacency.first_triples),
-        pointer(adjacency.neighbors),
-        pointer(adjacency.labels),
-        pointer(adjacency.backward_triples),
-        len(adjacency.indptr) - 1,
-        len(adjacency.backward_triples),
-    )
 
 
 @compiled

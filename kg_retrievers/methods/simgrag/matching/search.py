@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum, wide
+from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
@@ -32,12 +33,10 @@ from kg_retrievers.methods.simgrag.matching.memory import (
 from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 from kg_retrievers.methods.simgrag.matching.pointers import (
-    Graph,
     Layout,
     Progress,
     code_of,
     first_not_below,
-    graph_pointers,
     has_room,
     layout_pointers,
     make_set,
