@@ -59,13 +59,6 @@ def test_the_whole_of_one(index: GraphIndex) -> None:
     assert found[2]["fact"] == ["Homer", "lives_in", "Springfield"]
 
 
-def test_neighbors_of_one_name_do_not_tell_apart() -> None:
-    graph = KnowledgeGraph.from_triples(
-        [("a", "in", "s1"), ("b", "in", "s2")], labels={"a": "A", "b": "A", "s1": "S", "s2": "S"}
-    )
-    assert texts(GraphIndex.build(graph, HashedEmbeddings()), "a", "b") == {"a": "a", "b": "b"}
-
-
 def plain_own_links(graph: KnowledgeGraph, keys: list[str]) -> list[tuple[int, str] | None]:
     """Find the best fact of each entity that no other has, fact by fact."""
     adjacency, links = graph.adjacency, []

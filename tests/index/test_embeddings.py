@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 import sqlite3
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from kg_retrievers.index import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.embeddings import embed_batches, folded, names_its_model
+from kg_retrievers.index.embeddings import names_its_model
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "$", "1984", ""]
 
@@ -81,15 +80,7 @@ def test_case_accents_and_punctuation_do_not_count(a: str, b: str) -> None:
     assert vectors[0] == vectors[1]
 
 
-def test_near_texts_are_near() -> None:
-    right, typo, part, other, dollar, euro, empty = np.array(
-        HashedEmbeddings().embed_documents(["Spike Jonze", "Spike Jonez", "Jonze", "Tom Hanks", "$", "€", ""])
-    )
-    assert right @ typo > right @ part > 0.3 > right @ other
-    assert dollar @ euro < 0.5
-    assert abs(empty @ right) < 0.2
-
-
+@pytest.mark.heavy
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
     code = (
         "from kg_retrievers.index import HashedEmbeddings, embed; from hashlib import sha256;"
@@ -102,10 +93,6 @@ def test_hashed_vectors_are_the_same_in_every_process() -> None:
 def test_dimension_must_be_positive() -> None:
     with pytest.raises(InvalidArgumentError, match="dimension must be 1 or more, but got 0"):
         HashedEmbeddings(0)
-
-
-def test_folded() -> None:
-    assert folded("Straße ÉCOLE") == "strasse ecole"
 
 
 # --- local ------------------------------------------------------------------------------------------------------------
@@ -206,12 +193,6 @@ def test_embed_takes_batches_of_distinct_texts_and_normalises() -> None:
     assert np.allclose(vectors, np.array([[1, 1], [2, 1], [1, 1], [1, 1], [2, 1]]) / np.sqrt([[2], [5], [2], [2], [5]]))
 
 
-def test_embed_nothing() -> None:
-    embeddings = Given(lengths)
-    assert embed(embeddings, []).shape == (0, 0)
-    assert not embeddings.calls
-
-
 def test_progress_goes_to_stderr_and_only_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     embed(Given(lengths), NAMES)
     assert capsys.readouterr() == ("", "")
@@ -219,15 +200,6 @@ def test_progress_goes_to_stderr_and_only_when_asked_for(capsys: pytest.CaptureF
     out, err = capsys.readouterr()
     assert not out
     assert "Embedding" in err
-
-
-def test_progress_begins_with_what_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    texts = [str(number) for number in range(1, 11)]
-    batches = embed_batches(Given(lengths), texts, start=7, batch_size=2, progress=True)
-    assert [len(rows) for rows in batches] == [2, 1]
-    shown = re.findall(r"(\d+)%", capsys.readouterr().err)
-    assert (shown[0], shown[-1]) == ("70", "100")
 
 
 @pytest.mark.parametrize(
@@ -267,12 +239,6 @@ def test_cache_embeds_each_text_once(tmp_path: Path) -> None:
     assert np.array_equal(again[[2, 0]], first)
 
 
-def test_cache_keeps_models_apart(tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path / "cache.db")
-    for dimension in (3, 5):
-        assert embed(HashedEmbeddings(dimension), NAMES, cache=cache).shape == (len(NAMES), dimension)
-
-
 def test_cache_of_another_dimension_is_noticed(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "cache.db")
     embed(Given(lengths), ["a"], cache=cache)
@@ -288,6 +254,7 @@ def test_cache_is_shared_by_threads(tmp_path: Path) -> None:
             assert np.array_equal(vectors, wanted)
 
 
+@pytest.mark.heavy
 def test_cache_is_shared_by_processes(tmp_path: Path) -> None:
     code = (
         "import sys; from kg_retrievers.index import *;"

@@ -32,7 +32,6 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
     EXACT_NAME_MARGIN,
     Candidates,
-    EmbeddingCache,
     EntityLinker,
     GraphIndex,
     HashedEmbeddings,
@@ -105,16 +104,6 @@ def answers(index: GraphIndex) -> list[list[float]]:
 # --- nearest ----------------------------------------------------------------------------------------------------------
 
 
-def test_candidates_ascend_and_are_named_by_number(index: GraphIndex) -> None:
-    for found in (index.nearest_entities, index.nearest_relations, index.nearest_types):
-        for candidates in found(NAMES, 3):
-            assert (candidates.ids.dtype, candidates.distances.dtype) == (np.int32, np.float32)
-            pairs = list(zip(candidates.distances.tolist(), candidates.ids.tolist(), strict=True))
-            assert pairs == sorted(pairs)
-            assert len(set(candidates.ids.tolist())) == len(pairs)
-            assert 0 <= pairs[0][0] <= pairs[-1][0] <= 2
-
-
 def test_all_entities_of_a_name_come_along(index: GraphIndex) -> None:
     (candidates,) = index.nearest_entities(["Her"], 1)
     assert keys(index, candidates) == ["m1", "m2"]
@@ -137,12 +126,6 @@ def test_exact_names_win(index: GraphIndex, name: str) -> None:
         assert (candidates.distances[1:] >= np.float32(EXACT_NAME_MARGIN)).all()
     assert len(candidates.ids) == len(index.graph.entities)
     assert len(index.nearest_entities([name], 1)[0].ids) == 1
-
-
-def test_a_text_that_is_no_name_is_left_as_near_as_it_is(index: GraphIndex) -> None:
-    (candidates,) = index.nearest_entities(["inferno"], 2)
-    assert keys(index, candidates) == ["Inferno", "INFERNO"]
-    assert candidates.distances.tolist() == [0, 0]
 
 
 def test_a_key_that_is_no_name_is_found(index: GraphIndex) -> None:
@@ -240,20 +223,6 @@ def test_a_batch_is_one_call_and_recent_texts_are_none(graph: KnowledgeGraph, mo
     assert list(index._texts.recent) == ["a", "d"]
 
 
-@pytest.mark.parametrize("saved", [False, True], ids=["built", "opened"])
-def test_texts_of_relations_and_types_are_held(graph: KnowledgeGraph, tmp_path: Path, saved: bool) -> None:
-    """However many there are, a question embeds none of them; an opened index embeds one, to see that it may."""
-    embeddings = Counted()
-    index = GraphIndex.build(graph, embeddings, tmp_path)
-    index = GraphIndex.open(tmp_path, embeddings) if saved else index
-    embeddings.calls.clear()
-    texts = [readable(name) for name in (*graph.relations, *graph.types)]
-    vectors = index.embed([*texts, "another", texts[0]])
-    assert embeddings.calls == [["another", "directed by"] if saved else ["another"]]
-    assert np.allclose(vectors, HashedEmbeddings(64).embed_documents([*texts, "another", texts[0]]), atol=1e-6)
-    assert list(index._texts.recent) == ["another"]
-
-
 def test_names_are_found_without_the_model(graph: KnowledgeGraph) -> None:
     index = GraphIndex.build(graph, embeddings := Counted())
     embeddings.calls.clear()
@@ -332,47 +301,6 @@ def test_triples_are_embedded_once(
     assert bool(list(tmp_path.glob("index.triples-*"))) is stored
 
 
-def test_triples_of_equal_text_are_embedded_once_a_batch() -> None:
-    embeddings = Counted()
-    triples = [("d1", "directed_by", "x"), ("d2", "directed_by", "x"), ("d1", "directed by", "x")]
-    graph = KnowledgeGraph.from_triples(triples, labels={"d1": "Dune", "d2": "Dune"})
-    index = GraphIndex.build(graph, embeddings)
-    similarities = index.triple_similarities("Dune?")
-    assert embeddings.calls[-1] == ["Dune directed by x"]
-    assert len(set(similarities.tolist())) == 1
-
-
-def test_an_error_keeps_the_triples_embedded_before(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Tired(Counted):
-        tired = False
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if self.tired and TRIPLE_TEXTS[2] in texts:
-                raise TimeoutError("no answer")
-            return super().embed_documents(texts)
-
-    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
-    index = GraphIndex.build(graph, embeddings := Tired())
-    embeddings.tired = True
-    with pytest.raises(TimeoutError):
-        index.triple_similarities("Her?")
-    embeddings.tired = False
-    embeddings.calls.clear()
-    assert index.triple_similarities("Her?").tolist() == cosines("Her?", TRIPLE_TEXTS, 64).tolist()
-    assert embeddings.calls == [TRIPLE_TEXTS[2:4], TRIPLE_TEXTS[4:]]
-
-
-def test_room_for_triples_grows_with_what_is_needed() -> None:
-    graph = KnowledgeGraph.from_triples([(f"head {number}", "relation", "tail") for number in range(50)])
-    index, whole = GraphIndex.build(graph, HashedEmbeddings(64)), GraphIndex.build(graph, HashedEmbeddings(64))
-    expected = whole.triple_similarities("head 7")
-    for count, room in ((3, 6), (5, 6), (9, 18), (40, 50), (50, 50)):
-        ids = np.arange(count)[::-1]
-        assert index.triple_similarities("head 7", ids).tolist() == expected[ids].tolist()
-        assert len(index._triples._vectors) == room
-    assert index.triple_similarities("head 7").tolist() == expected.tolist()
-
-
 NAME = st.text(st.sampled_from("abcAB _,'\n\U0001f3ac"), min_size=1, max_size=4)
 
 
@@ -395,46 +323,6 @@ def test_triple_similarities_against_brute_force(triples: list[tuple[str, str, s
 def test_numbers_of_no_triple_are_refused(index: GraphIndex, numbers: list[int]) -> None:
     with pytest.raises(InvalidArgumentError, match=r"triple_similarities: wanted ids of triples, 0 to 4, but got"):
         index.triple_similarities("Her?", np.array(numbers))
-
-
-def test_threads_embed_each_triple_once(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
-    expected = cosines("Her?", TRIPLE_TEXTS, 64)
-    index = GraphIndex.build(graph, embeddings := Counted())
-
-    def ask(seed: int) -> bool:
-        numbers = np.random.default_rng(seed).permutation(5)[:3]
-        return bool((index.triple_similarities("Her?", numbers) == expected[numbers]).all())
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(ask, range(32)))
-    made = [text for call in embeddings.calls[1:] for text in call if text in TRIPLE_TEXTS]
-    assert sorted(made) == sorted(TRIPLE_TEXTS)
-
-
-def test_stored_triples_change_neither_fingerprint_nor_names(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    without = GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "without")
-    stored = GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "stored", triples=True)
-    opened = [GraphIndex.open(tmp_path / name, HashedEmbeddings()) for name in ("without", "stored")]
-    assert len({index.fingerprint for index in (without, stored, *opened)}) == 1
-    assert answers(without) == answers(stored) == answers(opened[0]) == answers(opened[1])
-    expected = cosines("Her?", TRIPLE_TEXTS).tolist()
-    assert [index.triple_similarities("Her?").tolist() for index in (without, stored, *opened)] == [expected] * 4
-
-
-@stored_or_not
-def test_no_triples(tmp_path: Path, stored: bool) -> None:
-    for labels in ({}, {"Her": "Her"}):
-        GraphIndex.build(KnowledgeGraph.from_triples([], labels=labels), HashedEmbeddings(), tmp_path, triples=stored)
-        found = GraphIndex.open(tmp_path, HashedEmbeddings()).triple_similarities("Her?")
-        assert (found.dtype, found.shape) == (np.float32, (0,))
-
-
-def test_stored_triples_beside_a_vector_store(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=True, store=store)
-    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
-    assert opened.triple_similarities("Her?").tolist() == cosines("Her?", TRIPLE_TEXTS).tolist()
 
 
 def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
@@ -496,49 +384,6 @@ def test_entity_vectors(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, 
     assert one.tolist() == two.tolist()
 
 
-def test_entity_vectors_are_a_copy(index: GraphIndex) -> None:
-    numbers = np.arange(len(index.graph.entities))
-    expected = index.entity_vectors(numbers).copy()
-    index.entity_vectors(numbers)[:] = 0
-    assert index.entity_vectors(numbers).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("stored", [False, True], ids=["exact", "in a vector store"])
-def test_vectors_of_an_empty_graph(stored: bool) -> None:
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") if stored else None
-    index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), store=store)
-    assert index.entity_vectors(np.array([], np.int64)).shape == (0, index.dimension)
-    assert index.relation_vectors.shape == (0, index.dimension)
-
-
-def test_entity_vectors_of_another_model_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    """Where they are made anew."""
-
-    class Unnamed(Nameless):
-        def __init__(self, dimension: int) -> None:
-            self.hashed = HashedEmbeddings(dimension)
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return self.hashed.embed_documents(texts)
-
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings(64)), "cosine_similarity")
-    GraphIndex.build(graph, Unnamed(64), tmp_path, store=store)
-    with pytest.raises(StaleIndexError, match="its vectors have 64 numbers"):
-        GraphIndex.open(tmp_path, Unnamed(32), store=store).entity_vectors(np.array([0]))
-
-
-def test_relation_vectors(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    """Those of relations in words, by number, wherever the names are."""
-    texts = [readable(relation) for relation in graph.relations]
-    expected = np.array(HashedEmbeddings(64).embed_documents(texts), np.float32)
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings(64)), "cosine_similarity")
-    for folder, arguments in (("exact", {}), ("stored", {"store": store})):
-        built = GraphIndex.build(graph, HashedEmbeddings(64), tmp_path / folder, **arguments)
-        for index in (built, GraphIndex.open(tmp_path / folder, HashedEmbeddings(64), **arguments)):
-            assert (index.relation_vectors.dtype, index.relation_vectors.shape) == (np.float32, expected.shape)
-            assert np.allclose(index.relation_vectors, expected, atol=1e-6)
-
-
 # --- save and open ----------------------------------------------------------------------------------------------------
 
 
@@ -555,11 +400,6 @@ def test_saved_and_opened(graph: KnowledgeGraph, tmp_path: Path) -> None:
     assert "HashedEmbeddings" in repr(built)
 
 
-def test_a_copy_is_the_index_itself(index: GraphIndex) -> None:
-    assert copy.copy(index) is index
-    assert copy.deepcopy([index])[0] is index
-
-
 @pytest.mark.parametrize("triples", [False, True])
 def test_pickled(graph: KnowledgeGraph, tmp_path: Path, triples: bool) -> None:
     built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=triples)
@@ -574,13 +414,6 @@ def test_pickled(graph: KnowledgeGraph, tmp_path: Path, triples: bool) -> None:
     assert len(pickle.dumps(built)) > 4 * HASHED_DIMENSION * len(graph.names)
 
 
-def test_some_embedded_triples_are_not_pickled(graph: KnowledgeGraph) -> None:
-    index = GraphIndex.build(graph, HashedEmbeddings())
-    similarities = index.triple_similarities("Her", np.array([1]))
-    again = pickle.loads(pickle.dumps(index))
-    assert again.triple_similarities("Her")[1] == similarities[0]
-
-
 def test_an_index_whose_folder_holds_another_by_now(graph: KnowledgeGraph, tmp_path: Path) -> None:
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
     index = GraphIndex.open(tmp_path, HashedEmbeddings(), graph=graph)
@@ -591,6 +424,7 @@ def test_an_index_whose_folder_holds_another_by_now(graph: KnowledgeGraph, tmp_p
     assert answers(pickle.loads(pickle.dumps(index))) == found, "its vectors are pickled now"
 
 
+@pytest.mark.heavy
 def test_in_a_spawned_process(graph: KnowledgeGraph, tmp_path: Path) -> None:
     built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
     opened = GraphIndex.open(tmp_path, HashedEmbeddings())
@@ -630,24 +464,10 @@ def test_stores_pickled_and_not(graph: KnowledgeGraph, tmp_path: Path) -> None:
         pickle.dumps(index)
 
 
-def test_empty_graph_saved_and_opened(tmp_path: Path) -> None:
-    GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), tmp_path)
-    assert answers(GraphIndex.open(tmp_path, HashedEmbeddings()))[0] == []
-
-
 def test_the_fingerprint_changes_with_graph_and_embeddings(graph: KnowledgeGraph, index: GraphIndex) -> None:
     more = graph.with_changes(added=[("a", "b", "c")])
     prints = [index, GraphIndex.build(more, HashedEmbeddings()), GraphIndex.build(graph, HashedEmbeddings(9))]
     assert len({one.fingerprint for one in prints}) == 3
-
-
-def test_the_cache_is_used(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    embeddings = Counted()
-    GraphIndex.build(graph, embeddings, cache=tmp_path / "cache.db")
-    embeddings.calls.clear()
-    more = graph.with_changes(added=[("Her", "sequel_to", "Him")])
-    GraphIndex.build(more, embeddings, cache=EmbeddingCache(tmp_path / "cache.db"))
-    assert embeddings.calls == [["Him", "sequel to"]]
 
 
 def test_other_embeddings_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
@@ -747,8 +567,12 @@ GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmb
 """
 
 
-@pytest.mark.parametrize("before", [False, True], ids=["empty folder", "over another index"])
-@pytest.mark.parametrize("deadly", [2, -8, -1, 0], ids=["in the graph", "in the index", "before", "after"])
+@pytest.mark.parametrize("before", [pytest.param(False, marks=pytest.mark.heavy), True], ids=["empty", "over another"])
+@pytest.mark.parametrize(
+    "deadly",
+    [2, pytest.param(-8, marks=pytest.mark.heavy), -1, pytest.param(0, marks=pytest.mark.heavy)],
+    ids=["in the graph", "in the index", "before", "after"],
+)
 def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool, deadly: int) -> None:
     """A reader finds the whole old index, or the new one, or is told; building again mends it and sweeps."""
     GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmbeddings(), tmp_path / "count")
@@ -825,13 +649,6 @@ def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path
     empty.store.store.clear()
     with pytest.raises(StaleIndexError):
         index.nearest_entities(["Her"], 2)
-
-
-def test_empty_graph_with_a_store(tmp_path: Path) -> None:
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
-    GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), tmp_path, store=store)
-    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
-    assert [len(one.ids) for one in opened.nearest_entities(["Her"], 3)] == [0]
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------

@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import Part, open_parts, save_parts, verify
-from kg_retrievers.index import EmbeddingCache, GraphIndex, HashedEmbeddings, VectorStoreSearch, graph_vectors
-from kg_retrievers.index.embeddings import names_its_model
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, graph_vectors
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import ExactSearch
 
@@ -173,19 +171,6 @@ def test_no_text_is_embedded_twice(
     assert third.calls == calls, "a complete index is made anew"
 
 
-def test_it_goes_on_twice_and_with_other_batches(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    calls = []
-    for breaks_at, batch_size in ((2, 10), (1, 3), (0, 5), (None, 100)):
-        embeddings = Breaking(breaks_at)
-        try:
-            GraphIndex.build(graph, embeddings, tmp_path, batch_size=batch_size)
-        except ConnectionError:
-            assert breaks_at is not None
-        calls += [text for batch in embeddings.calls for text in batch]
-    assert len(calls) == len(set(calls)) == TEXTS
-    assert found(GraphIndex.open(tmp_path, Breaking())) == found(GraphIndex.build(graph, Breaking()))
-
-
 @pytest.mark.parametrize("other", ["graph", "model", "folder changed"])
 def test_what_does_not_fit_is_not_taken(graph: KnowledgeGraph, tmp_path: Path, many: bool, other: str) -> None:
     with pytest.raises(ConnectionError):
@@ -207,19 +192,6 @@ def test_vectors_of_a_model_without_a_name_are_not_taken(graph: KnowledgeGraph, 
     assert not (tmp_path / "new").exists()
     embeddings = Nameless()
     GraphIndex.build(graph, embeddings, tmp_path / "new", batch_size=10)
-    assert sum(map(len, embeddings.inner.calls)) == TEXTS
-
-
-def test_what_a_killed_model_without_a_name_left_is_not_taken(
-    graph: KnowledgeGraph, tmp_path: Path, many: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graph_vectors, "names_its_model", lambda _: True)  # so nobody removes the files
-    with pytest.raises(ConnectionError):
-        GraphIndex.build(graph, Nameless(2), tmp_path, batch_size=10)
-    assert left(tmp_path)
-    monkeypatch.setattr(graph_vectors, "names_its_model", names_its_model)
-    embeddings = Nameless(dimension=32)
-    assert GraphIndex.build(graph, embeddings, tmp_path, batch_size=10).dimension == 32
     assert sum(map(len, embeddings.inner.calls)) == TEXTS
 
 
@@ -288,7 +260,9 @@ GraphIndex.build(graph, Deadly(64), sys.argv[1], batch_size=10)
 """
 
 
-@pytest.mark.parametrize(("call", "saved"), [(3, 0), (5, 0), (0, 3), (0, 30)])
+@pytest.mark.parametrize(
+    ("call", "saved"), [(3, 0), *(pytest.param(*one, marks=pytest.mark.heavy) for one in [(5, 0), (0, 3), (0, 30)])]
+)
 def test_killed(graph: KnowledgeGraph, tmp_path: Path, many: bool, call: int, saved: int) -> None:
     """In the middle of the vectors, in the last batch, in the graph, in the index."""
     graph.save(tmp_path / "graph")
@@ -313,20 +287,3 @@ def test_killed(graph: KnowledgeGraph, tmp_path: Path, many: bool, call: int, sa
 
 
 # --- where else -------------------------------------------------------------------------------------------------------
-
-
-def test_a_store_gets_names_batch_by_batch(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings(64)), "cosine_similarity")
-    index = GraphIndex.build(graph, HashedEmbeddings(64), tmp_path, store=store, batch_size=10)
-    assert "names" not in open_parts(tmp_path, ["index"])["index"].columns
-    plain = GraphIndex.build(graph, HashedEmbeddings(64))
-    assert found(index)[0][0][0] == found(plain)[0][0][0]
-
-
-def test_a_cache_is_used_beside(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    cache = EmbeddingCache(tmp_path / "cache")
-    GraphIndex.build(graph, Breaking(), cache=cache)
-    embeddings = Breaking()
-    index = GraphIndex.build(graph, embeddings, tmp_path / "index", cache=cache)
-    assert embeddings.calls == []
-    assert found(index) == found(GraphIndex.build(graph, Breaking()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -120,11 +119,6 @@ def test_names_that_differ_by_case_are_candidates_with_lower_scores(linker: Enti
     }
 
 
-def test_max_candidates(graph: KnowledgeGraph, linker: EntityLinker) -> None:
-    (mention,) = EntityLinker(linker.index, max_candidates=1).link("who directed Solaris")
-    assert best(mention) == ["m1"]
-
-
 # --- function words ---------------------------------------------------------------------------------------------------
 
 
@@ -167,14 +161,6 @@ def test_a_word_like_one_of_the_schema_in_lower_case() -> None:
 
 
 # --- words and names ---
-
-
-@pytest.mark.parametrize(("count", "texts"), [(900, []), (1001, ["Balocdi"])])
-def test_words_of_a_schema_with_many_words(count: int, texts: list[str]) -> None:
-    relations = ["balogiving", *(f"{number}giving" for number in range(1000, 1000 + count - 1))]
-    graph = KnowledgeGraph.from_triples([("Balocedi", relation, "Cebadifo") for relation in relations])
-    linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()), no_entity="empty")
-    assert [mention.text for mention in linker.link("Where is Balocdi?")] == texts
 
 
 @pytest.fixture(scope="module")
@@ -303,24 +289,10 @@ def test_nothing_found(linker: EntityLinker) -> None:
     assert EntityLinker(linker.index, no_entity="empty").link(question) == []
 
 
-def test_nothing_to_suggest(linker: EntityLinker) -> None:
-    with pytest.raises(EntityLinkingError) as caught:
-        linker.link("what is it?")
-    assert caught.value.suggestions == []
-
-
 @pytest.mark.parametrize("question", ["", " \n"])
 def test_empty_question(linker: EntityLinker, question: str) -> None:
     with pytest.raises(InvalidArgumentError, match="got an empty question"):
         linker.link(question)
-
-
-def test_empty_graph() -> None:
-    linker = EntityLinker(GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings()))
-    with pytest.raises(EntityLinkingError, match=r"'Who is Tom Hanks\?'\. Ask about"):
-        linker.link("Who is Tom Hanks?")
-    with pytest.raises(EntityLinkingError, match="'Tom Hanks' is no entity key"):
-        linker.resolve(["Tom Hanks"])
 
 
 def test_wrong_arguments(linker: EntityLinker) -> None:
@@ -348,14 +320,6 @@ def test_resolve(linker: EntityLinker) -> None:
 
 
 # --- in general -------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from([*FILMS, *PEOPLE, "who", "directed", "Xyz", "foo-bar", "'s", "?", "_"]), max_size=9))
-def test_mentions_are_parts_of_the_question(linker: EntityLinker, parts: list[str]) -> None:
-    question = " ".join(parts) or "x"
-    mentions = EntityLinker(linker.index, no_entity="empty").link(question)
-    found(EntityLinker(linker.index, no_entity="empty"), question)
-    assert all(a.end <= b.start for a, b in pairwise(mentions))
 
 
 @given(st.text(min_size=1))

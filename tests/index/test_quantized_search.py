@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,16 +48,6 @@ def test_equal_vectors_are_at_no_distance_and_come_by_their_ids() -> None:
     assert distances[0, 2] > 0
 
 
-@pytest.mark.parametrize("held", [1, 3 * 4096, 1 << 22])
-def test_several_questions_find_what_each_finds_alone(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
-    monkeypatch.setattr(quantized_search, "MAX_CANDIDATES", held)
-    search, asked = search_of(some_vectors(9000)), some_vectors(8, 5)
-    ids, distances = search.search(asked, 12)
-    for row in range(8):
-        alone = search.search(asked[row : row + 1], 12)
-        assert (alone[0][0].tolist(), alone[1][0].tolist()) == (ids[row].tolist(), distances[row].tolist())
-
-
 def test_most_of_the_nearest_of_many_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantized_search, "LEAST_CANDIDATES", 1)
     words = ["amber", "basin", "grove", "harbor", "keeper", "lantern", "meadow", "north", "orchard", "river", "valley"]
@@ -91,20 +79,6 @@ def test_k_are_found_where_few_rows_have_ids(monkeypatch: pytest.MonkeyPatch) ->
     vectors = some_vectors(300)
     search = search_of(vectors, np.arange(0, 300, 2))
     assert all(len(set(ids)) == 20 for ids in search.search(vectors[1::2][:9], 20)[0].tolist())
-
-
-def test_columns_may_be_mapped(tmp_path: Path) -> None:
-    search, asked = search_of(some_vectors(500)), some_vectors(3, 1)
-    for end, column in search.columns.items():
-        np.save(tmp_path / f"rows{end}.npy", column)
-    mapped = QuantizedSearch(*(np.load(tmp_path / f"rows{end}.npy", mmap_mode="r") for end in ("", "_bits")))
-    assert search.search(asked, 5)[0].tolist() == mapped.search(asked, 5)[0].tolist()
-
-
-def test_nothing_to_find() -> None:
-    none, some = np.empty((0, 96), np.float32), some_vectors(3)
-    assert [array.shape for array in search_of(none).search(some, 4)] == [(3, 0), (3, 0)]
-    assert [array.shape for array in search_of(some).search(none, 2)] == [(0, 2), (0, 2)]
 
 
 def test_a_damaged_vector_is_reported() -> None:

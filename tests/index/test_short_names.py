@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, question_entities, short_names
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, question_entities
 
 TRIPLES = [
     ("Ann Lee", "works_for", "Acme Ltd."), ("Bob Stone", "works_for", "Acme Ltd."), ("Bob Reed", "leads", "Globex Co"),
@@ -117,25 +114,3 @@ def test_other_languages_are_not_guessed_at(linker: EntityLinker, question: str)
 def test_a_name_in_a_question_of_another_language(linker: EntityLinker) -> None:
     assert found(linker, "Wer ist der Chef von Ann Lee?") == [("Ann Lee", "exact", ["Ann Lee"])]
     assert found(linker, "Où travaille Ann ?") == [("Ann", "short", ["Ann Lee"])]
-
-
-def test_words_of_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"Ann {surname}" for surname in ("Lee", "Poe", "Roe", "Day", "Kay")]
-    graph = KnowledgeGraph.from_triples([(name, "lives_in", "Ann Arbor Hills") for name in names])
-    index = GraphIndex.build(graph, HashedEmbeddings())
-
-    def mentions() -> list[str]:
-        linker = EntityLinker(index, no_entity="empty")  # another one each time, since it keeps what it found
-        return [mention.text for mention in linker.link("Where is Ann Arbor?")]
-
-    assert mentions() == ["Ann Arbor"]
-    monkeypatch.setattr(short_names, "SHORT_NAMES", 5)
-    assert mentions() == ["Ann Arbor"], "one is rare"
-    monkeypatch.setattr(short_names, "SHORT_ROWS", 0)
-    assert mentions() == [], "all are in too many names"
-
-
-@given(st.lists(st.integers(0, 20), unique=True), st.lists(st.integers(0, 20), min_size=1, unique=True))
-def test_ids_in_a_row(ids: list[int], row: list[int]) -> None:
-    some, others = (np.array(sorted(numbers), np.int32) for numbers in (ids, row))
-    assert short_names._is_among(some, others).tolist() == [id in row for id in sorted(ids)]

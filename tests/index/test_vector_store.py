@@ -17,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed, vector_store
+from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed
 from kg_retrievers.index.vector_store import KnownVectors, Score
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "her", "Adaptation", "Being John Malkovich", "$"]
@@ -68,15 +68,6 @@ def test_equal_vectors_have_a_distance_of_exactly_zero() -> None:
         assert ids[row, :4].tolist() == [3, 7, 99, 1500]
         assert not distances[row, :4].any()
         assert ExactSearch(stored).search(few, 2)[0][row].tolist() == [3, 7]
-
-
-def test_exact_search_of_many_questions_in_blocks_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = unit(np.random.default_rng(1).standard_normal((300, 8)))
-    np.save(tmp_path / "vectors.npy", stored)
-    whole = ExactSearch(stored).search(stored[:50], 7)
-    monkeypatch.setattr(vector_store, "BLOCK", 1000)
-    mapped = ExactSearch(np.load(tmp_path / "vectors.npy", mmap_mode="r")).search(stored[:50], 7)
-    assert all(np.array_equal(a, b) for a, b in zip(whole, mapped, strict=True))
 
 
 def test_exact_search_in_nothing_and_for_nothing() -> None:
