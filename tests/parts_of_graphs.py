@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from kg_retrievers.database.fetching import Facts, PartReader, StoredEntity
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 
 KEYS = ["a", "A", "é", "e\u0301", "\"'`\n\\", "$keys", "\ufb00", "\U0001f600", "x y"]
 NAMES = ["", "a", "Her", "her", "\U0001f600", "it's"]

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from kg_retrievers.database.fetching import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 from kg_retrievers.database.part_queries import PartQueries
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
+from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 
 Part = TypeVar("Part")
 

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.cypher_parts import CypherParts
-from kg_retrievers.database.fetching import PartReader
 from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
@@ -21,6 +20,7 @@ from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.parts import PartReader
 
 #: How many rows a query returns, and how many seconds it may take, by default.
 LIMIT, TIMEOUT = 1000, 30.0

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
 from kg_retrievers.database.rendering import TYPE_OF, key_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
 
 #: The most nodes that are described at once.
 MOST_NODES = 10_000_000

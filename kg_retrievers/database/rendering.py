@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from kg_retrievers.database.absence import AbsentTriples
+from kg_retrievers.database.pattern_writer import PatternWriter
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
@@ -27,36 +26,6 @@ MAX_KEYS = 100_000
 
 #: Above so many keys, LadybugDB joins them; it compares each node with each member of a list.
 MAX_LIST = 100
-
-
-@runtime_checkable
-class PatternWriter(Protocol):
-    """A schema that writes patterns itself, since its database understands no Cypher."""
-
-    def write_pattern(
-        self,
-        pattern: Pattern,
-        *,
-        keys: Mapping[Term, Sequence[str]],
-        given: Mapping[Known, Sequence[str]],
-        allowed: Mapping[str, Sequence[str]],
-        distinct: Literal["known", "nodes", "none"],
-        direction: Literal["ignore", "respect"],
-        limit: int | None,
-        bindings: Sequence[str],
-    ) -> tuple[str, dict[str, Any]]:
-        """Write a pattern as `render` does.
-
-        Args:
-            pattern: What to find.
-            keys: The keys of which each known node may take one.
-            given: The keys of known nodes of absent triples, as a caller gives them.
-            allowed: The keys that unknowns may have, by name.
-            distinct: Which nodes must be different entities.
-            direction: Whether the directions of triples count.
-            limit: The most rows; None for no limit.
-            bindings: The names of one or two unknowns whose keys are the columns.
-        """
 
 
 def render(
@@ -121,7 +90,7 @@ def render(
     """
     if limit is not None and limit < 1:
         raise InvalidArgumentError(f"render: limit is {limit}. Ask for at least 1 row, or give None.")
-    if not schema.labels and not isinstance(schema, PatternWriter):
+    if not schema.labels and schema.pattern_writer is None:
         raise InvalidArgumentError(
             "render: the database has no nodes.",
             hint_python="If it has some now, read the schema again: schema(refresh=True).",
@@ -129,32 +98,22 @@ def render(
         )
     limits = _limits(pattern, allowed or {})
     given = entities or {}
-    names: dict[Term, str] = {node: f"n{position}" for position, node in enumerate(pattern.nodes)}
     keys: dict[Term, list[str]] = {
         node: list(given.get(node) or [node.text if node.entity is None else node.entity])
-        for node in names
+        for node in pattern.nodes
         if isinstance(node, Known)
     }
     if distinct == "auto":
         distinct = "none" if decide_revisits(pattern).allowed else "known"
-    if isinstance(schema, PatternWriter):
-        return schema.write_pattern(
-            pattern,
-            keys=keys,
-            given=given,
-            allowed=limits,
-            distinct=distinct,
-            direction=direction,
-            limit=limit,
-            bindings=bindings,
-        )
-    query = _Rendering(pattern, schema, dialect, names, keys, limits, given)
-    conditions = query.conditions(distinct) | query.absences(direction)
-    result = query.bindings(bindings) if bindings else query.result(direction, nodes)
-    lines = [*query.matches(conditions, direction), *result]
+    writer: PatternWriter
+    if schema.pattern_writer is not None:
+        writer = schema.pattern_writer(pattern, schema, keys, given, limits, distinct, direction)
+    else:
+        writer = CypherWriter(pattern, schema, keys, given, limits, distinct, direction, dialect=dialect)
+    lines = [*writer.lines(bindings, nodes)]
     if limit is not None:
         lines.append(f"LIMIT {limit}")
-    return "\n".join(lines), query.parameters
+    return "\n".join(lines), writer.parameters
 
 
 def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
@@ -174,55 +133,37 @@ def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[s
     return allowed
 
 
-def must_differ(
-    pattern: Pattern,
-    keys: Mapping[Term, Sequence[str]],
-    one: Term,
-    other: Term,
-    distinct: Literal["known", "nodes", "none"],
-) -> bool:
-    """Return whether two nodes of a pattern must be different entities, and their keys leave it open."""
-    if one in keys and other in keys and set(keys[one]).isdisjoint(keys[other]):
-        return False
-    if (one, other) in pattern.different or (other, one) in pattern.different:
-        return True
-    return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
-
-
 @dataclass
-class _Rendering:
-    """Writes a pattern, part by part.
+class CypherWriter(PatternWriter):
+    """Writes a pattern as Cypher.
 
     Attributes:
-        names: What the query calls each node.
-        keys: The keys of which each known node may take one.
-        allowed: The keys that unknowns may have, by name.
-        given: The keys of known nodes, as a caller gives them.
-        parameters: Those of the conditions written so far.
+        dialect: Which Cypher.
+        absent_count: How many nodes of absent triples are named so far.
     """
 
-    pattern: Pattern
-    schema: DatabaseSchema
-    dialect: Dialect
-    names: dict[Term, str]
-    keys: dict[Term, list[str]]
-    allowed: Mapping[str, Sequence[str]]
-    given: Mapping[Known, Sequence[str]]
-    parameters: dict[str, Any] = field(default_factory=dict)
+    dialect: Dialect = "neo4j"
+    absent_count: int = 0
 
-    def conditions(self, distinct: Literal["known", "nodes", "none"]) -> dict[str, set[Term]]:
+    def lines(self, bindings: Sequence[str], nodes: bool) -> Iterator[str]:
+        """Yield the lines of the query."""
+        conditions = self.conditions() | self.absences()
+        result = self.bindings(bindings) if bindings else self.result(nodes)
+        yield from self.matches(conditions)
+        yield from result
+
+    def conditions(self) -> dict[str, set[Term]]:
         """Return the conditions on nodes, each with the nodes that it is about."""
         found: dict[str, set[Term]] = {}
         for node, name in self.names.items():
             if node in self.keys:
-                found[self._has_key(name, self.keys[node])] = {node}
+                found[self.has_key(name, self.keys[node])] = {node}
             elif isinstance(node, Unknown) and node.name in self.allowed and node != self.joined:
-                found[self._has_key(name, self.allowed[node.name])] = {node}
+                found[self.has_key(name, self.allowed[node.name])] = {node}
             if node.type is not None:
-                found[self._has_type(name, node.type)] = {node}
-        for one, other in combinations(self.names, 2):
-            if must_differ(self.pattern, self.keys, one, other, distinct):
-                found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
+                found[self.has_type(name, node.type)] = {node}
+        for one, other in self.different():
+            found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
         return found
 
     @property
@@ -236,31 +177,52 @@ class _Rendering:
     def _count(self, node: Unknown) -> int:
         return len(self.allowed.get(node.name, ()))
 
-    def absences(self, direction: Literal["ignore", "respect"]) -> dict[str, set[Term]]:
-        """Return the conditions that absent triples state, each with the node that it is about."""
-        directed = direction == "respect" if self.pattern.directed is None else self.pattern.directed
-        absent = AbsentTriples("->" if directed else "-", self._type, self._limits_of_absent)
-        found: dict[str, set[Term]] = {}
+    def absences(self) -> dict[str, set[Term]]:
+        """Return the conditions that absent triples state, each with the node that it is about.
+
+        Each group is a tree around one node. Each triple has an EXISTS of its own inside that of the triple before it,
+        since Neo4j never binds two relationships of one MATCH to the same fact.
+
+        Raises:
+            PatternError: If the triples form a cycle.
+        """
+        conditions: dict[str, set[Term]] = {}
         for group in self.pattern.absent_groups():
             ends = (node for head, _, tail in group for node in (head, tail))
             root = next(node for node in ends if isinstance(node, Unknown) and node in self.names)
-            found[absent.condition(root, self.names[root], group)] = {root}
-        return found
+            found = self._present(root, self.names[root], group, {root})
+            conditions[f"NOT {found[0]}" if len(found) == 1 else f"NOT ({' AND '.join(found)})"] = {root}
+        return conditions
 
-    def _limits_of_absent(self, node: Term, name: str) -> list[str]:
-        """Return the conditions on a node of absent triples alone."""
-        keys = self.given.get(node) if isinstance(node, Known) else self.allowed.get(node.name)
-        if keys is not None:
-            return [self._has_key(name, keys)]
-        found = []
-        if isinstance(node, Known):
-            found.append(self._has_key(name, [node.text if node.entity is None else node.entity]))
-        return found if node.type is None else [*found, self._has_type(name, node.type)]
+    def _present(self, node: Term, name: str, triples: Sequence[PatternTriple], seen: set[Term]) -> list[str]:
+        """Return the conditions that a node is joined to some triples."""
+        return [
+            self._exists(node, name, triple, [other for other in triples if other is not triple], seen)
+            for triple in triples
+            if node in (triple.head, triple.tail)
+        ]
 
-    def matches(self, conditions: Mapping[str, set[Term]], direction: Literal["ignore", "respect"]) -> Iterator[str]:
+    def _exists(
+        self, node: Term, name: str, triple: PatternTriple, rest: Sequence[PatternTriple], seen: set[Term]
+    ) -> str:
+        there = triple.tail if node == triple.head else triple.head
+        if there in seen:
+            raise PatternError(f"Pattern: the absent triples around {node} form a cycle; that is not supported.")
+        inner, self.absent_count = f"a{self.absent_count}", self.absent_count + 1
+        ends = (name, inner) if node == triple.head else (inner, name)
+        conditions = self.limits_of_absent(there, inner)
+        if not isinstance(there, Known):
+            seen.add(there)
+            beyond = [other for other in rest if node not in (other.head, other.tail) or there in other]
+            conditions += self._present(there, inner, beyond, seen)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        arrow = "->" if self.absent_directed else "-"
+        return f"EXISTS {{ MATCH ({ends[0]})-[{self._type(triple.relation)}]{arrow}({ends[1]}){where} }}"
+
+    def matches(self, conditions: Mapping[str, set[Term]]) -> Iterator[str]:
         """Yield a MATCH for each triple, with the conditions that can be stated from there on."""
         names, type_of = self.names, TYPE_OF[self.dialect]
-        arrow = "->" if direction == "respect" else "-"
+        arrow = "->" if self.direction == "respect" else "-"
         waiting = dict(conditions)
         matched: set[Term] = set()
         if isinstance(self.joined, Unknown):
@@ -289,7 +251,7 @@ class _Rendering:
     def _type(self, relation: Term) -> str:
         return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
 
-    def result(self, direction: Literal["ignore", "respect"], nodes: bool) -> Iterator[str]:
+    def result(self, nodes: bool) -> Iterator[str]:
         """Yield RETURN and ORDER BY."""
         columns, order = [], []
         for node, name in self.names.items():
@@ -302,21 +264,18 @@ class _Rendering:
         if nodes:
             columns += self.names.values()
         # Only where a fact fits either way can a row be there twice.
-        distinct = "DISTINCT " if direction == "ignore" else ""
+        distinct = "DISTINCT " if self.direction == "ignore" else ""
         yield f"RETURN {distinct}{', '.join(columns)}"
         yield "ORDER BY " + ", ".join(order)
 
     def bindings(self, wanted: Sequence[str]) -> Iterator[str]:
         """Yield RETURN and ORDER BY for the keys of one or two unknowns."""
-        name_of = {node.name: name for node, name in self.names.items() if isinstance(node, Unknown)}
-        if missing := [name for name in wanted if name not in name_of]:
-            raise PatternError(f"render: {missing[0]!r} is none of the unknown nodes {list(name_of)}.")
-        columns = ("target", "by")[: len(wanted)]
-        keys = (key_of(name_of[name], self.schema, self.dialect) for name in wanted)
-        yield f"RETURN DISTINCT {', '.join(f'{key} AS {column}' for key, column in zip(keys, columns, strict=True))}"
-        yield f"ORDER BY {', '.join(columns)}"
+        columns = self.columns_of(wanted)
+        keys = (f"{key_of(name, self.schema, self.dialect)} AS {column}" for name, column in columns)
+        yield f"RETURN DISTINCT {', '.join(keys)}"
+        yield f"ORDER BY {', '.join(column for _, column in columns)}"
 
-    def _has_key(self, name: str, keys: Sequence[str]) -> str:
+    def has_key(self, name: str, keys: Sequence[str]) -> str:
         """Return the condition that a node has one of the keys."""
         sign, self.parameters[name] = ("=", keys[0]) if len(keys) == 1 else ("IN", list(keys))
         return self._compared(name, f"{sign} ${name}")
@@ -332,7 +291,7 @@ class _Rendering:
         ]
         return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
 
-    def _has_type(self, name: str, type: str) -> str:
+    def has_type(self, name: str, type: str) -> str:
         """Return the condition that a node has a type, as node label or in a list of types."""
         labels = [label.name for label in self.schema.labels]
         if type in labels:

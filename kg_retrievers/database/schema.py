@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -64,6 +64,9 @@ class DatabaseSchema:
         >>> schema.type_of("sequel of"), schema.relation_of("SEQUEL_OF")
         ('SEQUEL_OF', 'sequel of')
     """
+
+    #: The `PatternWriter` of a database that understands no Cypher.
+    pattern_writer: ClassVar[type[Any] | None] = None
 
     labels: tuple[NodeLabel, ...]
     relations: tuple[RelationType, ...]

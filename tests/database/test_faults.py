@@ -12,7 +12,6 @@ import neo4j
 import pytest
 from arcadedb import ArcadeDB, is_installed
 
-from kg_retrievers.database.fetching import Facts
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.errors import (
     DatabaseError,
@@ -21,6 +20,7 @@ from kg_retrievers.errors import (
     DatabaseUnavailableError,
 )
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.parts import Facts
 
 pytestmark = pytest.mark.heavy
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from oxigraph_server import Oxigraph
 
-from kg_retrievers.database.fetching import StoredEntity
 from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.database.sparql.vocabulary import PRESETS
 from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.parts import StoredEntity
 
 pytest.importorskip("pyoxigraph")
 

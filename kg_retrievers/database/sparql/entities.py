@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from kg_retrievers.database.fetching import EntityPage, StoredEntity
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, blocks, read_names, value, values
 from kg_retrievers.database.sparql.schema import SparqlSchema, type_labels
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import local_words
+from kg_retrievers.graph.parts import EntityPage, StoredEntity
 from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.

@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, RAISE_TIMEOUT
-from kg_retrievers.database.fetching import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.entities import Entities
@@ -32,6 +31,7 @@ from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 
 #: The most bytes of an answer, and the requests a second to a public endpoint.

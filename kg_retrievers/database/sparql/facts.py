@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
-from kg_retrievers.database.fetching import Facts, StoredEntity
 from kg_retrievers.database.sparql.entities import TAILS, Entities
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, Descriptions, Solutions, blocks, describing, values
@@ -13,6 +12,7 @@ from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels
 from kg_retrievers.database.sparql.terms import Iri, Term, Text
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.parts import Facts, StoredEntity
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50

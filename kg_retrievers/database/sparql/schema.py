@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.names import Ask, read_names, value, values
-from kg_retrievers.database.sparql.rendering import write_pattern
+from kg_retrievers.database.sparql.rendering import SparqlWriter
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text, is_writable
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError
-from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN
 from kg_retrievers.graph.readers.rdf.sources import WIKIDATA_ENTITIES, WIKIDATA_PROPERTIES
@@ -44,6 +42,8 @@ class SparqlSchema(DatabaseSchema):
         plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
+    pattern_writer = SparqlWriter
+
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     type_iris: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = KINDS
@@ -65,10 +65,6 @@ class SparqlSchema(DatabaseSchema):
     def property_entities(self) -> frozenset[str]:
         """The IRIs of the entities that have the labels of properties of Wikidata."""
         return frozenset(filter(None, map(wikidata_entity, self.relation_by_iri)))
-
-    def write_pattern(self, pattern: Pattern, **options: Any) -> tuple[str, dict[str, Any]]:
-        """Write a pattern as a query; see `PatternWriter`."""
-        return write_pattern(pattern, self, self.vocabulary, self.type_iris, self.plain, **options)
 
 
 def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
