@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import re
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,14 +14,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
 
-from kg_retrievers.core.checkpoint import load_checkpoint, read_header, save_checkpoint
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, embedding_name
 from kg_retrievers.methods.subgraph_rag import model as triple_scorer
 from kg_retrievers.methods.subgraph_rag.config import IDENTIFIERS, TripleScorerConfig, without_text
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
@@ -216,13 +210,6 @@ def test_it_agrees_with_what_is_trained(case: Case, data: st.DataObject) -> None
     assert found == pytest.approx(np.concatenate(expected), abs=1e-5)
 
 
-def test_the_weights_of_a_training_are_those_of_the_scorer() -> None:
-    scorer = drawn()
-    network, _ = in_torch(indexed([("a", "r", "b")]), scorer)
-    assert network.weights.keys() == scorer.weights.keys()
-    assert all((network.weights[name] == weight).all() for name, weight in scorer.weights.items())
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_blocks_make_no_difference(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     index, scorer = indexed(tiny_graph()), drawn(**config)
@@ -234,15 +221,6 @@ def test_blocks_make_no_difference(config: dict[str, Any], monkeypatch: pytest.M
         assert scorer.on(index).score(*asked) == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_order_of_candidates_is_kept() -> None:
-    index = indexed(tiny_graph())
-    on_graph = drawn().on(index)
-    order = np.random.default_rng(0).permutation(len(index.graph))
-    seeds = numbers([0, 3])
-    expected = on_graph.score("who directed _ ?", np.arange(len(order)), seeds)
-    assert on_graph.score("who directed _ ?", order, seeds) == pytest.approx(expected[order], abs=1e-5)
-
-
 def test_only_the_candidates_are_seen() -> None:
     """What else the graph holds of their entities changes nothing."""
     facts = [("Her", "by", "Spike Jonze"), ("Her", "in", "2013")]
@@ -252,22 +230,6 @@ def test_only_the_candidates_are_seen() -> None:
         for index in (small, large)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-
-
-def test_no_candidates() -> None:
-    index = indexed([("a", "r", "b")])
-    for seeds in ([], [0], [0, 1, 1]):
-        found = drawn().on(index).score("who?", numbers([]), numbers(seeds))
-        assert (found.dtype, found.shape) == (np.float32, (0,))
-
-
-def test_names_in_a_vector_store() -> None:
-    """Their vectors are made anew."""
-    graph = tiny_graph()
-    store = VectorStoreSearch(InMemoryVectorStore(EMBEDDINGS), "cosine_similarity")
-    asked = "who directed _ ?", np.arange(len(graph)), numbers([0])
-    found = drawn().on(GraphIndex.build(graph, EMBEDDINGS, store=store)).score(*asked)
-    assert found == pytest.approx(drawn().on(indexed(graph)).score(*asked), abs=1e-5)
 
 
 def test_from_many_threads() -> None:
@@ -322,25 +284,12 @@ def test_names(label: str) -> None:
     assert not without_text(KnowledgeGraph.from_triples([(label, "r", label)]), IDENTIFIERS).any()
 
 
-def test_labels_count_and_not_keys() -> None:
-    graph = KnowledgeGraph.from_triples([("Q42", "r", "Her")], labels={"Q42": "Douglas Adams", "Her": "m.0h3r"})
-    told = dict(zip(graph.entities, without_text(graph, IDENTIFIERS).tolist(), strict=True))
-    assert told == {"Q42": False, "Her": True}
-
-
 def test_none_and_all() -> None:
     graph = KnowledgeGraph.from_triples([("m.0a1", "r", "Her"), ("Q1", "r", "🎬")], labels={"Her": "two\nlines"})
     assert without_text(graph, "").tolist() == [False] * 4
     assert without_text(graph, ".*").tolist() == [True] * 4
     empty = without_text(KnowledgeGraph.from_triples([]), IDENTIFIERS)
     assert (empty.dtype, empty.shape) == (np.bool_, (0,))
-
-
-def test_some_entities() -> None:
-    graph = KnowledgeGraph.from_triples([("m.0a1", "r", "Her"), ("Q1", "r", "Her")])
-    some = np.array([2, 1, 0, 1])
-    for identifiers in ("", IDENTIFIERS):
-        assert without_text(graph, identifiers, some).tolist() == without_text(graph, identifiers)[some].tolist()
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -381,13 +330,6 @@ def test_entities_without_text_share_one_vector() -> None:
     assert scores_of(first) != pytest.approx(scores_of(performance("Amy", "Joaquin")), abs=1e-4)
 
 
-def test_all_entities_without_text() -> None:
-    facts = [("Her", "by", "Jonze"), ("Jonze", "born", "1969"), ("Her", "by", "Her")]
-    others = [("A", "by", "B"), ("B", "born", "C"), ("A", "by", "A")]
-    assert scores_of(facts, identifiers=".*") == scores_of(others, identifiers=".*")
-    assert scores_of(facts) != pytest.approx(scores_of(others), abs=1e-4)
-
-
 # --- saved and opened -------------------------------------------------------------------------------------------------
 
 
@@ -425,33 +367,6 @@ def test_distances_need_a_mark() -> None:
     assert TripleScorerConfig(4, rounds=0, hops=0, topic="none").encoded == 0
 
 
-def test_what_is_written(tmp_path: Path) -> None:
-    scorer = drawn()
-    scorer.save_pretrained(tmp_path)
-    header = read_header(tmp_path)
-    assert header.method == TripleScorer.method == "subgraph-rag"
-    assert header.config == {"embeddings": embedding_name(EMBEDDINGS), **asdict(scorer.config), "training": {}}
-    assert repr(scorer) == f"TripleScorer({scorer.config!r})"
-    with pytest.raises(InvalidArgumentError, match="is a file"):
-        scorer.save_pretrained(tmp_path / "model.safetensors")
-
-
-@pytest.mark.parametrize("copied", [deepcopy, lambda scorer: pickle.loads(pickle.dumps(scorer))])
-def test_copies(copied: Callable[[Any], Any]) -> None:
-    """Of a scorer, and of one on a graph, which scores the same."""
-    scorer, index = drawn(), indexed(tiny_graph())
-    assert same(copied(scorer), scorer)
-    on_graph, asked = scorer.on(index), ("who?", np.arange(len(index.graph)), numbers([0]))
-    expected = on_graph.score(*asked).tolist()
-    assert copied(on_graph).score(*asked).tolist() == expected
-
-
-def test_weights_of_other_types_become_float32() -> None:
-    scorer = drawn()
-    double = {name: weight.astype(np.float64) for name, weight in scorer.weights.items()}
-    assert same(TripleScorer(scorer.config, double, probe=scorer.probe, embeddings=scorer.embeddings), scorer)
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -483,15 +398,6 @@ def test_config_out_of_range(config: dict[str, Any], message: str) -> None:
         TripleScorerConfig(**({"dimension": 8} | config))
 
 
-def test_config_by_default() -> None:
-    config = TripleScorerConfig(dimension=5)
-    assert (config.hidden, config.rounds, config.reverse_rounds, config.directed, config.hops) == (64, 4, 0, False, 3)
-    assert config.shapes["head_structure"] == config.shapes["tail_structure"] == (1 + 4 + 3, 64)
-    assert config.shapes["follow_question"] == (5, 3 * 2 * 32)
-    without = TripleScorerConfig(dimension=5, hops=0).shapes
-    assert set(config.shapes) - set(without) == {"steps", "follow_question", "follow_relation", "follow_bias"}
-
-
 def changed(**weights: Any) -> dict[str, Any]:
     """Return the weights of a scorer, some changed; None leaves one out."""
     return {name: weight for name, weight in {**drawn().weights, **weights}.items() if weight is not None}
@@ -512,13 +418,6 @@ def test_other_weights(weights: dict[str, Any], message: str) -> None:
     scorer = drawn()
     with pytest.raises(InvalidArgumentError, match=f"TripleScorer: {message}"):
         TripleScorer(scorer.config, changed(**weights), probe=scorer.probe, embeddings="")
-
-
-@pytest.mark.parametrize("probe", [np.zeros(23), np.zeros((1, 24)), np.full(24, np.nan)], ids=["short", "2d", "nan"])
-def test_other_probes(probe: Any) -> None:
-    scorer = drawn()
-    with pytest.raises(InvalidArgumentError, match=r"TripleScorer: .*'probe'"):
-        TripleScorer(scorer.config, scorer.weights, probe=probe, embeddings="")
 
 
 def resaved(folder: Path, config: dict[str, Any] | None = None, weights: dict[str, Any] | None = None) -> None:
@@ -565,18 +464,6 @@ def test_what_is_no_model_of_this_method(tmp_path: Path, damage: dict[str, Any])
         TripleScorer.from_pretrained(tmp_path)
 
 
-def test_damaged(tmp_path: Path) -> None:
-    resaved(tmp_path / "cut")
-    os.truncate(tmp_path / "cut" / "model.safetensors", 100)
-    with pytest.raises(ModelLoadError, match="the weights are damaged"):
-        TripleScorer.from_pretrained(tmp_path / "cut")
-    with pytest.raises(ModelLoadError, match=r"no such folder\. Train one, with output="):
-        TripleScorer.from_pretrained(tmp_path / "nowhere")
-    save_checkpoint(tmp_path / "other", "gnn-rag", {}, {})
-    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
-        TripleScorer.from_pretrained(tmp_path / "other")
-
-
 class Changed(HashedEmbeddings):
     """Hashed embeddings with something added to each vector."""
 
@@ -601,25 +488,3 @@ def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
     assert embedding_name(EMBEDDINGS) in str(caught.value)
     assert embedding_name(embeddings) in str(caught.value)
     assert str(caught.value).startswith("TripleScorer: ")
-
-
-def test_the_same_embeddings_may_round_otherwise() -> None:
-    index = indexed([("a", "r", "b"), ("b", "r", "c")], Changed(0.01))
-    assert index.embed([PROBE])[0].tolist() != drawn().probe.tolist()
-    assert drawn().on(index).score("who?", numbers([0, 1]), numbers([0])).shape == (2,)
-
-
-def test_a_graph_without_triples_has_embeddings_too() -> None:
-    """Its entities have vectors, which do not fit either."""
-    index = indexed(KnowledgeGraph.from_triples([], labels={"Western": "Western"}), HashedEmbeddings(8))
-    with pytest.raises(ModelMismatchError):
-        drawn().on(index)
-
-
-def test_large_weights_are_no_reason_for_warnings() -> None:
-    """A relation that is not followed at all."""
-    scorer = drawn()
-    scorer.weights["follow_bias"][:] = -200
-    index = indexed([("a", "r", "b")])
-    with np.errstate(all="raise"):
-        assert np.isfinite(scorer.on(index).score("who?", numbers([0]), numbers([0]))).all()

@@ -23,7 +23,6 @@ MOONS = [
     Triple("Saturn", "moon", "Enceladus"),
     Triple("Uranus", "moon", "Miranda"),
 ]
-MIRANDA = [Triple("Miranda", "discoverer", "Gerard Kuiper"), Triple("Miranda", "diameter", "472 km")]
 
 
 def documents(facts: Sequence[Triple]) -> list[Document]:
@@ -54,13 +53,6 @@ def test_prompt_snapshot(name: str) -> None:
     assert text == snapshot.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("facts", [MOONS, MIRANDA], ids=["moons", "miranda"])
-def test_worked_example_is_written_as_evidence_is(facts: list[Triple]) -> None:
-    assert f"\nFacts:\n<facts>\n{show_evidence(documents(facts)).text}\n</facts>\nQuestion: " in ANSWER_PROMPT.format(
-        question="", evidence=""
-    )
-
-
 def test_a_chain_returns_the_steps_and_the_answers() -> None:
     reply = "Titania [1] is a moon of Uranus.\nans: Titania"
     model = ScriptedChatModel(replies=[reply])
@@ -83,10 +75,3 @@ def test_the_dialogue_shows_thirty_triples_as_evidence_is_shown() -> None:
     assert answers == ["Germany", "Poland", "Slovakia", "Austria"]
     bordering = [fact.tail for fact in facts if fact[:2] == ("Czech Republic", "shares border with")]
     assert answers == bordering
-
-
-def test_a_chain_asks_by_the_dialogue() -> None:
-    model = ScriptedChatModel(replies=["Fact 1 says it.\nans: Titania\nans: Miranda"])
-    asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": documents(MOONS[1:2])}
-    assert llm_answerer(DIALOGUE_PROMPT, model, parse_answers).invoke(asked) == "Titania; Miranda"
-    assert [message.type for message in model.prompts[0]] == ["system", "human", "ai", "human"]

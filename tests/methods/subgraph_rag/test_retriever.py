@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.prompts import PromptTemplate
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
-    Question,
     SubgraphRAGRetriever,
     TripleScorer,
     answer_chain,
@@ -32,13 +27,11 @@ from kg_retrievers import (
     evaluate,
     train_triple_scorer,
 )
-from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import read_pathquestion
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 EMBEDDINGS = HashedEmbeddings()
@@ -185,24 +178,6 @@ def test_components_by_hand(most: int, found: list[Facts], shares: list[float]) 
     assert retriever.invoke("?", k=1, seed_entities=["A"]) == documents[:1]
 
 
-def test_a_subgraph_of_many_may_beat_that_of_the_best() -> None:
-    """The two of four and three are together, and more than five."""
-    facts = [("A", "five", "B"), ("C", "four", "D"), ("D", "three", "E"), ("F", "one", "F"), ("G", "two", "H")]
-    retriever = by_hand(facts, LINE_VALUES, granularity="subgraph")
-    documents = retriever.invoke("?", k=9, seed_entities=["A", "C", "F", "G"])
-    assert triples(documents) == [[facts[1], facts[2]], [facts[0]], [facts[4]], [facts[3]]]
-    assert scores(documents) == pytest.approx([7 / 15, 5 / 15, 2 / 15, 1 / 15], abs=1e-6)
-
-
-def test_equal_subgraphs_in_the_order_of_the_graph() -> None:
-    facts = [(f"c{n}", "r", f"d{n}") for n in (3, 1, 2)]
-    retriever = by_hand(facts, {"r": 1.0}, granularity="subgraph", k=9)
-    for seeds in (["c1", "c2", "c3"], ["c3", "c2", "c1"]):
-        documents = retriever.invoke("?", seed_entities=seeds)
-        assert triples(documents) == [[fact] for fact in facts]
-        assert scores(documents) == pytest.approx([1 / 3] * 3)
-
-
 @pytest.mark.parametrize("leaves", [3, 5, 17, 40, 100])
 def test_triples_that_look_the_same_come_in_the_order_of_the_graph(leaves: int) -> None:
     """Scores that differ by rounding only would order them by the machine."""
@@ -210,15 +185,6 @@ def test_triples_that_look_the_same_come_in_the_order_of_the_graph(leaves: int) 
     documents = subgraph_rag(facts).invoke("What has the hub?", seed_entities=["hub"])
     assert triples(documents) == [[fact] for fact in facts]
     assert len(set(scores(documents))) == 1
-
-
-@pytest.mark.parametrize("value", [-5_000.0, 5_000.0])
-def test_logits_of_any_size(value: float) -> None:
-    """Only their differences count."""
-    model = valued(FILMS, VALUES)
-    model.weights["output_bias"] = np.array(value, np.float32)
-    documents = subgraph_rag(FILMS, model=model).invoke("Who directed Her?")
-    assert scores(documents) == pytest.approx([4 / 11, 4 / 11, 2 / 11, 1 / 11], abs=1e-3)
 
 
 # --- whatever the graph -----------------------------------------------------------------------------------------------
@@ -269,37 +235,6 @@ def test_what_holds_for_every_list(case: tuple[SubgraphRAGRetriever, list[str]])
         assert document.metadata["score"] == pytest.approx(sum(first[fact] for fact in facts))
 
 
-@given(cases(), st.integers(1, 5))
-@settings(max_examples=40)
-def test_a_shorter_list_is_the_beginning(case: tuple[SubgraphRAGRetriever, list[str]], k: int) -> None:
-    retriever, seeds = case
-    assert retriever.invoke("?", k=k, seed_entities=seeds) == retriever.invoke("?", k=100, seed_entities=seeds)[:k]
-
-
-def test_max_triples_is_without_effect_on_single_triples() -> None:
-    expected = subgraph_rag(TINY, k=9).invoke("Who starred in Amélie?")
-    assert len(expected) == 6
-    assert subgraph_rag(TINY, k=9, max_triples=1).invoke("Who starred in Amélie?") == expected
-
-
-def test_more_wanted_than_there_are() -> None:
-    around = [
-        tuple(triple)
-        for triple in tiny_graph().triples()
-        if {triple.head, triple.tail} & {"Amélie", "Alien Resurrection"}
-    ]
-    for k in (6, 7, 1_000_000):
-        documents = subgraph_rag(TINY, k=k).invoke("Who starred in Amélie?")
-        assert sorted(fact for (fact,) in triples(documents)) == sorted(around)
-
-
-def test_threads() -> None:
-    questions = [f"Who made {TINY.graph.label(key)}?" for key in TINY.graph.entities if "Western" not in key] * 3
-    expected = [triples(documents) for documents in map(subgraph_rag(TINY, k=4).invoke, questions)]
-    with ThreadPoolExecutor(8) as threads:
-        assert [triples(found) for found in threads.map(subgraph_rag(TINY, k=4).invoke, questions)] == expected
-
-
 # --- entities ---------------------------------------------------------------------------------------------------------
 
 
@@ -342,43 +277,12 @@ def test_the_masked_question_is_what_the_model_reads() -> None:
     assert [(one.id, one.metadata["score"]) for one in masked] == [(one.id, one.metadata["score"]) for one in whole]
 
 
-def test_a_masked_question_that_is_supplied_alone_is_kept() -> None:
-    """And the entities are looked for in the question."""
-    retriever = subgraph_rag(TINY)
-    both = retriever.invoke("Who starred in Amélie?", masked_question="who wrote _", seed_entities=["Amélie"])
-    assert scores(both) != scores(retriever.invoke("Who starred in Amélie?"))
-    assert retriever.invoke("Who starred in Amélie?", masked_question="who wrote _") == both
-
-
-def test_all_entities_of_a_label() -> None:
-    documents = subgraph_rag(TINY, granularity="subgraph").invoke("Who directed Dune?")
-    assert sorted(triples(documents)) == [
-        [("Dune (1984)", BY, "David Lynch")],
-        [("Dune (2021)", BY, "Denis Villeneuve")],
-    ]
-    details = documents[0].metadata["details"]
-    assert details["entities"] == [["Dune", "Dune (1984)"], ["Dune", "Dune (2021)"]]
-    assert [one["key"] for one in details["ambiguous"][0]["entities"]] == ["Dune (1984)", "Dune (2021)"]
-    (one,) = subgraph_rag(TINY).invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
-    assert triples([one]) == [[("Dune (2021)", BY, "Denis Villeneuve")]]
-    assert scores([one]) == [1.0]
-
-
 def test_an_entity_without_facts() -> None:
     for granularity in ("triple", "subgraph"):
         assert subgraph_rag(TINY, granularity=granularity).invoke("What is a Western?") == []
         alone = KnowledgeGraph.from_triples([], labels={"Western": "Western"})
         assert subgraph_rag(alone, granularity=granularity).invoke("What is a Western?") == []
     assert len(subgraph_rag(TINY).invoke("Is Dune a Western?")) == 2
-
-
-def test_no_entity() -> None:
-    retriever = subgraph_rag(TINY)
-    for nothing in ([], None):
-        with pytest.raises(EntityLinkingError):
-            retriever.invoke("Who directed it?", seed_entities=nothing, on_refusal="raise")
-    with pytest.raises(EntityLinkingError, match="no entity is given"):
-        retriever.stages[1].run.invoke({"question": "?", "masked_question": "?", "k": 1, "seed_entities": []})
 
 
 def test_small_and_odd_graphs() -> None:
@@ -439,32 +343,7 @@ def test_fields_are_checked(field: dict[str, Any]) -> None:
         setattr(retriever, name, field[name])
 
 
-def test_defaults() -> None:
-    """A hundred triples, as in the paper."""
-    retriever = subgraph_rag(TINY)
-    assert (retriever.k, retriever.max_triples, retriever.granularity, retriever.style) == (
-        100,
-        100,
-        "triple",
-        "triples",
-    )
-    assert (retriever.max_hops, retriever.max_nodes, retriever.scope) == (3, 2000, "neighborhood")
-
-
 # --- the model --------------------------------------------------------------------------------------------------------
-
-
-def test_a_model_or_its_folder(tmp_path: Path) -> None:
-    MODEL.save_pretrained(tmp_path / "model")
-    expected = subgraph_rag(TINY).invoke("Who directed Her?")
-    assert subgraph_rag(TINY).model is MODEL
-    for folder in (tmp_path / "model", str(tmp_path / "model")):
-        assert subgraph_rag(TINY, model=folder).invoke("Who directed Her?") == expected
-        retriever = subgraph_rag(TINY, model=drawn(seed=1))
-        assert retriever.invoke("Who directed Her?") != expected
-        retriever.model = folder  # type: ignore[assignment]
-        assert isinstance(retriever.model, TripleScorer)
-        assert retriever.invoke("Who directed Her?") == expected
 
 
 @pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8)], ids=lambda model: type(model).__name__)
@@ -481,15 +360,6 @@ def test_no_model(model: Any) -> None:
     assert retriever.model is MODEL
     with pytest.raises(InvalidArgumentError, match="model"):
         SubgraphRAGRetriever(index=TINY)
-
-
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    for folder in (tmp_path / "nowhere", str(tmp_path / "nowhere")):
-        with pytest.raises(ModelLoadError, match="no trained model is here: there is no such folder"):
-            subgraph_rag(TINY, model=folder)
-    save_checkpoint(tmp_path / "other", "gnn-rag", {}, {})
-    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag'"):
-        subgraph_rag(TINY, model=tmp_path / "other")
 
 
 async def test_a_model_of_other_embeddings() -> None:
@@ -511,46 +381,6 @@ async def test_a_model_of_other_embeddings() -> None:
     assert len(changed[1].invoke("Who directed Her?")) == 4
 
 
-def test_another_model_is_used_at_once() -> None:
-    retriever, other = subgraph_rag(TINY), drawn(seed=7)
-    before = retriever.invoke("Who starred in Amélie?")
-    retriever.model = other
-    assert retriever.invoke("Who starred in Amélie?") == subgraph_rag(TINY, model=other).invoke(
-        "Who starred in Amélie?"
-    )
-    retriever.model = MODEL
-    assert retriever.invoke("Who starred in Amélie?") == before
-
-
-def test_another_index_is_used_at_once() -> None:
-    other = indexed([("New York", "in", "USA"), ("Her", "in", "2013")])
-    retriever = subgraph_rag(TINY)
-    retriever.invoke("Who directed Her?")
-    retriever.index = other
-    assert triples(retriever.invoke("Where is New York?")) == [[("New York", "in", "USA")]]
-    assert retriever.invoke("When was Her?") == subgraph_rag(other).invoke("When was Her?")
-
-
-def test_what_a_graph_has_in_common_is_computed_once() -> None:
-    """Labels and relations are embedded when the graph is indexed; a question is one text more."""
-
-    class Counted(HashedEmbeddings):
-        calls = 0
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            Counted.calls += len(texts)
-            return super().embed_documents(texts)
-
-    index = GraphIndex.build(tiny_graph(), Counted())
-    retriever = subgraph_rag(index)
-    retriever.invoke("Who directed Her?")
-    Counted.calls = 0
-    retriever.invoke("Who directed Amélie?")  # the same, masked
-    assert Counted.calls == 0
-    retriever.invoke("Who wrote Her?")
-    assert Counted.calls == 1
-
-
 def test_the_limits_of_the_training() -> None:
     """They are those of the retriever, unless others are given."""
     model = TripleScorer(
@@ -563,52 +393,6 @@ def test_the_limits_of_the_training() -> None:
 
 
 # --- stages -----------------------------------------------------------------------------------------------------------
-
-
-def test_stages() -> None:
-    retriever = subgraph_rag(TINY)
-    assert [(stage.name, stage.writes, stage.calls_model) for stage in retriever.stages] == [
-        ("link_entities", ("seed_entities", "masked_question"), False),
-        ("score_triples", ("scored_triples",), False),
-        ("select_triples", ("answers", "documents"), False),
-    ]
-
-
-@pytest.mark.parametrize(("k", "max_triples", "kept"), [(1, 1, 1), (1, 3, 1), (4, 2, 4), (9, 9, 6)])
-def test_the_state(k: int, max_triples: int, kept: int) -> None:
-    """As many triples are kept as are wanted, best first, each with its share of all."""
-    retriever = subgraph_rag(TINY, k=k, max_triples=max_triples)
-    state = retriever.initial_state("Who starred in Amélie?")
-    for stage in retriever.stages:
-        state |= stage.run.invoke(state)
-    assert (state["seed_entities"], state["masked_question"]) == (["Amélie"], "Who starred in _?")
-    rows, everything = state["scored_triples"]["triples"], subgraph_rag(TINY).invoke("Who starred in Amélie?")
-    assert set(state["scored_triples"]) == {"triples", "truncated"}
-    assert state["scored_triples"]["truncated"] is False
-    assert [[tuple(row[:3])] for row in rows] == triples(everything)[:kept]
-    assert [row[3] for row in rows] == scores(everything)[:kept]
-    assert json.loads(json.dumps(rows)) == rows
-    assert state["answers"] == []
-    assert len(state["documents"]) == min(k, 6)
-
-
-class Seen(BaseCallbackHandler):
-    """Keeps the data of the events of stages."""
-
-    def __init__(self) -> None:
-        self.data: list[dict[str, Any]] = []
-
-    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-        self.data.append(data)
-
-
-def test_events() -> None:
-    seen = Seen()
-    subgraph_rag(TINY, k=2, max_triples=2).invoke("Who starred in Amélie?", {"callbacks": [seen]})
-    link, score, select = seen.data
-    assert link["masked_question"] == "Who starred in _?"
-    assert len(score["scored_triples"]["triples"]) == 2
-    assert select["answers"] == []
 
 
 # --- what a person edits ----------------------------------------------------------------------------------------------
@@ -639,13 +423,6 @@ def test_negative_scores_truncated_and_none() -> None:
     assert by_hand().invoke("Who directed Her?", scored_triples=None) == by_hand().invoke("Who directed Her?")
     tuples = {"triples": ((*HER, 1.0), (*DRAMA, 0.5)), "truncated": False}
     assert triples(by_hand().invoke("Who directed Her?", scored_triples=tuples)) == [[HER], [DRAMA]]
-
-
-def test_all_that_is_supplied() -> None:
-    """The entities are those of the details; no entity need be found then."""
-    given = {"seed_entities": ["Drama"], "masked_question": "?"} | given_triples((*HER, 1.0))
-    (document,) = by_hand().invoke("Nothing that is known?", **given)
-    assert document.metadata["details"] == {"entities": [["Drama", "Drama"]]}
 
 
 @pytest.mark.parametrize(
@@ -692,12 +469,6 @@ async def test_scored_triples_are_checked(scored: Any) -> None:
         await by_hand().ainvoke("Who directed Her?", scored_triples=scored)
 
 
-@pytest.mark.parametrize("masked", ["", " \n", 5, ["who?"], True], ids=repr)
-def test_masked_questions_are_checked(masked: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="masked_question must "):
-        by_hand().invoke("Who directed Her?", masked_question=masked)
-
-
 async def test_edits_in_a_workflow() -> None:
     """A person stops the run before it selects, and puts another triple first."""
     question, config = "Who directed Her?", {"configurable": {"thread_id": "1"}}
@@ -721,29 +492,7 @@ async def test_edits_in_a_workflow() -> None:
     assert output["documents"] == retriever.invoke(question, scored_triples=edited)
 
 
-def test_another_masked_question_in_a_workflow() -> None:
-    config = {"configurable": {"thread_id": "1"}}
-    retriever = subgraph_rag(TINY, k=3)
-    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["score_triples"])
-    workflow.invoke({"question": "Who starred in Amélie?"}, config)
-    with pytest.raises(InvalidArgumentError, match="masked_question must "):
-        workflow.update_state(config, {"masked_question": " "})
-    workflow.update_state(config, {"masked_question": "who wrote _"})
-    output = workflow.invoke(None, config)
-    expected = retriever.invoke("Who starred in Amélie?", masked_question="who wrote _", seed_entities=["Amélie"])
-    assert output["documents"] == expected
-
-
 # --- answering --------------------------------------------------------------------------------------------------------
-
-
-def test_prompts() -> None:
-    assert subgraph_rag(TINY).prompts == {"answer": ANSWER_PROMPT}
-    own = PromptTemplate.from_template("{question} {evidence}")
-    assert subgraph_rag(TINY, answer_prompt=own).answer_prompt == own
-    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match=r"answer_prompt: (the|wanted a) prompt"):
-            subgraph_rag(TINY, answer_prompt=bad)
 
 
 def test_a_model_is_shown_the_triples() -> None:
@@ -751,25 +500,6 @@ def test_a_model_is_shown_the_triples() -> None:
     assert answer_chain(by_hand(), model).invoke("Who directed Her?") == "Spike Jonze"
     shown = model.prompts[0][0].text
     assert "[1]\nHer -> directed by -> Spike Jonze\n\n[2]\nAdaptation -> directed by -> Spike Jonze\n" in shown
-
-
-def test_styles() -> None:
-    table = by_hand(style="tables", granularity="subgraph").invoke("Who directed Her?")[0].page_content
-    assert table.splitlines()[1] == "0,Her"
-
-
-def test_from_index() -> None:
-    """It asks no language model, and learns from no examples when it is asked."""
-    retriever = subgraph_rag(TINY, llm=ScriptedChatModel(replies=[]), examples=[Question("Who?")])
-    assert retriever.invoke("Who directed Her?") == subgraph_rag(TINY).invoke("Who directed Her?")
-
-
-def test_it_is_measured_by_what_it_retrieves() -> None:
-    """It proposes no answers, so that nothing is said about them."""
-    report = evaluate(by_hand(), [Question("Who directed Her?", ("Her",), ("Spike Jonze",))], topic="linked")
-    assert report.metrics["hit"] is None
-    assert report.metrics["llm_calls_mean"] == 0.0
-    assert report.metrics["triples_mean"] == 4.0
 
 
 # --- on real questions ------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from langchain_core.vectorstores import InMemoryVectorStore
-from training_task import HELD_OUT, INDEX, LEARNED, films, interrupted, same
+from training_task import HELD_OUT, INDEX, LEARNED, interrupted, same
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
-from kg_retrievers.methods.subgraph_rag import network as triple_network
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
-from kg_retrievers.methods.subgraph_rag.network import Example, Supervising, TripleNetwork, choose_triples
+from kg_retrievers.methods.subgraph_rag.network import Example, Supervising, TripleNetwork
 from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
@@ -65,18 +61,6 @@ def test_a_scorer_learns(training: tuple[str, ModelTraining[TripleScorer]]) -> N
         assert mean_loss(done.model, loss, questions) < 0.5 * mean_loss(untrained, loss, questions)
 
 
-def test_what_a_scorer_says_of_its_training(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
-    loss, done = training
-    told = done.model.training
-    assert (told["loss"], told["questions"], told["max_hops"], told["max_nodes"]) == (loss, 60, 3, 2000)
-    assert told["validation"] == done.history
-    assert told["schedule"]["num_examples"] == 600
-    assert len(told["data"]) == 32
-    assert json.loads(json.dumps(told)) == told
-    assert done.model.embeddings == embedding_name(INDEX.embeddings)
-    assert done.model.config.dimension == 128
-
-
 def test_the_losses_by_hand() -> None:
     """Three triples, of which the second and the third are relevant."""
     graph = KnowledgeGraph.from_triples(
@@ -108,21 +92,6 @@ def test_the_losses_by_hand() -> None:
         assert losses == pytest.approx([expected, expected / 2], abs=1e-5)
 
 
-def test_drawn_triples_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    positive = np.array([True] * 3 + [False] * 10 + [True] * 3)
-    rows, weights = choose_triples(positive, np.random.default_rng(0))
-    assert rows.tolist() == [0, 1, 2, 13, 14, 15, *range(3, 13)]
-    assert weights.tolist() == [1] * 16
-    monkeypatch.setattr(triple_network, "MAX_POSITIVES", 4)
-    monkeypatch.setattr(triple_network, "MAX_NEGATIVES", 5)
-    rows, weights = choose_triples(positive, np.random.default_rng(0))
-    assert len(set(rows.tolist())) == 9
-    assert positive[rows].tolist() == [True] * 4 + [False] * 5
-    assert (weights.dtype, weights.tolist()) == (np.float32, [1.5] * 4 + [2.0] * 5)
-    for all_alike in (True, False):
-        assert len(choose_triples(np.full(2, all_alike), np.random.default_rng(0))[0]) == 2
-
-
 def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[TripleScorer]:
     """Train a little."""
     return train_triple_scorer(INDEX, LEARNED, HELD_OUT[:9], output=output, **(FEW | arguments))
@@ -131,14 +100,6 @@ def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[Tripl
 @pytest.fixture(scope="module")
 def done() -> ModelTraining[TripleScorer]:
     return trained()
-
-
-def test_the_same_seed_gives_the_same_weights(done: ModelTraining[TripleScorer]) -> None:
-    again, other = trained(), trained(seed=1)
-    assert same(again.model.weights, done.model.weights)
-    assert again.history == done.history
-    assert again.model.training == done.model.training
-    assert not any(same({"": other.model.weights[n]}, {"": done.model.weights[n]}) for n in ("head", "output"))
 
 
 def test_what_is_kept_of_examples_makes_no_difference(
@@ -194,34 +155,6 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_other_settings_are_refused(broken_off: Path, other: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
         trained(broken_off, **other)
-
-
-def test_other_data_are_refused(broken_off: Path) -> None:
-    more = GraphIndex.build(films().with_changes(added=[("Film aa", "has_genre", "Drama")]), INDEX.embeddings)
-    for index, questions, validation in (
-        (INDEX, LEARNED[1:], HELD_OUT[:9]),
-        (INDEX, LEARNED[::-1], HELD_OUT[:9]),
-        (INDEX, LEARNED, HELD_OUT[:8]),
-        (more, LEARNED, HELD_OUT[:9]),
-    ):
-        with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
-            train_triple_scorer(index, questions, validation, output=broken_off, **FEW)
-
-
-def test_an_output_with_a_model_is_refused(tmp_path: Path, done: ModelTraining[TripleScorer]) -> None:
-    done.model.save_pretrained(tmp_path)
-    for output in (tmp_path, str(tmp_path)):
-        with pytest.raises(InvalidArgumentError, match=r"holds a model already\. Name another folder"):
-            trained(output)  # type: ignore[arg-type]
-
-
-def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr(TripleNetwork, "loss", lambda *_: pytest.fail("it is trained"))
-    with pytest.raises(InvalidArgumentError, match="file"):
-        trained(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
@@ -287,14 +220,6 @@ def test_a_tenth_validates(count: int, learned: int, validating: int) -> None:
         assert part.usable == [question for question in in_order if question in part.usable]
 
 
-def test_few_validate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "VALIDATED", 4)
-    given = train_triple_scorer(INDEX, LEARNED, HELD_OUT, **(FEW | {"num_examples": 1, "validations": 1}))
-    assert (len(given.training.usable), len(given.validation.usable)) == (60, 4)
-    drawn = train_triple_scorer(INDEX, LEARNED, **(FEW | {"num_examples": 1, "validations": 1}))
-    assert (len(drawn.training.usable), len(drawn.validation.usable)) == (56, 4)
-
-
 def test_the_gain_counts_answers_that_are_missing() -> None:
     """C is an end of the second triple, D of the third, and a third answer is not in the graph."""
     graph = KnowledgeGraph.from_triples([("A", "r", "B"), ("B", "r", "C"), ("C", "r", "D")])
@@ -345,22 +270,6 @@ def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.
     assert len(looked_at) == len(set(looked_at)) == count
 
 
-def test_names_in_a_vector_store_are_refused() -> None:
-    """They would be embedded in every step."""
-    store = VectorStoreSearch(InMemoryVectorStore(INDEX.embeddings), "cosine_similarity")
-    index = GraphIndex.build(films(), INDEX.embeddings, store=store)
-    with pytest.raises(InvalidArgumentError, match="are in a vector store"):
-        train_triple_scorer(index, LEARNED[:9])
-
-
-def test_an_answer_that_is_an_entity_of_the_question_too() -> None:
-    """The other entity leads to it."""
-    index = GraphIndex.build(KnowledgeGraph.from_triples([("Her", "by", "Jonze")]), HashedEmbeddings(8))
-    both = Question("What has Her to do with Jonze?", ("Her", "Jonze"), ("Jonze",))
-    assert len(training_questions(index, [both], 3).usable) == 1
-    assert training_questions(index, [replace(both, seed_entities=("Jonze",))], 3).unreachable == 1
-
-
 def test_to_train_as_the_paper_does() -> None:
     """With the arguments that are written down for it."""
     found = train_triple_scorer(
@@ -368,11 +277,6 @@ def test_to_train_as_the_paper_does() -> None:
         loss="binary", batch_size=1, learning_rate=0.001, num_examples=4,
     )  # fmt: skip
     assert found.model.config == TripleScorerConfig(128, 128, rounds=2, reverse_rounds=2, directed=True, hops=0)
-
-
-def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises((InvalidArgumentError, TypeError), match="hiden"):
-        trained(hiden=8)
 
 
 def test_a_training_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -383,11 +287,3 @@ def test_a_training_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: 
     out, err = capfd.readouterr()
     assert out == ""
     assert "Training" in err
-
-
-def test_names_of_version_0_1_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="the argument visits is called num_examples now"):
-        found = train_triple_scorer(INDEX, LEARNED[:2], visits=1, validations=1)
-    assert found.model.training["schedule"]["num_examples"] == 1
-    with pytest.warns(DeprecationWarning, match="the attribute untaught is called unsupervised now"):
-        assert found.untaught == found.unsupervised == 0

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -19,14 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 from peft import PeftModel
 from safetensors.torch import save_file
 from small_language_model import build
-from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, PCSTRetriever
 from kg_retrievers.agents import Budget, build_workflow
@@ -37,7 +26,6 @@ from kg_retrievers.core.retriever import OnRefusal
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
-from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.methods.g_retriever.graph_prompt import (
     CausalLM,
@@ -46,12 +34,11 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
     GraphPromptModel,
     graph_prompt_examples,
 )
-from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import PromptGraph, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
-from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers, write_question
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
 from kg_retrievers.testing import tiny_graph
-from kg_retrievers.training.causal_lm import DATE
 
 EMBEDDINGS = HashedEmbeddings(16)
 SIZES: dict[str, Any] = {"width": 8, "layers": 3, "heads": 2, "projection": 12, "before": "<s>", "after": ""}
@@ -146,14 +133,6 @@ def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
     assert read(made, lm)[1].endswith("Question: Who <s>directed</s>?\nAnswer:</s>")
 
 
-def test_questions_that_say_where_they_begin() -> None:
-    assert parse_answers(" a |b|a||") == ["a", "b"]
-    assert parse_answers(" ") == []
-    assert (
-        write_question("Argument 1: A.\nQuestion: So?", after_graph=False) == "Argument 1: A.\nQuestion: So?\nAnswer:"
-    )
-
-
 def test_ten_thousand_triples(lm: CausalLM) -> None:
     """The text keeps to its tokens and says what it leaves out; the encoder is given all."""
     triples = [Triple(f"item {number}", "next_to", f"item {number + 1}") for number in range(10_000)]
@@ -201,30 +180,7 @@ def test_chat_templates(lm: CausalLM) -> None:
         lm.around(None)
 
 
-def test_chat_templates_that_tell_the_day_or_fail(lm: CausalLM) -> None:
-    """The day is always the same, so that a training can go on on another one."""
-    lm.tokenizer.chat_template = "{{ date_string }}: {{ messages[0].content }}"
-    assert lm.around(None) == (f"{DATE}: ", "")
-    lm.tokenizer.chat_template = "{{ raise_exception('no user may speak') }}"
-    with pytest.raises(InvalidArgumentError, match="no user may speak"):
-        lm.around(None)
-
-
-def test_long_answers_are_cut_before_their_end(lm: CausalLM) -> None:
-    made = network(lm, max_answer_tokens=3).prompt(QUESTION, HER, {}, ("Spike Jonze and many others",))
-    assert len(made.label) == 4
-    assert made.label[-1] == lm.tokenizer.eos_token_id
-
-
 # --- soft tokens ------------------------------------------------------------------------------------------------------
-
-
-def test_graphs_are_numbered_as_in_the_tables() -> None:
-    triples = [Triple("b", "r_1", "a"), Triple("c", "r_2", "b"), Triple("a", "r_1", "a")]
-    graph = PromptGraph.of(triples, {"a": "first_name"})
-    assert (graph.names, graph.relations) == (("b", "first name", "c"), ("r 1", "r 2"))
-    assert graph.ends.tolist() == [[0, 2, 1], [1, 0, 1]]
-    assert graph.kinds.tolist() == [0, 1, 0]
 
 
 def test_entities_without_triples_are_nodes() -> None:
@@ -272,47 +228,6 @@ def test_soft_tokens(lm: CausalLM, config: dict[str, Any]) -> None:
     assert unused <= (
         edges | {name for name in net.parameters if "att" in name} if net.config.edges is False else set()
     )
-
-
-def test_edges_and_their_relations_matter(lm: CausalLM) -> None:
-    """All encoders see who is joined; those that take edge features also by what."""
-    other = [HER[0], Triple("Her", "written_by", "Drama")]
-    turned = [HER[0], Triple("Drama", "has_genre", "Her")]
-    for encoder in ("transformer", "gat", "gcn"):
-        net = network(lm, encoder=encoder)
-        one, relation, direction = (net.soft([net.prompt("?", triples, {})]) for triples in (HER, other, turned))
-        assert torch.equal(one, relation) is (encoder == "gcn")  # type: ignore[arg-type]
-        assert not torch.equal(one, direction)  # type: ignore[arg-type]
-        blind = network(lm, encoder=encoder, edges=False)
-        assert torch.equal(*(blind.soft([blind.prompt("?", triples, {})]) for triples in (HER, other)))  # type: ignore[arg-type]
-
-
-def test_a_batch_of_one_node(lm: CausalLM) -> None:
-    """It has no variance to be normalised by."""
-    net = network(lm)
-    net.train(True)
-    soft = net.soft([net.prompt("?", [Triple("a", "r", "a")], {})])
-    assert soft is not None
-    assert soft.isfinite().all()
-
-
-def test_texts_are_embedded_once() -> None:
-    calls: list[list[str]] = []
-
-    class Counted(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            calls.append(texts)
-            return HashedEmbeddings(8).embed_documents(texts)
-
-        def embed_query(self, text: str) -> list[float]:
-            raise NotImplementedError
-
-    vectors = TextVectors(Counted(), kept=3)
-    assert vectors.of(["a", "b", "a"]).shape == (3, 8)
-    assert np.array_equal(vectors.of(["b", "a"]), vectors.of(["a", "b"])[::-1])
-    vectors.of(["c", "d"])  # of all four, there is no room
-    vectors.of(["a"])
-    assert calls == [["a", "b"], ["c", "d"], ["a"]]
 
 
 # --- a batch is what its parts are ------------------------------------------------------------------------------------
@@ -369,16 +284,6 @@ def test_a_batch_with_a_question_that_cannot_be_answered(lm: CausalLM) -> None:
         made.batch([good, asked(triples=())])
 
 
-async def test_answers_without_waiting(lm: CausalLM) -> None:
-    made = model(lm, options={"max_new_tokens": 5})
-    expected = made.invoke(asked())
-    assert await made.ainvoke(asked()) == expected
-    assert "".join([part async for part in made.astream(asked())]) == expected
-    assert await made.abatch([asked()] * 2) == [expected] * 2
-    with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(made.invoke, [asked()] * 8)) == {expected}
-
-
 def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     """At any of its stops, those of a chat model too; and letters are not cut in parts."""
     made = model(lm, options={"max_new_tokens": 9})
@@ -398,15 +303,6 @@ def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.M
 
 
 # --- evidence, chains, workflows --------------------------------------------------------------------------------------
-
-
-def test_the_graph_is_that_of_all_documents(lm: CausalLM) -> None:
-    made = model(lm)
-    prompt = made.prompt({"question": "?", "documents": [document(HER[:1], {"Her": "Her!"}), document(HER)]})
-    assert prompt.triples == 2
-    assert "0,Her!" in prompt.text
-    with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
-        made.invoke({"question": "?", "documents": [Document("Her")]})
 
 
 def test_without_evidence(lm: CausalLM) -> None:
@@ -466,24 +362,6 @@ async def test_callbacks_see_a_call_of_a_chat_model(lm: CausalLM, retriever: PCS
     assert await made.abatch([asked(), asked()]) == made.batch([asked(), asked()])
 
 
-def test_callbacks_see_a_generation_that_fails(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, failed = model(lm), list[BaseException]()
-
-    class Watch(BaseCallbackHandler):
-        def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
-            failed.append(error)
-
-    def generate(*args: Any) -> Any:
-        raise RuntimeError("out of memory")
-        yield
-
-    monkeypatch.setattr(made.network, "generate", generate)
-    for ask_it in (lambda config: made.invoke(asked(), config), lambda config: made.batch([asked()] * 2, config)):
-        with pytest.raises(RuntimeError, match="out of memory"):
-            ask_it({"callbacks": [Watch()]})
-    assert len(failed) == 3
-
-
 @pytest.mark.parametrize(
     "value", ["Who?", {"question": QUESTION}, {"question": " ", "documents": []}, {"documents": []}]
 )
@@ -522,20 +400,6 @@ def test_refused_questions_are_examples_without_a_graph(
     assert not caplog.records
     chain = retriever | RunnableLambda(list)
     assert [example.triples for example in graph_prompt_examples(chain, without_facts)] == [(), ()]
-
-
-def test_examples_of_what_is_none(retriever: PCSTRetriever) -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted a GraphQuestion, which has a graph of its own"):
-        GraphPromptExample.of_graph(Question(QUESTION, answers=("Spike Jonze",)))  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="wanted a retriever, but got None"):
-        graph_prompt_examples(None, [Question(QUESTION, answers=("Spike Jonze",))])  # type: ignore[arg-type]
-
-
-def test_an_example_is_asked_as_it_is_learned(lm: CausalLM) -> None:
-    example = GraphPromptExample(QUESTION, ("Spike Jonze",), HER, {"Her": "Her (2013)"})
-    made = model(lm)
-    assert made.prompt(example.input).text == made.network.prompt(QUESTION, HER, {"Her": "Her (2013)"}).text
-    assert made.prompt(GraphPromptExample(QUESTION, ("Spike Jonze",)).input).triples == 0
 
 
 def test_examples_of_graphs() -> None:
@@ -610,15 +474,6 @@ def test_settings_of_the_paper() -> None:
         GraphPromptConfig.of("frozen", depth=2)
 
 
-def test_options_out_of_range(lm: CausalLM) -> None:
-    with pytest.raises(InvalidArgumentError, match="max_new_tokens"):
-        model(lm, options={"max_new_tokens": 0})
-    with pytest.raises(InvalidArgumentError, match="batch_size"):
-        model(lm, options={"batch_size": True})
-    with pytest.raises(InvalidArgumentError, match="empty_graph"):
-        model(lm, options={"empty_graph": "ignore"})
-
-
 def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="no linear layers 'gate'"):
         network(lm, lora_rank=2, lora_targets=("gate",))
@@ -645,15 +500,6 @@ def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: 
         CausalLM(CausalLM.load(folder).model, lm.tokenizer, name="x")
 
 
-def test_language_models_of_other_kinds_are_refused(folder: Path) -> None:
-    """Those that see what follows, and those that keep no keys and values."""
-    lm, size = CausalLM.load(folder), {"hidden_size": 16, "num_hidden_layers": 1, "vocab_size": 300}
-    both_ways = RobertaForCausalLM(RobertaConfig(**size, num_attention_heads=2, intermediate_size=16))
-    for other in (both_ways, MambaForCausalLM(MambaConfig(**size, state_size=4))):
-        with pytest.raises(InvalidArgumentError, match="wanted a decoder with attention that keeps keys and values"):
-            CausalLM(other, lm.tokenizer, name="x")
-
-
 def test_missing_weights_are_not_drawn(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "lm")
     weights = CausalLM.load(folder).model.state_dict()
@@ -663,11 +509,6 @@ def test_missing_weights_are_not_drawn(folder: Path, tmp_path: Path) -> None:
         CausalLM.load(tmp_path / "lm")
 
 
-def test_a_relative_folder_is_found_from_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder.parent)
-    assert CausalLM.load(folder.name).name == str(folder)
-
-
 def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "lm")
     weights = CausalLM.load(folder).model.state_dict()
@@ -675,20 +516,6 @@ def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
     torch.save(weights, tmp_path / "lm" / "pytorch_model.bin")
     with pytest.raises(ModelLoadError, match="safetensors"):
         CausalLM.load(tmp_path / "lm")
-
-
-def test_damaged_weights_of_a_language_model(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path / "lm")
-    (tmp_path / "lm" / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
-        CausalLM.load(tmp_path / "lm")
-
-
-def test_a_language_model_is_the_same_in_any_type(folder: Path) -> None:
-    lm, half = CausalLM.load(folder), CausalLM.load(folder, dtype="bfloat16", device="cpu")
-    assert half.model.dtype == torch.bfloat16
-    assert half.fingerprint == lm.fingerprint
-    assert isinstance(model(half, options={"max_new_tokens": 3}).invoke(asked()), str)
 
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
@@ -736,14 +563,6 @@ def digest_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
 
 
-def test_a_trained_model_is_no_language_model(lm: CausalLM, tmp_path: Path) -> None:
-    model(lm).save_pretrained(tmp_path)
-    with pytest.raises(ModelLoadError, match="a trained model of this package, which is no language model"):
-        CausalLM.load(tmp_path)
-    with pytest.raises(ModelLoadError, match="there is no such folder, and"):
-        CausalLM.load(tmp_path / "none")
-
-
 def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:
     """How long an answer may be, and in which numbers it is computed."""
     lm = CausalLM.load(folder, dtype="bfloat16")
@@ -771,36 +590,6 @@ def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:
         made.invoke(asked())
 
 
-def test_what_is_measured_hangs_on_the_model_alone(folder: Path) -> None:
-    """Records go on with the same model, whatever it was asked; not with another one."""
-    made, again = (model(CausalLM.load(folder), lora_rank=2) for _ in range(2))
-    made.invoke(asked())
-    assert identity(made) == identity(again)
-    with torch.no_grad():
-        next(iter(again.network.adapters.values())).add_(1)
-    others = [again, model(CausalLM.load(folder), lora_rank=2, options={"max_new_tokens": 3})]
-    assert identity(made) not in map(identity, others)
-
-
-def test_answers_in_another_process(folder: Path, tmp_path: Path) -> None:
-    made = model(CausalLM.load(folder), options={"max_new_tokens": 9}, lora_rank=2)
-    made.save_pretrained(tmp_path)
-    code = (
-        "import sys, json; from langchain_core.documents import Document; from kg_retrievers import HashedEmbeddings\n"
-        "from kg_retrievers.methods.g_retriever.graph_prompt import GraphPromptModel\n"
-        "model = GraphPromptModel.from_pretrained(sys.argv[1], HashedEmbeddings(16), max_new_tokens=9)\n"
-        f"documents = [Document('', metadata={document(HER).metadata!r})]\n"
-        f"print(json.dumps(model.invoke({{'question': {QUESTION!r}, 'documents': documents}})))"
-    )
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "7"}
-    root = Path(__file__).parents[4]
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, cwd=root, env=environment, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == made.invoke(asked())
-
-
 def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     model(CausalLM.load(folder)).save_pretrained(saved)
@@ -820,26 +609,11 @@ def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
     assert GraphPromptModel.from_pretrained(saved, EMBEDDINGS, moved).network.lm.name == str(moved)
 
 
-def digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
-
-
 def test_the_copy_of_the_adapters_for_peft_is_not_read(folder: Path, tmp_path: Path) -> None:
     made = model(CausalLM.load(folder), lora_rank=2)
     made.save_pretrained(tmp_path)
     shutil.rmtree(tmp_path / "adapter")
     assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS).fingerprint == made.fingerprint
-
-
-@pytest.mark.parametrize("config", [{}, {"lora_rank": 2}, {"encoder": None, "soft_tokens": 2}])
-@pytest.mark.parametrize("copied", [deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
-def test_copies(folder: Path, config: dict[str, Any], copied: Callable[[Any], Any]) -> None:
-    """With the language model, which they do not share."""
-    made = model(CausalLM.load(folder), options={"max_new_tokens": 9}, **config)
-    again = copied(made)
-    assert again.fingerprint == made.fingerprint
-    assert again.invoke(asked()) == made.invoke(asked())
-    assert again.network.lm.model is not made.network.lm.model
 
 
 def rewrite(saved: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -867,16 +641,3 @@ def test_damaged_configs(folder: Path, tmp_path: Path, change: Any, error: type[
     rewrite(tmp_path, change)
     with pytest.raises(error, match=message):
         GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
-
-
-def test_a_file_is_no_folder(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidArgumentError, match="is a file"):
-        model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path / "file")
-
-
-def test_what_a_model_says_of_itself(lm: CausalLM) -> None:
-    assert repr(lm).startswith("CausalLM(")
-    assert "encoder='transformer'" in repr(model(lm))
-    assert isinstance(network(lm).tokens, GraphTokens)
-    assert replace(model(lm).config, width=4).width == 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_pro
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
-from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer, mean_loss
+from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
 from kg_retrievers.training.schedule import Schedule
 
 EMBEDDINGS = HashedEmbeddings(16)
@@ -123,26 +122,6 @@ def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]
     assert all(weight.requires_grad is ("lora_" in name) for name, weight in network.model.named_parameters())
 
 
-def test_what_a_training_tells(folder: Path) -> None:
-    done = trained(folder, max_context_tokens=12)
-    assert (done.examples, done.validation, done.cut) == (10, 4, 14)
-    assert len(done.history) == 3
-    assert done.best == min(done.history[1:])
-    assert done.seconds > 0
-    told = done.model.training
-    assert (told["examples"], told["setting"], told["validation"]) == (10, "frozen", done.history)
-    validation = [done.model.network.prompt(one.question, one.triples, {}, one.answers) for one in VALIDATING]
-    assert mean_loss(done.model.network, validation, 2) == pytest.approx(done.best, rel=1e-5)
-    assert trained(folder, show_graph=False, epochs=1).cut == 0
-
-
-def test_validation_is_a_tenth_where_none_is_given(folder: Path) -> None:
-    done = trained(folder, examples(20), epochs=1)
-    assert (done.examples, done.validation) == (18, 2)
-    done = trained(folder, LEARNED[:1], epochs=1)
-    assert (done.examples, done.validation) == (1, 1)
-
-
 # --- gradients --------------------------------------------------------------------------------------------------------
 
 
@@ -195,21 +174,6 @@ def test_gradients_in_parts_are_those_of_the_whole_batch(folder: Path, config: d
             torch.testing.assert_close(gradient, network.parameters[name].grad, rtol=1e-9, atol=1e-12)
 
 
-def test_gradients_are_shortened(folder: Path) -> None:
-    network = trained(folder, epochs=1).model.network
-    prompts = [network.prompt(one.question, one.triples, one.labels, one.answers) for one in LEARNED[:4]]
-    trainer(network, Schedule(10, 1, 1, 4, 1e-3, 0), max_gradient=1e-3).step(0, prompts)
-    norms = [float(weight.grad.norm()) for weight in network.parameters.values() if weight.grad is not None]
-    assert math.hypot(*norms) == pytest.approx(1e-3, rel=1e-3)
-
-
-def test_without_soft_tokens_and_adapters_a_batch_teaches_nothing(folder: Path) -> None:
-    """Questions without a graph only."""
-    rows = [replace(one, triples=()) for one in LEARNED]
-    done = trained(folder, rows, rows, epochs=1)
-    assert done.history[0] == done.history[1]
-
-
 def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
     network = trained(folder, epochs=1).model.network
     rates = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=0.25), last_rate=0.2)
@@ -222,15 +186,6 @@ def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
     assert trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0)).rate(0) == 1.0
     rising = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=1.0))
     assert [rising.rate(step) for step in (0, 39, 40)] == [1 / 40, 1.0, 1.0]
-
-
-def test_mixed_precision(folder: Path) -> None:
-    """The language model computes in bfloat16; what is trained stays in float32."""
-    done = trained(folder, precision="bfloat16", setting="lora", learning_rate=1e-3)
-    assert {weight.dtype for weight in done.model.network.parameters.values()} == {torch.float32}
-    exact = trained(folder, setting="lora", learning_rate=1e-3)
-    assert done.history == pytest.approx(exact.history, rel=0.02)
-    assert done.history != exact.history
 
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
@@ -268,14 +223,6 @@ def test_adapters_leave_out_inputs_in_training_alone(folder: Path) -> None:
     assert not all(map(torch.equal, first, other))
     network.train(False)
     assert torch.equal(network.losses(prompts, None), network.losses(prompts, None))
-
-
-def test_torch_random_numbers_are_left_alone(folder: Path) -> None:
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    trained(folder, setting="lora", epochs=1)
-    assert torch.equal(torch.rand(2), expected)
 
 
 class StopError(Exception):
@@ -397,23 +344,6 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
 def test_arguments_out_of_range(folder: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         trained(folder, **options)
-
-
-@pytest.mark.parametrize("parts", [([],), (LEARNED, []), (["Who?"],), ("Who?",)])
-def test_examples_that_are_none(folder: Path, parts: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted lists of GraphPromptExamples"):
-        trained(folder, *parts)
-
-
-def test_embeddings_that_are_none(folder: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted LangChain embeddings"):
-        train_graph_prompt(folder, "hashed", LEARNED)  # type: ignore[arg-type]
-
-
-def test_an_output_that_is_a_file(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidArgumentError, match="is a file"):
-        trained(folder, output=tmp_path / "file")
 
 
 def test_a_loss_that_is_no_number(folder: Path) -> None:
