@@ -245,7 +245,7 @@ def announce_compilation() -> Any:
 
         def on_start(self, _: object) -> None:
             if not self.announced:
-                note("compiling the search, once (about half a minute; it is kept for the next time) ...")
+                note("compiling the search, once (about ten seconds; it is kept for the next time) ...")
             self.announced = True
 
         def on_end(self, _: object) -> None:

@@ -107,8 +107,8 @@ def test_triples_between_agree_with_a_look_at_each(case: Case, data: st.DataObje
 
 
 def test_what_is_found_does_not_depend_on_the_table() -> None:
-    """Ids that all fall into the same place of a table of 16."""
-    ids = [position << 20 for position in range(40)]
+    """Ids that all fall into the same place of a table of 128."""
+    ids = [position << 19 for position in range(40)]
     edges = np.array([(ids[0], 0, other) for other in ids[1:]])
     adjacency = adjacency_of(edges, ids[-1] + 1)
     found = walk_around(adjacency, np.array([0]), max_hops=1, most=5, max_entries=10)

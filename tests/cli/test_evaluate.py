@@ -42,7 +42,7 @@ FILES = {
 }
 
 #: What is said where no earlier call has compiled a method.
-COMPILING = "kg-retrievers: compiling the search, once (about half a minute; it is kept for the next time) ...\n"
+COMPILING = "kg-retrievers: compiling the search, once (about ten seconds; it is kept for the next time) ...\n"
 
 Run = Callable[..., tuple[int, str, str]]
 

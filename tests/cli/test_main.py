@@ -221,7 +221,7 @@ def test_the_least_confidence_is_a_share(run: Run, wrong: str) -> None:
 
 
 #: What is said where no earlier call has compiled a method.
-COMPILING = "kg-retrievers: compiling the search, once (about half a minute; it is kept for the next time) ...\n"
+COMPILING = "kg-retrievers: compiling the search, once (about ten seconds; it is kept for the next time) ...\n"
 
 
 def test_ask_several_methods(run: Run, json_of: Callable[..., Any]) -> None:
