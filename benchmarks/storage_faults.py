@@ -103,7 +103,9 @@ def build(graph: KnowledgeGraph, folder: Path) -> None:
 def update(folder: Path) -> None:
     """Change a saved index."""
     added = [(f"new entity {number}", "directed by", "Spike Jonze") for number in range(50)]
-    GraphIndex.update(folder, EMBEDDINGS, added=added, removed=[next(OLD.triples())])
+    gone = next(OLD.triples())  # unless an earlier change has removed it
+    removed = [gone] if gone in KnowledgeGraph.open(folder) else []
+    GraphIndex.update(folder, EMBEDDINGS, added=added, removed=removed)
 
 
 def grow(folder: Path) -> None:
