@@ -126,7 +126,15 @@ def executor(server: MisbehavingServer, **options: Any) -> Neo4jExecutor:
     return Neo4jExecutor(f"bolt://127.0.0.1:{server.port}", key="name", explain=False, **options)
 
 
-@pytest.mark.parametrize("conduct", VIOLATIONS.values(), ids=VIOLATIONS)
+def sampled(conducts: dict[str, Conduct]) -> list[Any]:
+    """Every third by default, the others in `make test-all`."""
+    return [
+        pytest.param(conduct, id=name, marks=[pytest.mark.heavy] if number % 3 else [])
+        for number, (name, conduct) in enumerate(conducts.items())
+    ]
+
+
+@pytest.mark.parametrize("conduct", sampled(VIOLATIONS))
 def test_a_violation_is_a_typed_error(conduct: Conduct) -> None:
     with MisbehavingServer(conduct) as server, executor(server) as database:
         began = time.monotonic()
@@ -146,7 +154,7 @@ ENDLESS: dict[str, Conduct] = {
 }
 
 
-@pytest.mark.parametrize("conduct", ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize("conduct", sampled(ENDLESS))
 def test_a_query_ends_at_its_timeout(conduct: Conduct) -> None:
     with MisbehavingServer(conduct) as server, executor(server) as database:
         began = time.monotonic()

@@ -57,7 +57,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
         executor.close()
 
 
-@settings(max_examples=100)
+@settings(max_examples=25)
 @given(st.integers(0, GRAPHS - 1), parts)
 def test_parts_are_what_plain_filters_find(databases: Databases, number: int, part: Part) -> None:
     graph, executor = databases[number]

@@ -119,7 +119,10 @@ def works(executor: LadybugExecutor) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds the memory")
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize(
+    "what",
+    [*list(HOSTILE)[::4], *(pytest.param(one, marks=pytest.mark.heavy) for n, one in enumerate(HOSTILE) if n % 4)],
+)
 def test_the_host_outlives(executor: LadybugExecutor, what: str) -> None:
     """It gets a typed error or an answer within 2 s after the limit, and memory stays under the limit and 200 MB."""
     assert works(executor)
@@ -286,8 +289,14 @@ def wait_until(what: Callable[[], bool]) -> bool:
     return what()
 
 
+#: Further ends of a host.
+REST = ("os.kill(os.getpid(), 15)", "os._exit(1)")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)", "os._exit(1)", "sys.exit()"])
+@pytest.mark.parametrize(
+    "end", ["os.kill(os.getpid(), 9)", "sys.exit()", *(pytest.param(one, marks=pytest.mark.heavy) for one in REST)]
+)
 def test_nothing_stays_however_the_host_ends(end: str) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM + end], capture_output=True, text=True, timeout=120)
     process_id, folder = done.stdout.split()

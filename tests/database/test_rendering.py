@@ -41,7 +41,7 @@ def databases() -> Iterator[Databases]:
         executor.close()
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
 def test_a_database_finds_what_brute_force_finds(
     databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
@@ -229,7 +229,9 @@ def test_what_of_conditions_and_absent_triples_cannot_be_rendered() -> None:
         render(twice, SCHEMA, "neo4j")
 
 
-@pytest.mark.parametrize("count", [0, 1, 100, 101, 4_000])
+@pytest.mark.parametrize(
+    "count", [0, 1, 101, pytest.param(100, marks=pytest.mark.heavy), pytest.param(4_000, marks=pytest.mark.heavy)]
+)
 def test_as_many_allowed_keys_as_there_may_be(count: int) -> None:
     facts = [Triple(f"film {number % 50}", "released", f"day {number}") for number in range(5_000)]
     pattern = Pattern.of((Unknown("film"), "released", Unknown("day")), target="film")

@@ -67,18 +67,31 @@ def random_rdf(seed: int) -> str:
 Pairs = list[tuple[KnowledgeGraph, SparqlExecutor]]
 
 
-@pytest.fixture(scope="module", params=[{}, {"languages": ["de", "*"], "literals": "drop"}], ids=["default", "options"])
+OPTIONS: dict[str, Any] = {"languages": ["de", "*"], "literals": "drop"}
+SWEEP = pytest.mark.heavy
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((range(2), {}), id="default"),
+        pytest.param((range(2), OPTIONS), id="options"),
+        pytest.param((range(2, 8), {}), id="default-more", marks=SWEEP),
+        pytest.param((range(2, 8), OPTIONS), id="options-more", marks=SWEEP),
+    ],
+)
 def pairs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pairs]:
     """Graphs of files, and the same files behind endpoints."""
     with ExitStack() as servers:
         found = []
-        for seed in range(8):
+        seeds, options = request.param
+        for seed in seeds:
             folder = tmp_path_factory.mktemp("oxigraph")
             file = folder / "graph.nt"
             file.write_text(random_rdf(seed), "utf-8")
-            graph = KnowledgeGraph.from_rdf(file, blank_nodes="drop", **request.param)
+            graph = KnowledgeGraph.from_rdf(file, blank_nodes="drop", **options)
             server = servers.enter_context(Oxigraph(folder, file))
-            found.append((graph, servers.enter_context(server.executor(**request.param))))
+            found.append((graph, servers.enter_context(server.executor(**options))))
         yield found
 
 
@@ -155,7 +168,7 @@ def labelled(key: str, label: str) -> bool:
     return label.replace(" ", "_") not in key and label not in ("b", "Grüße")
 
 
-@pytest.mark.parametrize("page_size", [1, 3, 1000])
+@pytest.mark.parametrize("page_size", [pytest.param(1, marks=SWEEP), 3, 1000])
 def test_pages_of_entities(pairs: Pairs, page_size: int) -> None:
     for graph, executor in pairs[:3]:
         position: str | None = ""
