@@ -103,17 +103,6 @@ def test_names_are_loaded_and_found(run: Run, vectors: str) -> None:
         assert "Spike Jonze" in out
 
 
-def test_a_second_load_embeds_what_is_new(run: Run, vectors: str) -> None:
-    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
-    Path("films.lbdb").unlink()
-    more = [*KnowledgeGraph.from_file("films.csv").triples(), ("Her", "starring", "Rooney Mara")]
-    LadybugExecutor.from_graph(KnowledgeGraph.from_triples(more), "films.lbdb").close()
-    code, out, err = run("index", "films.lbdb", "--vectors", vectors)
-    assert code == 0
-    assert err == f"kg-retrievers: {vectors} holds 4 names; what is new is added, and names that are gone stay\n"
-    assert out.startswith("Read 5 entities of films.lbdb and embedded 1 name with static embeddings;")
-
-
 def test_a_load_goes_on_after_ctrl_c(run: Run, vectors: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, "index", "films.lbdb", "--vectors", vectors]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))

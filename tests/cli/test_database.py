@@ -16,8 +16,6 @@ from typing import Any
 import ladybug
 import pytest
 from bolt_stub import BoltStub, Reply, by_pattern, relationship
-from openai_server import OpenAIServer
-from openai_server import Reply as ChatReply
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.cli import sources
@@ -154,21 +152,6 @@ def test_ask_shows_the_query(run: Run, folder: Path) -> None:
     assert not list((folder / "temporary").iterdir())  # the database is gone
 
 
-@pytest.mark.usefixtures("unsure")
-def test_ask_a_language_model_that_is_shown_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = "MATCH (f)-[r0:directed_by]->(x)\nWHERE f.key IN $e0\nRETURN x.key AS target, r0"
-    with OpenAIServer(ChatReply(f"```cypher\n{query}\n```"), ChatReply("Spike Jonze did.")) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
-        more = ("--llm", "openai:test-model", "--examples", "taught.jsonl")
-        code, out, err = run("ask", "films.csv", HER, *CYPHER, *more)
-    assert (code, err) == (0, "")
-    assert "Answer    Spike Jonze did.\n" in out
-    assert "Query     MATCH (f)-[r0:directed_by]->(x)\n          WHERE f.key IN $e0\n" in out
-    assert '          $e0 = ["Her"]\n          made by a language model\n' in out
-    assert "Who was Adaptation directed by?" in str(peer.requests[0]["messages"])
-
-
 def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     embedded, other, compared, each = run_without(
         ["ladybug", "neo4j"],
@@ -281,32 +264,9 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert closed()
 
 
-def test_a_file_is_made_of_a_database(run: Run, movies: BoltStub) -> None:
-    asked = ("ask", movies.uri, HER, *CYPHER, *KEYS, "--database", "movies.lbug")
-    code, out, _ = run(*asked)
-    assert code == 0
-    assert "Answer    Spike Jonze\n" in out
-    assert run(*asked) == (0, out, "")  # the keys are those of the database
-
-
 def test_the_name_of_a_database(run: Run, movies: BoltStub) -> None:
     assert run("info", movies.uri, *KEYS, "--read", "database=films")[0] == 0
     assert {request.extra["db"] for request in movies.requests} == {"films"}
-
-
-def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
-    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
-    records = ("--records", "r.jsonl")
-    for told in ("", "kg-retrievers: what was measured before was taken from r.jsonl\n"):
-        code, out, err = run("evaluate", *asked, *CYPHER, *records, "--json")
-        assert (code, err) == (0, told)
-        found = json.loads(out)
-        assert found["metrics"]["hit"] == 1
-        assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
-    code, out, err = run("compare", *asked, "--method", "simgrag", *CYPHER, "--json")
-    assert (code, err) == (0, "")
-    assert [one["settings"]["database"] for one in json.loads(out)["runs"]] == [None, movies.uri]
-    assert closed()
 
 
 # --- evaluate and compare ---------------------------------------------------------------------------------------------

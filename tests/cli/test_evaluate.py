@@ -12,7 +12,7 @@ import pytest
 from openai_server import OpenAIServer, Reply
 
 import kg_retrievers
-from kg_retrievers import GraphIndex, cli, default_embeddings, evaluate
+from kg_retrievers import GraphIndex, default_embeddings, evaluate
 from kg_retrievers.cli.evaluate import ALL, By
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.groups import GroupBy
@@ -41,8 +41,6 @@ FILES = {
     "splits/test.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
 }
 
-#: What is said where no earlier call has compiled a method.
-COMPILING = "kg-retrievers: compiling the search, once (about ten seconds; it is kept for the next time) ...\n"
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -61,10 +59,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def figures(path: str) -> Any:
     return json.loads(Path(path).read_text("utf-8"))
-
-
-def lines_of(path: str) -> list[Any]:
-    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
 
 
 def untimed(values: dict[str, Any]) -> dict[str, Any]:
@@ -147,12 +141,6 @@ def test_measured_questions_are_no_examples(run: Run) -> None:
     assert written["metrics"]["hit"] == 1
 
 
-def test_evaluate_a_split_of_a_folder(run: Run) -> None:
-    split = ("--graph", "films.csv", "--data", "splits", "--format", "jsonl", "--split", "test")
-    assert run("evaluate", *split, "--output", "out.json")[0] == 0
-    assert figures("out.json")["settings"]["split"] == "test"
-
-
 @pytest.mark.usefixtures("unsure")
 def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
@@ -172,18 +160,6 @@ def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatc
     assert written["settings"]["llm"] == "openai:test-model"
     assert "LLM" in out.splitlines()[0]
     assert "test" not in json.dumps(written["settings"]).replace("test-model", "")  # no key is kept
-
-
-def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    reply = Reply("They say so [1].\nAnswer: Spike Jonze")
-    with OpenAIServer(*[reply] * 4) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
-        argv = ("evaluate", *FILMS, "--method", "neighborhood", "--llm", "openai:test-model", "--answers", "prompt")
-        code, _, err = run(*argv, "--figure", "score_h", "--output", "out.json", "--records", "out.jsonl")
-    assert (code, err) == (0, "")
-    assert figures("out.json")["metrics"]["text_hit"] == 1
-    assert lines_of("out.jsonl")[1]["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
 
 
 def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,13 +270,6 @@ def test_a_high_confidence_raises_abstention(run: Run) -> None:
     assert shares[0]["false_refusals"] < shares[1]["false_refusals"]  # that is its price
 
 
-def test_a_terminal_is_shown_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert cli.main(["evaluate", *FILMS]) == 0
-    assert "Asking simgrag" in capsys.readouterr().err
-
-
 # --- compare ----------------------------------------------------------------------------------------------------------
 
 
@@ -357,8 +326,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
 class Trained:
     """A method that cannot be built of what is given."""
 
-    @classmethod
-    def from_index(cls, *_: Any, **__: Any) -> None:
+    def __init__(self, *_: Any, **__: Any) -> None:
         raise kg_retrievers.errors.InvalidArgumentError("Trained needs a model")
 
 
@@ -375,21 +343,6 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
     code, out, err = run("compare", *FILMS, "--method", "trained")
     assert (code, out, err) == (2, "", "kg-retrievers: error: Trained needs a model\n")
-
-
-ANSWERS = '{"question": "Who directed Adaptation?", "answers": ["Spike Jonze"]}\n'
-
-
-def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
-    for name in ("one", "two"):
-        assert run("evaluate", *FILMS, "--records", f"{name}.jsonl")[0] == 0
-    code, out, err = run("compare", "one.jsonl", "two.jsonl", *FILMS, "--method", "simgrag")
-    assert (code, err) == (0, "")
-    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == [
-        "simgrag (one.jsonl)",
-        "simgrag (two.jsonl)",
-        "simgrag",
-    ]
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from small_language_model import build
 
 import kg_retrievers
@@ -233,17 +232,6 @@ def test_train_prints_one_json_object(run: Run) -> None:
     assert json.loads(out)["documents"]
 
 
-def test_answers_are_called_as_in_the_graph(run: Run, given: dict[str, Any]) -> None:
-    graph = ("--graph", "labelled.tsv", "--entities", "labels.tsv", "--questions", "keys.jsonl")
-    run(*PROMPT, *graph, "--field", "setting=lora", "--seed", "3", "--field", "epochs=2", "--output", "m")
-    (example,) = given["examples"]
-    assert (example.question, example.answers) == (HER, ("Spike Jonze", "Nobody"))
-    assert example.triples == (("m1", "directed by", "p1"),)
-    assert example.labels == {"m1": "Her", "p1": "Spike Jonze"}
-    assert given["validation"] is None
-    assert (given["setting"], given["epochs"], given["seed"], given["output"]) == ("lora", 2, 3, Path("m"))
-
-
 def test_questions_with_all_of_their_graphs(run: Run, given: dict[str, Any]) -> None:
     *_, err = run(*PROMPT, "--questions", "web.jsonl", "--format", "webqsp", "--output", "m")
     assert err.splitlines() == [
@@ -262,34 +250,6 @@ def test_questions_with_all_of_their_graphs(run: Run, given: dict[str, Any]) -> 
     first, *_ = given["validation"]
     assert first.triples == (("1/a", "to the left of", "1/b"),)
     assert first.labels["1/b"] == "name: bowl; (x,y,w,h): (5, 2, 3, 4)"
-
-
-def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    validated = (*TRAIN, "--field", "epochs=2", "--validation", "taught.jsonl", "--field", "learning_rate=0.01")
-    assert run(*validated, "--output", "whole")[0] == 0
-    with monkeypatch.context() as patch:
-        real, steps = torch.optim.AdamW.step, iter(range(1, 1000))
-
-        def interrupted(*args: Any, **named: Any) -> Any:
-            if next(steps) == 3:  # an epoch has two steps
-                raise KeyboardInterrupt
-            return real(*args, **named)
-
-        patch.setattr(torch.optim.AdamW, "step", interrupted)
-        code, out, err = run(*validated, "--output", "broken")
-    assert (code, out) == (130, "")
-    assert err.splitlines() == [
-        "kg-retrievers: what was trained is in broken; the same command goes on from the last finished round",
-        "kg-retrievers: interrupted",
-    ]
-    assert "broken: no trained model is here: " in mistake(run(*ASK, "broken"))
-    assert "unfinished training with other data or settings" in mistake(
-        run(*validated, "--output", "broken", "--seed", "1")
-    )
-    code, _, err = run(*validated, "--output", "broken")
-    assert (code, err) == (0, "kg-retrievers: what was trained before was taken from broken\n")
-    assert digest("broken") == digest("whole")
-    assert record("broken") == record("whole")
 
 
 # --- with a model: ask, evaluate, compare -----------------------------------------------------------------------------
@@ -318,18 +278,6 @@ def test_a_graph_prompt_is_asked_with_the_retriever_of_its_training(run: Run, mo
     told = mistake(run(*ASK, "m"))
     assert "m: its training had the retriever subgraph-rag, whose model is missing" in told
     assert run(*ASK, "m", "--model", "moved")[0] == 0
-
-
-def test_a_language_model_serves_the_retriever_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-    llm = GenericFakeChatModel(messages=iter([pattern]))
-    monkeypatch.setattr(kg_retrievers, "load_chat_model", lambda _: llm, raising=False)
-    writes(monkeypatch, "Someone")
-    code, out, _ = run(*ASK, "model", "--method", "pcst", "--llm", "fake:model")
-    assert code == 0
-    assert "Answer       Someone\n" in out
-    assert "Unsupported  Someone" in out
-    assert next(llm.messages) == pattern, "it was not asked"
 
 
 def test_records_know_the_graph_prompt(run: Run) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,20 +13,6 @@ from kg_retrievers.serving.loading import open_index, recorded_embeddings
 
 Run = Callable[..., tuple[int, str, str]]
 INDEX = ("index", "films.csv", "--output", "films.index")
-
-KILLED_SAVE = """
-import os, signal, sys
-synced, sync = 0, os.fsync
-def dying(descriptor):
-    global synced
-    synced += 1
-    if synced == 20:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sync(descriptor)
-os.fsync = dying
-from kg_retrievers.cli import main
-main(sys.argv[1:])
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -43,22 +27,6 @@ def test_the_name_of_the_embeddings_is_kept(run: Run, folder: Path) -> None:
     assert recorded_embeddings("films.index") == "hashed"
     assert saved_meta(folder / "films.index", "index")["embeddings_name"] == "hashed"
     assert not (folder / "films.index" / "cli.json").exists()
-
-
-def test_an_interrupted_index_can_be_repeated(run: Run, folder: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED_SAVE, *INDEX], check=False, timeout=120)
-    assert killed.returncode < 0
-    assert os.listdir("films.index"), "a process that is killed cannot clean up"
-    told = "interrupted before it was complete. The same command goes on where it stopped: kg-retrievers index"
-    for command in (("info", "films.index"), ("ask", "films.index", "Who directed Her?")):
-        assert told in run(*command)[2]
-    code, out, err = run(*INDEX)
-    assert (code, err) == (0, "kg-retrievers: films.index: goes on with 5 of 5 vectors of an interrupted run\n")
-    assert out.startswith("Indexed 3 entities"), "nothing was replaced"
-    assert len(open_index("films.index").graph) == 2
-    assert run(*INDEX[:-1], "other.index")[0] == 0
-    left, clean = (sorted(name.split("-")[0] for name in os.listdir(f"{name}.index")) for name in ("films", "other"))
-    assert left == clean, "the vectors that were made are used, and nothing else is left"
 
 
 def test_an_index_of_other_content_is_replaced_and_told(run: Run, folder: Path) -> None:

@@ -88,14 +88,6 @@ def test_json_holds_all_of_it(run: Run, rich: str) -> None:
     assert found["text_relations"] == ["P577"]
 
 
-def test_a_plain_graph_shows_no_empty_tables(run: Run, folder: Path) -> None:
-    (folder / "twice.tsv").write_text("Her\tdirected_by\tSpike Jonze\n" * 2 + "Her\tstarring\tAmy Adams\n")
-    _, out, _ = run("info", "twice.tsv")
-    assert ["Repeated", "triples", "dropped", "1"] in rows(out)
-    for title in ("Left out", "Types\n", "Datatypes", "Sources", "Prefixes", "in the source"):
-        assert title not in out
-
-
 def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
     lines = [json.dumps({"head": "x", "relation": f"r{number}", "tail": "y"}) for number in range(5_000)]
     lines += [json.dumps({"head": "x", "relation": "frequent", "tail": f"y{number}"}) for number in range(3)]
@@ -110,16 +102,6 @@ def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
     found: dict[str, Any] = json.loads(out)
     assert len(found["relations"]) == 5_001
     assert len(found["relations"][0]["head_types"]) == 100
-
-
-def test_text_relations_have_no_values(run: Run, folder: Path) -> None:
-    (folder / "codes.tsv").write_text("Ann\tpostal code\t10115\nAnn\tborn\t1990\n")
-    _, out, _ = run("info", "codes.tsv", "--read", "text_relations=postal code", "--json")
-    found = {row["relation"]: row["least"] for row in json.loads(out)["relations"]}
-    assert found == {"postal code": None, "born": "1990"}
-    code, _, err = run("info", "codes.tsv", "--read", "text_relations=post code")
-    assert code == 2
-    assert "post code" in err
 
 
 def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
@@ -145,13 +127,6 @@ def test_verify_reads_every_column(run: Run, folder: Path) -> None:
     code, out, err = run("info", "index", "--verify")
     assert (code, out) == (2, "")
     assert "index" in err
-
-
-def test_verify_is_for_folders(run: Run, folder: Path) -> None:
-    (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n")
-    code, _, err = run("info", "one.tsv", "--verify")
-    assert code == 2
-    assert "--verify is for a folder of `index`, but one.tsv is none. Leave it out." in err
 
 
 def test_it_shows_what_relations_join(run: Run) -> None:

@@ -20,7 +20,7 @@ from openai_server import OpenAIServer, Reply
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
 from kg_retrievers.cli import info, shell, show
-from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED
+from kg_retrievers.cli.ask import REFUSED
 from kg_retrievers.errors import install_command
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.loading import open_index
@@ -29,8 +29,6 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "kg_retrievers" / "sample" / "graph.jsonl")
 COMMANDS = [str(entry.name) for entry in shell.app.registered_commands]
 
-#: A name with a forged row.
-HOSTILE = "Spike \x1b[2J\r\n 2  Dune  directed_by  \u202eMallory\u200bJonze"
 HER = "Who directed Her?"
 BY_DIRECTOR = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
 
@@ -313,13 +311,6 @@ def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[
     assert lifted["why_not"]["found"]
 
 
-def test_ask_says_why_not_where_the_question_is_refused(run: Run) -> None:
-    code, out, _ = run("ask", "films.csv", "Who painted it?", "--explain", "--why-not", "Adaptation")
-    assert code == 1
-    assert "no question entity leads to it (seed_entities)" in out
-    assert f"Explanation\n{NOTHING_FOUND}\n" in out
-
-
 def test_ask_explains_what_is_refused(run: Run, json_of: Callable[..., Any]) -> None:
     ask = ["ask", "films.csv", "What salary has Spike Jonze?", "--explain"]
     code, out, _ = run(*ask)
@@ -476,15 +467,6 @@ def test_index_then_ask_the_folder(run: Run, json_of: Callable[..., Any]) -> Non
     code, _, _ = run("index", "my index", "--output", "copy")  # from a folder
     assert code == 0
     assert json_of("info", "copy")["triples"] == 3
-
-
-def test_index_embeds_triples_too(run: Run, folder: Path) -> None:
-    code, out, err = run("index", "films.csv", "--output", "films.index", "--triples")
-    assert (code, err) == (0, "")
-    assert "3 triples in films.index, with static embeddings, also of the triples.\n" in out
-    assert list(folder.glob("films.index/index.triples-*"))
-    run("index", "films.csv", "--output", "films.index")
-    assert not list(folder.glob("films.index/index.triples-*"))
 
 
 def test_a_folder_is_opened_with_its_own_embeddings(run: Run, folder: Path, json_of: Callable[..., Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import shutil
@@ -24,7 +23,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.core.checkpoint import read_header, save_checkpoint
 from kg_retrievers.errors import install_command
-from kg_retrievers.methods import registry
 from kg_retrievers.sample import load_graph, load_questions
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
@@ -33,7 +31,6 @@ SHORT = ("--num-examples", "24", "--field", "rounds=3")
 TRAIN = ("train", "subgraph-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SHORT)
 #: Of the other method; the last field is of its model alone.
 SMALL = ("--num-examples", "24", "--field", "validations=2", "--field", "width=8", "--field", "stages=1")
-TRAIN_GNN = ("train", "gnn-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SMALL)
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 
 FOREIGN = '{"question": "Who directed Her?", "answers": ["Nobody"]}\n'
@@ -155,18 +152,6 @@ def test_train_prints_one_json_object(run: Run) -> None:
     assert config("m")["training"]["schedule"]["seed"] == 5
 
 
-def test_train_on_a_part_with_settings(run: Run) -> None:
-    fields = [part for field in ("hops=0", "hidden=8", "max_nodes=null") for part in ("--field", field)]
-    code, out, err = run(*TRAIN, *fields, "--hops", "1", "--limit", "5", "--output", "m", "--json")
-    assert code == 0
-    assert not err or "no round was better than the untrained model" in err
-    told = json.loads(out)
-    assert told["training"]["used"] + told["validation"]["used"] == 5
-    written = config("m")
-    assert (written["hops"], written["hidden"], written["training"]["max_nodes"]) == (0, 8, None)
-    assert written["training"]["schedule"]["num_examples"] == 24
-
-
 def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     """As with labels, without which the questions would name no entity."""
     reading = ("--read", "format=csv", "--entities", "labels.tsv", "--columns", "a,b,c", "--embeddings", "hashed")
@@ -213,17 +198,6 @@ def test_without_torch(run_without: Callable[..., list[tuple[str, int]]]) -> Non
     assert asked[1] == 0
 
 
-def test_what_is_trained_takes_what_the_command_gives() -> None:
-    for method in registry.METHODS:
-        if method.trainer is None:
-            continue
-        taken = inspect.signature(method.load_trainer()).parameters
-        wanted = {"questions", "validation", "output", "num_examples", "seed", "progress"}
-        assert wanted <= taken.keys(), method.name
-        assert "model" in inspect.signature(method.load_retriever()).parameters
-        assert method.load_model().method == method.name
-
-
 # --- with a model: ask, evaluate, compare -----------------------------------------------------------------------------
 
 
@@ -250,15 +224,6 @@ def test_records_know_the_model(run: Run) -> None:
     told = mistake(run(*evaluate, "--model", "another"))
     assert "r.jsonl holds records of a run with other settings: " in told
     assert f"settings.model was '{digest('moved')}', and is '{digest('another')}'" in told
-
-
-def test_compare_gives_a_model_to_its_method(run: Run) -> None:
-    models = ("--model", "model", "--model", "reasoner")
-    code, out, err = run("compare", *ASKED, "--method", "all", *models, "--json")
-    assert (code, err) == (0, "")
-    found = {one["method"]: one["settings"]["model"] for one in json.loads(out)["runs"]}
-    of_models = {"subgraph-rag": digest("model"), "gnn-rag": digest("reasoner")}
-    assert found == dict.fromkeys(registry.method_names()) | of_models
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------

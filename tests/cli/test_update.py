@@ -121,16 +121,6 @@ def test_rdf_is_read_as_the_graph_was_and_joined_by_iri(run: Run, folder: Path) 
     assert ("ex:o2", "mus:kind", "mus:Painting") in KnowledgeGraph.open("museum")
 
 
-def test_blank_nodes_of_rdf_cannot_be_removed(run: Run, folder: Path) -> None:
-    (folder / "museum.ttl").write_text(MUSEUM)
-    (folder / "old.ttl").write_text('[] <http://museum.example/terms#unit> "cm" .')
-    (folder / "old.tsv").write_text("_:b0\tmus:unit\tcm\n")
-    assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
-    code, _, errors = run("update", "museum", "--remove", "old.ttl")
-    assert (code, "Name them by the keys of the graph, in a TSV file" in errors) == (2, True)
-    assert "Removed 1;" in run("update", "museum", "--remove", "old.tsv")[1]
-
-
 def test_a_table_is_read_as_the_graph_was(run: Run, folder: Path) -> None:
     (folder / "staff.csv").write_text("who;does;what\nAnn;leads;Sales\n")
     (folder / "new.csv").write_text("who;does;what\nBob;leads;Support\n")
