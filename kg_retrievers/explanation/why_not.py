@@ -34,7 +34,7 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import PartRequest, link_question, linker_of
 
 #: The seconds after which no further change is tried.
-MAX_SECONDS = 10.0
+MAX_SECONDS = 30.0
 
 #: The most entities beside the one asked for that are tried as entities of the question.
 TRIED_ENTITIES = 16
@@ -231,10 +231,10 @@ def why_not(
         raise InvalidArgumentError(f"why_not: wanted a retriever of this package, but got {retriever!r:.200}.")
     if not isinstance(entity, str):
         raise InvalidArgumentError(f"why_not: wanted the key or name of one entity, but got {entity!r:.200}.")
-    until = monotonic() + max_seconds
     (key,) = linker_of(retriever.index).resolve([entity])
     asked = {name: value for name, value in inputs.items() if value is not None and name != "on_refusal"}
     first = _run(retriever, question, key, asked)
+    until = monotonic() + max_seconds  # the first run may compile
     search = _Search(retriever, question, key, {**_written_by_model(retriever, first.written), **asked}, first, until)
     changes = () if first.place else search.find()
     known = _question_entities(retriever, question, asked, first)
