@@ -1,4 +1,4 @@
-"""The page of evidence: its size, how long it takes to write and to open, and what covers its names.
+"""The page of evidence: its size, how long it takes to write and to open, and whether names overlap.
 
     python -m benchmarks.page GRAPH [--facts 5 50 500] [--draws 5] [--pictures FOLDER]   # a folder or a .tsv file
 
@@ -6,7 +6,6 @@ Draws the facts nearest to random entities of a graph, writes the page, and open
 page in a fresh browser, until its first picture is painted. Of each number of facts it says the median and the worst of
 
 - overlaps: pairs of names that lie over one another, as measured in the page;
-- names crossed: names that a line of another fact passes behind (they stand on a ground of their own), and crossings;
 - size, seconds to write (layout and all) and to open, CPU time of the page's thread, messages of the console, requests
   beside the page itself.
 """
@@ -19,13 +18,11 @@ import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 from kg_retrievers import KnowledgeGraph, draw
-from kg_retrievers.drawing.crossings import Lines
 from kg_retrievers.graph import Evidence, Triple
 
 SEED = 20261123
@@ -65,16 +62,6 @@ def evidence_around(graph: KnowledgeGraph, facts: int, generator: np.random.Gene
             return Evidence(triples, 1.0, (triples[-1].tail,), details={"entities": [["x", start]]})
 
 
-def crossings(data: dict[str, Any]) -> tuple[int, int]:
-    """Return how many names are crossed by lines of other facts, and how often."""
-    boxes = data["nodes"] + data["edges"]
-    places = np.array([[box["x"], box["y"]] for box in boxes])
-    sizes = np.array([[box["width"], box["height"]] for box in boxes])
-    heads, tails = (np.array([int(edge[end][1:]) for edge in data["edges"]]) for end in ("source", "target"))
-    crossed = Lines(heads, tails, len(data["nodes"]), places, sizes).crossed()
-    return int((crossed > 0).sum()), int(crossed.sum())
-
-
 def measured(evidence: Evidence, browser: Browser, file: Path, picture: Path | None) -> dict[str, float]:
     """Return the figures of one page."""
     begin = time.perf_counter()
@@ -93,13 +80,9 @@ def measured(evidence: Evidence, browser: Browser, file: Path, picture: Path | N
     page.evaluate(PAINTED)
     opened = time.perf_counter() - begin
     metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
-    data = drawing.page_data()
-    names, crossed = crossings(data)
     figures = {
-        "boxes": len(data["nodes"]) + len(data["edges"]),
+        "boxes": len(drawing.labels) + len(drawing.triples),
         "overlaps": page.evaluate(OVERLAPS),
-        "names crossed": names,
-        "crossings": crossed,
         "kB": file.stat().st_size / 1000,
         "write s": written,
         "open s": opened,

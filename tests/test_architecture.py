@@ -144,7 +144,7 @@ def test_the_front_door_is_light() -> None:
 
 
 def test_a_retriever_loads_no_extra() -> None:
-    heavy = ("torch", "llama_index", "chromadb", "sentence_transformers", "langchain_openai", "matplotlib")
+    heavy = ("torch", "llama_index", "chromadb", "sentence_transformers", "langchain_openai")
     run_python(
         NO_EVENTS.format(events=("socket.connect", "socket.getaddrinfo"))
         + "from kg_retrievers import SimGRAGRetriever, SubgraphRAGRetriever, TripleScorer\n"

@@ -16,7 +16,7 @@ HINTS = {"hint_python": "Call f(x=1).", "hint_shell": "Give --x 1."}
 #: What the errors that take more than a message are made of, by the names of their arguments.
 ARGUMENTS = {
     "feature": "drawing",
-    "extra": "viz",
+    "extra": "mcp",
     "path": "films.csv",
     "line": 3,
     "reason": "It is empty.",
@@ -68,21 +68,21 @@ def test_one_hint_is_for_both() -> None:
 @pytest.mark.parametrize(
     ("record", "line"),
     [
-        ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "pip install -e '/my place[viz]'"),
-        ({"url": "file:///place", "dir_info": {}}, "pip install '/place[viz]'"),
-        ({"url": "file:///a/kg.whl", "archive_info": {}}, "pip install '/a/kg.whl[viz]'"),
+        ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "pip install -e '/my place[mcp]'"),
+        ({"url": "file:///place", "dir_info": {}}, "pip install '/place[mcp]'"),
+        ({"url": "file:///a/kg.whl", "archive_info": {}}, "pip install '/a/kg.whl[mcp]'"),
         (
             {"url": "https://a.org/kg.whl", "archive_info": {}},
-            "pip install 'kg-retrievers[viz] @ https://a.org/kg.whl'",
+            "pip install 'kg-retrievers[mcp] @ https://a.org/kg.whl'",
         ),
         (
             {"url": "https://a.org/kg.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
-            "pip install 'kg-retrievers[viz] @ git+https://a.org/kg.git@c0ffee'",
+            "pip install 'kg-retrievers[mcp] @ git+https://a.org/kg.git@c0ffee'",
         ),
     ],
 )
 def test_an_extra_comes_from_where_the_package_came_from(record: dict[str, object], line: str) -> None:
-    assert errors._install_from(record, "viz") == line
+    assert errors._install_from(record, "mcp") == line
 
 
 def test_an_extra_comes_from_an_index_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_an_extra_comes_from_an_index_by_its_name(monkeypatch: pytest.MonkeyPatc
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kg-retrievers\nVersion: 9\n", "utf-8")
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    assert errors.install_command("viz") == 'pip install "kg-retrievers[viz]"'
+    assert errors.install_command("mcp") == 'pip install "kg-retrievers[mcp]"'
     (folder / "direct_url.json").write_text('{"url": "file:///wheels/kg.whl", "archive_info": {}}', "utf-8")
-    assert errors.install_command("viz") == "pip install '/wheels/kg.whl[viz]'"
-    assert str(errors.MissingExtraError("A picture", "viz")).endswith("Run: pip install '/wheels/kg.whl[viz]'")
+    assert errors.install_command("mcp") == "pip install '/wheels/kg.whl[mcp]'"
+    assert str(errors.MissingExtraError("A picture", "mcp")).endswith("Run: pip install '/wheels/kg.whl[mcp]'")

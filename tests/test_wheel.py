@@ -45,10 +45,6 @@ LINES = {
     "ray": "from kg_retrievers import RayWorkers; RayWorkers(workers=1).close()",
     "sqlite": "from langgraph.checkpoint.sqlite import SqliteSaver",
     "train": "from kg_retrievers import train_graph_reasoner, train_triple_scorer",
-    "viz": (
-        "import matplotlib; matplotlib.use('agg'); from kg_retrievers import Evidence, Triple, draw; "
-        "draw(Evidence((Triple('Her', 'directed_by', 'Spike Jonze'),), 1.0)).plot()"
-    ),
 }
 
 

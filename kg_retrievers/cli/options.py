@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-import kg_retrievers
 from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -23,7 +22,6 @@ from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_dat
 
 if TYPE_CHECKING:
     from kg_retrievers.bulk import Workers as WorkersOfBulk
-    from kg_retrievers.datasets import Question
 
 #: The title above the options that few users need.
 ADVANCED = "Advanced"
@@ -259,7 +257,7 @@ Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", parser=natural)]
-EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors for further runs.", panel=ADVANCED)]
+EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors of small graphs.", panel=ADVANCED)]
 Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
 Vectors = Annotated[
     str | None, option("ADDRESS", "The vector store of its names.", parser=vectors_place, panel=ADVANCED)
@@ -416,12 +414,6 @@ class QuestionSet:
     def graphs(self) -> dict[str, str]:
         """The file of scene graphs, if it is named."""
         return {"graphs": self.graph} if self.format == SCENE_GRAPHS and self.graph is not None else {}
-
-    def read(self, path: str, split: str | None, limit: int | None = None) -> list[Question]:
-        """Read the questions of a file or folder."""
-        return kg_retrievers.read_question_set(
-            path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed, **self.graphs
-        )
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
         """Check that nothing is said about one graph if each question has its own.

@@ -1,4 +1,4 @@
-"""Evidence as a picture: Mermaid, DOT, networkx, matplotlib, and SVG for notebooks.
+"""Evidence as a picture: a page, SVG, Mermaid, DOT, and a graph of networkx.
 
 Every text is data: it is escaped as each format wants it, and nodes are called n0, n1, ..., never by their names.
 """
@@ -9,31 +9,22 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import networkx as nx
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.boxes import RELATION_FONT, Box, Role, clean_line, cut_short
-from kg_retrievers.drawing.frame import Frame
 from kg_retrievers.drawing.html_page import html_page
 from kg_retrievers.drawing.page_data import cut, page_data
 from kg_retrievers.drawing.picture import COLORS, INK, LINE, Picture
-from kg_retrievers.drawing.plotting import plot_picture
 from kg_retrievers.drawing.provenance import Provenance
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of
 from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_Floats = NDArray[np.float64]
 
 #: How many triples a picture shows by default; more can hardly be read.
 MAX_TRIPLES = 100
@@ -115,19 +106,6 @@ class Drawing:
             graph.add_edge(head, tail, key=relation, relation=relation)
         return graph
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw with matplotlib, through networkx, and return the axes; nothing is shown or saved.
-
-        Names in a script that the font lacks become empty boxes: choose another `font.family` in matplotlib.
-
-        Args:
-            ax: The axes to draw on; texts are as small as its size wants them. None makes a figure of the right size.
-
-        Raises:
-            MissingExtraError: If matplotlib is not installed.
-        """
-        return plot_picture(self._picture(), ax)
-
     def _repr_html_(self) -> str:
         return f'<div style="overflow:auto">{self.to_svg(namespace="")}</div>'
 
@@ -167,17 +145,6 @@ class Drawing:
         """
         return html_page(self.page_data(), cut(title or "Evidence"))
 
-    def frame(self, *, title: str | None = None, height: int = 480) -> Frame:
-        """Return the page for a notebook, to click and to search; a drawing by itself shows a picture that stands.
-
-        Each frame adds about half a megabyte to the notebook.
-
-        Args:
-            title: As of `to_html`.
-            height: In pixels.
-        """
-        return Frame(self.to_html(title=title), height)
-
     def save(self, path: str | Path, *, title: str | None = None) -> None:
         """Write the drawing to a file.
 
@@ -204,7 +171,7 @@ class Drawing:
         write_file(path, writers[ending]())
 
     def page_data(self) -> dict[str, Any]:
-        """Return what a page shows, as data that JSON holds: nodes and edges with their places, Documents, answers."""
+        """Return the data of a page, JSON-safe: nodes and edges with their sizes, Documents, answers."""
         rows = (self.triples, self.labels, self.called, *self.boxes(), self.ends())
         return page_data(*rows, self.provenance, self.left_out)
 

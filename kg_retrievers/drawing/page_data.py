@@ -1,4 +1,4 @@
-"""What a page shows of a drawing, as data that JSON holds: texts are cleaned and cut, the boxes have their places."""
+"""The data of a page, JSON-safe: texts are cleaned and cut, and each box has its place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.drawing.boxes import Box, clean_line, cut_short
-from kg_retrievers.drawing.page_layout import place_page
+from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.drawing.provenance import DrawnItem, Provenance
 from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Triple
@@ -34,8 +34,8 @@ def page_data(
 ) -> dict[str, Any]:
     """Return what a page shows of a drawing; `showGraph` of graph_view.js takes it.
 
-    Numbers facts as a chain does that cites them: from 1, in the order of the Documents, each once. Sizes and places
-    are in pixels, places are centres.
+    Numbers facts as a chain does that cites them: from 1, in the order of the Documents, each once. Sizes and
+    places are in pixels. A place is the centre of a box.
 
     Args:
         triples: The facts.
@@ -48,12 +48,7 @@ def page_data(
         left_out: How many facts are not drawn.
     """
     numbered = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(relations, 1)]
-    sizes = np.array([box.size for box in [*entities, *numbered]]).reshape(-1, 2)
-    places = place_page(ends, sizes)
-    placed = [
-        {"x": round(x, 1), "y": round(y, 1), "width": round(width, 1), "height": round(height, 1)}
-        for (x, y), (width, height) in zip(places.tolist(), sizes.tolist(), strict=True)
-    ]
+    placed = _placed([*entities, *numbered], ends)
     nodes = [
         {"id": f"n{number}", "key": cut(key), "label": box.shown, "name": cut(label), "role": box.role, **place}
         for number, ((key, label), box, place) in enumerate(zip(labels.items(), entities, placed, strict=False))
@@ -71,6 +66,12 @@ def page_data(
         "answers": _answers(labels, called, provenance),
         "left_out": left_out,
     }
+
+
+def _placed(boxes: Sequence[Box], ends: Sequence[tuple[int, int]]) -> list[dict[str, float]]:
+    sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
+    rows = np.hstack([place_boxes(ends, sizes), sizes]).round(1).tolist()
+    return [dict(zip(("x", "y", "width", "height"), row, strict=True)) for row in rows]
 
 
 def cut(text: str, most: int = MAX_NAME) -> str:

@@ -30,11 +30,8 @@ FONT, _LINE_HEIGHT, MARGIN, _LEAST_WIDTH = 11, 18, 16, 200
 class Arrow(NamedTuple):
     """From the box of an entity through that of a relation to that of an entity, straight, or bent if it is a loop."""
 
-    way: tuple[int, int, int]  # the positions of the boxes
-    margin: float  # pixels from the centre of the last box to its edge, where the arrow ends
-    style: str  # for matplotlib
-    line: str  # for SVG
-    point: str
+    line: str  # as SVG writes a path
+    point: str  # the corners of its tip
 
     @classmethod
     def of(cls, way: tuple[int, int, int], centres: _Floats, size: tuple[float, float]) -> Arrow:
@@ -49,10 +46,9 @@ class Arrow(NamedTuple):
         tip, beyond = curve[outside], curve[outside + 1]
         ahead = (beyond - tip) / np.linalg.norm(beyond - tip)
         back, side = tip - 9 * ahead, 3.5 * ahead[::-1] * (1, -1)
-        margin = float(np.linalg.norm(tail - tip))
         line = "M{} Q{} {} Q{} {}".format(*map(_xy, (head, bend, middle, last_bend, tail)))
         point = " ".join(map(_xy, (tip, back + side, back - side)))
-        return cls(way, margin, "arc3,rad=0.5" if loop else "arc3", line, point)
+        return cls(line, point)
 
 
 class Picture(NamedTuple):
@@ -77,8 +73,7 @@ class Picture(NamedTuple):
         boxes = [*entities, *relations]
         ways = [(head, middle, tail) for middle, (head, tail) in enumerate(ends, len(entities))]
         sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
-        in_a_column = np.stack([np.zeros(len(boxes)), 40.0 * np.arange(len(boxes))], 1)
-        centres = place_boxes(ways, sizes) if ways else in_a_column
+        centres = place_boxes(ends, sizes)
         corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if boxes else np.zeros((1, 2))
         centres = centres - corners.min(0) + MARGIN
         width, height = np.ceil(np.ptp(corners, 0) + 2 * MARGIN).astype(int).tolist()

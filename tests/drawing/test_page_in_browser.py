@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ from browser import browser_page as browser_page
 from drawn_evidence import HOSTILE, hostile_documents, scale_free
 from langchain_core.documents import Document
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
 from kg_retrievers.drawing import Drawing, draw
 from kg_retrievers.graph import Evidence
-from kg_retrievers.sample import load_graph
 
 #: How many pairs of boxes overlap, as the page has placed them, and how many texts are wider than their boxes.
 OVERLAPS = """() => {
@@ -67,12 +64,6 @@ def test_names_do_not_overlap_and_nothing_is_asked_for(
         page.wait_for_timeout(300)
         browser_page.keep_picture(f"page-{count}-{scheme}")
     assert browser_page.errors == []
-
-
-def test_the_overlaps_are_really_counted(browser_page: BrowserPage, tmp_path: Path) -> None:
-    page = shown(browser_page, draw(document()), tmp_path)
-    page.evaluate("evidence.cy.nodes().positions({ x: 0, y: 0 })")
-    assert page.evaluate(OVERLAPS) == 6 * 5 / 2
 
 
 def test_what_is_shown(browser_page: BrowserPage, tmp_path: Path) -> None:
@@ -239,11 +230,6 @@ def test_nothing_is_said_to_be_nothing(browser_page: BrowserPage, tmp_path: Path
     assert browser_page.errors == []
 
 
-def test_what_is_left_out_is_said(browser_page: BrowserPage, tmp_path: Path) -> None:
-    page = shown(browser_page, draw(document(), max_triples=1), tmp_path)
-    assert "2 more facts left out" in page.locator(".kg-summary").inner_text()
-
-
 def test_hostile_names_do_nothing(browser_page: BrowserPage, tmp_path: Path) -> None:
     page = shown(browser_page, draw(hostile_documents(), max_triples=500), tmp_path, title=HOSTILE[0])
     page.evaluate("document.querySelectorAll('.kg-facts tbody tr').forEach((row) => row.click())")
@@ -271,22 +257,6 @@ def test_a_script_that_is_put_in_does_not_run(browser_page: BrowserPage, tmp_pat
     assert "Content Security Policy" in " ".join(browser_page.errors)
 
 
-def test_the_frame_of_a_notebook(browser_page: BrowserPage, tmp_path: Path) -> None:
-    """It works in a page with a policy of its own, as an exported notebook, and cannot reach what is around it."""
-    frame = draw(document()).frame(height=400)._repr_html_()
-    path = tmp_path / "notebook.html"
-    path.write_text(
-        f"<!DOCTYPE html><meta charset='utf-8'><title>{escape('A notebook')}</title>{frame}", encoding="utf-8"
-    )
-    page = browser_page.page
-    page.goto(path.as_uri())
-    inside = page.frame_locator("iframe")
-    inside.locator(".kg-facts tbody tr").nth(2).click()
-    assert inside.locator(".kg-details h2").inner_text() == "Fact 3"
-    assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
-    assert browser_page.errors == []
-
-
 def test_more_facts_are_asked_for_where_somebody_answers(browser_page: BrowserPage, tmp_path: Path) -> None:
     page = shown(browser_page, draw(document()), tmp_path)
     page.evaluate(
@@ -304,14 +274,4 @@ def test_more_facts_are_asked_for_where_somebody_answers(browser_page: BrowserPa
     assert page.evaluate("window.asked") == "Q1"
     assert page.locator(".kg-facts tbody tr").count() == 4
     assert page.locator(".kg-details h2").inner_text() == "Spike Jonze"  # stays open
-    assert browser_page.errors == []
-
-
-def test_the_page_of_a_retriever(browser_page: BrowserPage, tmp_path: Path) -> None:
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()))
-    question = "Which films did Spike Jonze direct?"
-    page = shown(browser_page, draw(retriever.invoke(question)), tmp_path, title=question)
-    page.locator(".kg-facts tbody tr").first.click()
-    assert "SimGRAGRetriever" in page.locator(".kg-details").inner_text()
-    browser_page.keep_picture("page-retriever")
     assert browser_page.errors == []

@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.readers import Limits, read_graph_rows
+from kg_retrievers.graph.readers.file_options import OnError
+from kg_retrievers.graph.readers.rdf import guards as plain_lines
+from kg_retrievers.graph.readers.rdf.sources import read_rdf
+from kg_retrievers.graph.readers.rdf.statements import RdfOptions, Statements
 from kg_retrievers.graph.readers.tables import delimited as text_lines
 
 CELLS = st.sampled_from(
@@ -95,3 +99,109 @@ def test_a_byte_that_is_no_text_is_named_by_its_line(tmp_path: Path, monkeypatch
     path.write_bytes(b"Her\tby\tJonze\n" * 100 + b"Am\xe9lie\tby\tJeunet\n")
     kind, error = read(path, header=False)
     assert (kind, "byte 1302 is not utf-8" in error, f"{path}:101: " in error) == ("error", True, True)
+
+
+PLAIN_LINES = [
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> .\n",
+    "<http://e.x/Am%C3%A9lie_(film)> <http://e.x/by> <http://e.x/é?q=a&b#c> .\n",
+    "<urn:x:1> <http://e.x/year> <http://e.x/2013> .\n",
+]
+
+#: Each is one or more lines that the parser reads, or refuses.
+ODD_LINES = [
+    '<urn:x:1> <http://e.x/year> "2013"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+    '<http://e.x/Her> <http://www.w3.org/2000/01/rdf-schema#label> "Her"@en .\n',
+    '<http://e.x/Her> <http://e.x/note> "a \\"b\\" > .\\n"@de-AT .\n',
+    "<http://e.x/Her> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e.x/film> .\n",
+    "<http://e.x/Her> <http://www.w3.org/2000/01/rdf-schema#label> <http://e.x/film> .\n",
+    "_:b0 <http://e.x/by> _:b1 .\n",
+    "<_:b0> <http://e.x/by> <http://e.x/Jonze> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze>.# so it is\n",
+    "  <http://e.x/Her>\t<http://e.x/by>\t<http://e.x/Jonze>\t. \n",
+    "# a comment > .\n",
+    "\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> .\r\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> .\r",
+    "<http://e.x/\\u00e9> <http://e.x/by> <http://e.x/Jonze> .\n",
+    "<http://[::1]:80/a> <http://u@e.x:1/by> <http://e.x/\U0001f3ac> .\n",
+    "\ufeff<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze>\n",
+    "<http://e.x/Her> <http://e.x/by>\n<http://e.x/Jonze> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> . <http://e.x/Her> <http://e.x/by> <http://e.x/a> .\n",
+    "<http://e.x/Her> <http://e.x/by> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/a> <http://e.x/b> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/%zz> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/a b> .\n",
+    "<http://e.x/Her> <http://e.x/by> <relative> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/a\n> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x:9999999/> .\n",
+    "<http://e.x/Her> <http://e.x/by> <> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/{}> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/\ue000> .\n",
+    "<http://e.x/Her> <http://e.x/by> <http://e.x/\x00> .\n",
+    '<http://e.x/Her> <http://e.x/note> "open .\n',
+    '<http://e.x/Her> <http://e.x/note> "bad \\x" .\n',
+    '<http://e.x/Her> <http://e.x/note> "\\uD800" .\n',
+    '<http://e.x/Her> <http://e.x/note> "a"@1 .\n',
+    '<http://e.x/Her> <http://e.x/note> "a"@abcdefghi .\n',
+    '"Her" <http://e.x/by> <http://e.x/Jonze> .\n',
+    "<< <http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> >> <http://e.x/by> <http://e.x/Jonze> .\n",
+    "<http://e.x/Her> <http://e.x/by> <<( <http://e.x/Her> <http://e.x/by> <http://e.x/Jonze> )>> .\n",
+    "> .\n<",
+]
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """Return N-Triples: plain lines, odd ones among them, and plain ones in which one character is another."""
+    text = ""
+    for _ in range(draw(st.integers(1, 6))):
+        text += draw(st.sampled_from(PLAIN_LINES)) * draw(st.integers(0, 4))
+        text += draw(st.sampled_from(ODD_LINES))
+        line = draw(st.sampled_from(PLAIN_LINES))
+        at = draw(st.integers(0, len(line)))
+        text += (
+            line[:at]
+            + draw(st.sampled_from([*"<>. \\#@_:%/?\"'\n\r\t\0\x85\xa0\u2028\ufffe", "", ""]))
+            + line[at + 1 :]
+        )
+    return text + draw(st.sampled_from(PLAIN_LINES)) * 3 + draw(st.sampled_from(["", "<http://e.x/Her>", '"', "\n\n"]))
+
+
+@patched
+@given(
+    text=statements(),
+    on_error=st.sampled_from(["raise", "skip", "skip"]),
+    options=st.sampled_from([{}, {"blank_nodes": "drop"}, {"graphs": ["default"]}, {"literals": "drop"}]),
+)
+def test_blocks_of_n_triples_change_nothing(
+    text: str, on_error: OnError, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "graph.nt"
+    path.write_bytes(text.encode())
+
+    def read(size: int, is_plain: bool) -> tuple[str, Any]:
+        monkeypatch.setattr(plain_lines, "BLOCK_BYTES", size)
+        with monkeypatch.context() as patch:
+            if not is_plain:
+                patch.setattr(Statements, "take_plain", lambda *_: False)
+            try:
+                return "read", told(read_rdf(path, None, RdfOptions(on_error=on_error, **options)))
+            except GraphLoadError as error:
+                return "error", str(error)
+
+    by_parser = read(1 << 20, False)
+    assert [read(size, True) for size in (1 << 20, 400, 150, 61)] == [by_parser] * 4
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"<_:b0> <a:by> <a:Jonze> .\n",
+        b"<a:Her> <a:by> <a:Jonze> <a:Ze> .\n<a:Her> <a:by> .\n",
+        b"<a:Her> <a:by> <a:Jon\xff> .\n",
+        b"<a:Her> <a:by> <a:Jonze> .",
+    ],
+)
+def test_lines_that_only_look_plain(lines: bytes) -> None:
+    assert plain_lines.split_plain(lines) is None

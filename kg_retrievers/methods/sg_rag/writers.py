@@ -10,11 +10,12 @@ from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
@@ -330,7 +331,7 @@ class TemplateCypherWriter(PatternCypherWriter):
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Fill the nearest templates, and write them."""
         asked = {name: input[name] for name in ("question", "seed_entities", "entities")}
-        examples = yield Call(self._nearest, asked)
+        examples = yield Call(RunnableLambda(self._nearest), asked)
         found: dict[str, tuple[tuple[bool, int], dict[str, Any]]] = {}
         for template_rank, example in enumerate(examples):
             shown = {"question": example.text, "distance": round(example.distance, 2)}
@@ -396,6 +397,7 @@ class Rendered:
             entities=self.entities,
             distinct=self.distinct,
             direction=self.direction,
+            nodes=not bindings and isinstance(self.executor, QueryExecutor),
             allowed=allowed,
             bindings=bindings,
         )
