@@ -5,34 +5,23 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
-from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
-from kg_retrievers.database.cypher_parts import CypherParts
+from kg_retrievers.database.graph_parts import GraphParts
+from kg_retrievers.database.part_queries import PartQueries
 from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
-from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError
+from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import PartReader
 
 #: How many rows a query returns, and how many seconds it may take, by default.
 LIMIT, TIMEOUT = 1000, 30.0
-
-#: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
-MAX_TIMEOUT = 24 * 3600.0
-
-#: What to do about a query that was stopped.
-RAISE_TIMEOUT = {
-    "hint_python": "Make it smaller, or raise timeout.",
-    "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
-}
 
 #: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
@@ -98,7 +87,7 @@ class Fetched(NamedTuple):
 Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 
 
-class DatabaseExecutor(CypherParts, Immutable, ABC):
+class DatabaseExecutor(GraphParts, Immutable, ABC):
     """Checks a query, has it run, and turns its rows into values by entity key.
 
     A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
@@ -106,8 +95,6 @@ class DatabaseExecutor(CypherParts, Immutable, ABC):
     """
 
     _schema: DatabaseSchema | None = None
-    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
-    _grace: ClassVar[float] = 0.0
 
     @property
     @abstractmethod
@@ -154,19 +141,6 @@ class DatabaseExecutor(CypherParts, Immutable, ABC):
             bounded, used = self._bounded(query, parameters, LIMIT)
             self._compile(bounded.text, used, timeout)
 
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        """Let all waits of this block end after a timeout, which is checked."""
-        if not 0 < timeout <= MAX_TIMEOUT:
-            who = f"{type(self).__name__}.{what}"
-            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
-        return deadline(timeout + self._grace, partial(self._too_long, timeout))
-
-    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
-        who = type(self).__name__
-        return DatabaseTimeoutError(
-            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-        )
-
     def _bounded(
         self, query: str, parameters: Mapping[str, Any] | None, limit: int
     ) -> tuple[CheckedQuery, dict[str, Any]]:
@@ -182,26 +156,26 @@ class DatabaseExecutor(CypherParts, Immutable, ABC):
         return read_graph(self.run, self.schema(), self.dialect, page_size)
 
     @abstractmethod
-    def close(self) -> None:
-        """Close the database."""
-
-    def __enter__(self) -> Self:
-        """Return the executor itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
-
-    @abstractmethod
     def _read_schema(self) -> DatabaseSchema:
         """Read what the database holds."""
 
     @abstractmethod
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a checked query and fetch `most` rows of it at most."""
+
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return how many relationships there are, a number that the databases keep."""
+        with self._within(timeout, "count_facts"):
+            if not self.schema().relations:
+                return 0
+            rows = self._rows("MATCH ()-[r]->() RETURN count(r) AS facts", {}, 1, timeout)
+            return int(rows[0][0])
+
+    def _queries(self, timeout: float) -> PartQueries:
+        def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:
+            return self._rows(query, parameters, most, timeout)
+
+        return PartQueries(self.schema(), self.dialect, run)
 
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from kg_retrievers.database.executor import RAISE_TIMEOUT
+from kg_retrievers.database.graph_parts import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
 from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up

@@ -15,6 +15,7 @@ from typing import Any
 
 from kg_retrievers.database.rendering import TYPE_OF, key_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
 
@@ -76,7 +77,7 @@ class PartQueries:
         parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
         return self._described_facts(parts, keys, limit, among=dict.fromkeys(keys, True))
 
-    def sample(self, relations: Sequence[str], count: int) -> Facts:
+    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
         types, found = self._types_of(relations), list[Sequence[Any]]()
         for first in range(0, len(types), RELATIONS_AT_ONCE):
@@ -200,8 +201,9 @@ class PartQueries:
         """Describe entities."""
         return [entity for _, entity in self._described(keys)]
 
-    def page(self, label: str, key: str, page_size: int) -> EntityPage:
+    def entities_after(self, position: str, page_size: int) -> EntityPage:
         """Read a page, which begins after a key of a label; entities of labels before it are on other pages."""
+        label, key = _place_in(position)
         for place, here in enumerate(self._labels):
             if here.name < label:
                 continue
@@ -270,7 +272,7 @@ class PartQueries:
                 types |= dict.fromkeys(listed)
         return StoredEntity(key, label, list(aliases), list(types))
 
-    def named(self, names: list[str], limit: int) -> dict[str, list[str]]:
+    def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
         """Find entities by key, label or alias."""
         if not names:
             return {}
@@ -278,7 +280,7 @@ class PartQueries:
         parts = [part for label in self._labels for part in self._naming(label, most)]
         rows = self._union(parts, {"names": names}, most)
         if len(rows) >= most and len(names) > 1:  # one name may have taken the rows of another
-            return {name: keys for one in names for name, keys in self.named([one], limit).items()}
+            return {name: keys for one in names for name, keys in self.entities_named([one], limit).items()}
         found: dict[str, set[str]] = {}
         for name, key in rows:
             if key is not None:
@@ -316,3 +318,18 @@ class PartQueries:
     def _run(self, query: str, parameters: dict[str, Any], most: int, *, parts: int = 1) -> Sequence[Sequence[Any]]:
         """Return the rows of a query, at most so many of each of its parts."""
         return self._rows(query, parameters, most * parts)
+
+
+def _place_in(position: str) -> tuple[str, str]:
+    """Return the label and the key behind which a page begins."""
+    if not position:
+        return "", ""
+    try:
+        label, key = json.loads(position)
+    except (ValueError, TypeError):
+        label = key = None
+    if not isinstance(label, str) or not isinstance(key, str):
+        raise InvalidArgumentError(
+            f'entities_after: position is {position!r:.200}. Give "", or the position of the page before.'
+        )
+    return label, key

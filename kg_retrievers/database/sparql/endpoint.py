@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -31,9 +31,6 @@ T = TypeVar("T")
 
 #: How often a request is sent, and how many seconds are waited before the second time, then twice as many each time.
 ATTEMPTS, FIRST_WAIT = 4, 0.5
-
-#: How many times a request follows a redirect.
-MAX_REDIRECTS = 3
 
 #: How many bytes are decompressed at once, so that a small answer that becomes a huge one is noticed before.
 PIECE = 1 << 20
@@ -157,26 +154,21 @@ class Endpoint:
     @contextmanager
     def _answer(self, query: str, accept: str) -> Iterator[tuple[httpx.Response, threading.Event]]:
         """Send a query, and give the answer, of which the body is not read yet."""
-        url, stopped = self.url, threading.Event()
+        stopped = threading.Event()
         silence = min(seconds_left() + 1, LONGEST_SILENCE)  # so that the error of the deadline comes first
         timeout = httpx.Timeout(silence, connect=min(silence, 30.0))
         try:
-            for _ in range(MAX_REDIRECTS + 1):
-                request = self._client.build_request(
-                    "POST", url, data={"query": query}, headers={"Accept": accept}, timeout=timeout
-                )
-                response = self._client.send(request, stream=True)
-                try:
-                    if not response.is_redirect:
-                        self._check_status(response, stopped, query)
-                        self._check_type(response, accept)
-                        with stopped_when_given_up(stopped.set):
-                            yield response, stopped
-                        return
-                    url = self._redirected(url, response)
-                finally:
-                    response.close()
-            raise self._no_sparql(f"it redirects more than {MAX_REDIRECTS} times")
+            request = self._client.build_request(
+                "POST", self.url, data={"query": query}, headers={"Accept": accept}, timeout=timeout
+            )
+            response = self._client.send(request, stream=True)
+            try:
+                self._check_status(response, stopped, query)
+                self._check_type(response, accept)
+                with stopped_when_given_up(stopped.set):
+                    yield response, stopped
+            finally:
+                response.close()
         except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout):
             raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} did not answer within {silence:.3g} s.") from None
         except (httpx.RequestError, httpx.InvalidURL, httpx.StreamError, RuntimeError) as cause:
@@ -223,20 +215,6 @@ class Endpoint:
         except zlib.error as cause:
             raise self._no_sparql(f"its answer is no gzip ({cause!s:.100})") from None
 
-    def _redirected(self, url: str, response: httpx.Response) -> str:
-        """Return the address of a redirect, which must be on the same host, and not less safe."""
-        try:
-            new: str = urljoin(url, response.headers.get("location", ""))
-            old, to = urlsplit(url), urlsplit(new)
-        except ValueError:
-            raise self._no_sparql("it redirects to what is no address") from None
-        if old.netloc != to.netloc or (to.scheme, old.scheme) not in (("https", "http"), (old.scheme, old.scheme)):
-            raise DatabaseUnavailableError(
-                f"SparqlExecutor: {self.url} redirects to {to.scheme}://{to.hostname}, another server, which is not "
-                "asked. Give the address of that one, if you trust it."
-            )
-        return new
-
     def _check_type(self, response: httpx.Response, accept: str) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (accept, "application/json", "text/plain"):
@@ -247,6 +225,11 @@ class Endpoint:
         status = response.status_code
         if status == 200:
             return
+        if response.has_redirect_location:
+            raise DatabaseUnavailableError(
+                f"SparqlExecutor: {self.url} redirects to {response.headers['location']!r:.200}, which is not asked. "
+                "Give that address, if you trust it."
+            )
         body = b""
         for chunk in self._chunks(response, stopped, query, None):
             body += chunk

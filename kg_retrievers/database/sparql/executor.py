@@ -6,19 +6,17 @@ import re
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, RAISE_TIMEOUT
+from kg_retrievers.database.executor import LIMIT
+from kg_retrievers.database.graph_parts import MAX_TIMEOUT, GraphParts
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
-from kg_retrievers.database.sparql.entities import Entities
-from kg_retrievers.database.sparql.facts import FactParts
+from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import Solutions
 from kg_retrievers.database.sparql.results import read_solutions, rows_of
@@ -27,11 +25,10 @@ from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
 from kg_retrievers.database.sparql.terms import is_sendable, value_term, written_term
 from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Rows
-from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError, InvalidArgumentError
+from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
+from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 
 #: The most bytes of an answer, and the requests a second to a public endpoint.
@@ -46,7 +43,7 @@ MAX_DIGITS = 100
 READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 
 
-class SparqlExecutor(Immutable):
+class SparqlExecutor(GraphParts, Immutable):
     """Runs SELECT and ASK at a SPARQL endpoint, and reads parts of the graph behind it.
 
     The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
@@ -59,8 +56,7 @@ class SparqlExecutor(Immutable):
 
     Name and password come from the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or a token from
     SPARQL_TOKEN. Nothing is sent before the first query. Requests that only read are sent again, up to four times,
-    where the server is busy or the connection breaks; what it says of waiting is done. A redirect to another server is
-    refused.
+    where the server is busy or the connection breaks; what it says of waiting is done. A redirect is refused.
 
     Args:
         url: The address of the endpoint's queries, as "http://localhost:7878/query"; None for that of the preset.
@@ -124,8 +120,7 @@ class SparqlExecutor(Immutable):
         self._closed, self._reading = False, threading.RLock()
         self._schema: SparqlSchema | None = None
         self._keys = Keys(self._ask, self.schema)
-        self._entities = Entities(self._ask, self.schema, self._keys)
-        self._facts = FactParts(self._ask, self.schema, self._keys, self._entities)
+        self._parts = SparqlParts(self._ask, self.schema, self._keys)
 
     @property
     def dialect(self) -> Dialect:
@@ -150,16 +145,6 @@ class SparqlExecutor(Immutable):
         self._closed = True
         self._endpoint.close()
 
-    def __enter__(self) -> Self:
-        """Return the executor itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
-
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def schema(self, *, refresh: bool = False) -> SparqlSchema:
@@ -171,8 +156,7 @@ class SparqlExecutor(Immutable):
             if self._schema is None or refresh:
                 self._schema = read_schema(self._ask, self.vocabulary)
                 self._keys.forget()
-                self._entities.forget()
-                self._facts.forget()
+                self._parts.forget()
             return self._schema
 
     def run(
@@ -188,14 +172,14 @@ class SparqlExecutor(Immutable):
         Raises:
             SparqlSafetyError: If the query may do more than read.
         """
-        _check_most("run", "limit", limit)
+        self._check_most("run", limit)
         with self._within(timeout, "run"):
             checked, terms = self._bound(query, parameters)
             columns = () if checked.form == "ASK" else checked.columns
             found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
             if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
                 found = self._ask(written(checked, terms, limit + 1), columns)
-            return rows_of(found, checked, limit, self._keys, self._facts)
+            return rows_of(found, checked, limit, self._keys, self._parts)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
@@ -235,70 +219,14 @@ class SparqlExecutor(Immutable):
         wanted = _VARIABLE.findall(query.partition("{")[0]) if columns is None else columns
         return read_solutions(found, wanted, is_cut, self.url)
 
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        if not 0 < timeout <= MAX_TIMEOUT:
-            raise InvalidArgumentError(
-                f"SparqlExecutor.{what}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds."
-            )
-        return deadline(timeout, partial(_too_long, timeout))
-
     # --- parts of the graph ------------------------------------------------------------------------------------------
-
-    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
-        with self._within(timeout, "relations"):
-            return sorted(self.schema(refresh=refresh).relation_by_iri.values())
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
         """Return None: an endpoint would look at all of its triples."""
         return None
 
-    def facts_of(
-        self,
-        keys: Sequence[str],
-        *,
-        relations: Sequence[str] | None = None,
-        limit: int = MOST_FACTS,
-        timeout: float = TIMEOUT,
-    ) -> Facts:
-        """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
-        _check_most("facts_of", "limit", limit)
-        with self._within(timeout, "facts_of"):
-            return self._facts.facts_of(keys, relations, limit)
-
-    def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
-        """Read the facts whose head and tail are both among some entities."""
-        _check_most("facts_between", "limit", limit)
-        with self._within(timeout, "facts_between"):
-            return self._facts.facts_between(keys, limit)
-
-    def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
-        """Describe those of the entities that the endpoint has, sorted by key."""
-        with self._within(timeout, "describe"):
-            return self._entities.describe(keys)
-
-    def entities_named(
-        self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
-    ) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is a name; see `PartReader.entities_named`."""
-        _check_most("entities_named", "limit", limit)
-        with self._within(timeout, "entities_named"):
-            return self._entities.entities_named(names, limit)
-
-    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of each of some relations, those that the endpoint finds first."""
-        _check_most("sample_facts", "count", count)
-        with self._within(timeout, "sample_facts"):
-            return self._facts.sample_facts(relations, count)
-
-    def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
-        """Read a page of all entities; see `PartReader.entities_after`.
-
-        SPARQL has no order of its own, so that each page looks at all triples.
-        """
-        _check_most("entities_after", "page_size", page_size)
-        with self._within(timeout, "entities_after"):
-            return self._entities.entities_after(position, page_size)
+    def _queries(self, timeout: float) -> SparqlParts:
+        return self._parts
 
     def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph; for `KnowledgeGraph.from_executor`. Extra: `rdf`.
@@ -348,14 +276,3 @@ def _preset(preset: Preset | None) -> tuple[str | None, Vocabulary]:
     if preset not in PRESETS:
         raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
     return PRESETS[preset]
-
-
-def _too_long(timeout: float) -> DatabaseTimeoutError:
-    return DatabaseTimeoutError(
-        f"SparqlExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-    )
-
-
-def _check_most(what: str, name: str, most: int) -> None:
-    if type(most) is not int or most < 1:
-        raise InvalidArgumentError(f"SparqlExecutor.{what}: {name} is {most!r}. Ask for at least 1.")

@@ -21,23 +21,17 @@ RELATIONS_AT_ONCE = 50
 _Row = Sequence[Term | None]
 
 
-class FactParts:
-    """Reads facts; see `PartReader` for what the methods do.
+class SparqlParts(Entities):
+    """Reads facts, too; see `PartReader` for what the methods do."""
 
-    Args:
-        ask: Sends a query.
-        schema: Returns what the endpoint holds.
-        keys: Turns terms into keys and keys into terms.
-        entities: Tells what things are called.
-    """
-
-    def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema], keys: Keys, entities: Entities) -> None:
+    def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema], keys: Keys) -> None:
         """Take what asks."""
-        self._ask, self._schema, self._keys, self._entities = ask, schema, keys, entities
+        super().__init__(ask, schema, keys)
         self._relations: dict[str, str] = {}
 
     def forget(self) -> None:
-        """Forget the names of relations that the schema lacks."""
+        """Forget the names of types and relations that the schema lacks."""
+        super().forget()
         self._relations = {}
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
@@ -67,7 +61,7 @@ class FactParts:
             where = f"{{ SELECT ?head ?relation ?tail WHERE {{ {of_heads} }} }} {of_tails}"
             new = [iri for iri in heads if iri not in described]
             described.update(new)
-            if self._read_facts(read, where, new, limit, self._entities.in_facts_of(new)):
+            if self._read_facts(read, where, new, limit, self.in_facts_of(new)):
                 break
         triples = [fact for fact in self.triples(read.rows) if fact.head in ends and fact.tail in ends]
         return self._described_facts(read, triples, limit)
@@ -97,7 +91,7 @@ class FactParts:
         known = {iri: called.get(iri, Called(None, [], [])) for iri in held}
         texts = self._keys.of_terms(tail for _, _, tail in read.rows if isinstance(tail, Text))
         found = {key: StoredEntity(key, term.value, [], []) for term, key in texts.items() if isinstance(term, Text)}
-        found |= {entity.key: entity for entity in self._entities.of_called(known)}
+        found |= {entity.key: entity for entity in self.of_called(known)}
         is_cut = read.is_cut or len(triples) > limit
         return Facts(triples[:limit], is_cut, [found[key] for key in sorted(found)])
 
@@ -116,10 +110,6 @@ class FactParts:
             truncated |= found.is_cut or any(len(of_one) > count for of_one in by_relation.values())
             triples += [triple for of_one in by_relation.values() for triple in of_one[:count]]
         return Facts(sorted(triples), truncated)
-
-    @property
-    def _facts(self) -> str:
-        return self._schema().vocabulary.facts("?head", "?relation", "?tail")
 
     def _ends(self, keys: Iterable[str]) -> tuple[list[Iri], list[Iri | Text]]:
         """Return the terms that heads, and that tails with some keys may be."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg_retrievers.database.sparql.facts import FactParts
+from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import Solutions
 from kg_retrievers.database.sparql.safety import CheckedSparql
@@ -59,7 +59,7 @@ def fact_columns(columns: Sequence[str]) -> list[int]:
     return sorted(number for number, parts in found.items() if len(parts) == 3)
 
 
-def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, reader: FactParts) -> Rows:
+def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, reader: SparqlParts) -> Rows:
     """Turn terms into keys, and three columns of a fact into one.
 
     Rows are sorted by their values, unless the query has an order of its own. Those that are equal by key, as where

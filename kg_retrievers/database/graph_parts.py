@@ -1,57 +1,106 @@
-"""Reads parts of a graph, for all executors that run Cypher."""
+"""Reads parts of a graph behind any executor, and bounds how long that takes."""
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from functools import partial
+from types import TracebackType
+from typing import ClassVar, Protocol, Self, TypeVar
 
-from kg_retrievers.database.part_queries import PartQueries
-from kg_retrievers.database.schema import DatabaseSchema, Dialect
-from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, StaleSchemaError
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 
 Part = TypeVar("Part")
+
+#: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
+MAX_TIMEOUT = 24 * 3600.0
+
+#: What to do about a query that was stopped.
+RAISE_TIMEOUT = {
+    "hint_python": "Make it smaller, or raise timeout.",
+    "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
+}
 
 #: What UTF-8 cannot write: no database has it.
 _HALVES = re.compile(r"[\ud800-\udfff]")
 
 
-class CypherParts(ABC):
-    """Reads parts of a graph, for all executors that run Cypher; see `PartReader`."""
+class Queries(Protocol):
+    """Reads parts of a graph by queries of one language; see `PartReader` for what the methods do."""
 
-    @property
-    @abstractmethod
-    def dialect(self) -> Dialect:
-        """Which Cypher it understands."""
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
+        """Read the facts of some entities."""
+
+    def facts_between(self, keys: list[str], limit: int) -> Facts:
+        """Read the facts between some entities."""
+
+    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+
+    def describe(self, keys: list[str]) -> list[StoredEntity]:
+        """Describe entities."""
+
+    def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
+        """Find the entities with a key, a label or an alias."""
+
+    def entities_after(self, position: str, page_size: int) -> EntityPage:
+        """Read a page of all entities."""
+
+
+class GraphParts(ABC):
+    """Reads parts of a graph, within a timeout and with checked arguments; see `PartReader`."""
+
+    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
+    _grace: ClassVar[float] = 0.0
 
     @abstractmethod
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
         """Return what the database holds."""
 
     @abstractmethod
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        """Let all waits of this block end after a timeout, which is checked."""
+    def close(self) -> None:
+        """Close the database."""
 
     @abstractmethod
-    def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
-        """Run a query of this package's own, and return its rows as plain values."""
+    def _queries(self, timeout: float) -> Queries:
+        """Return what reads parts."""
+
+    def __enter__(self) -> Self:
+        """Return the executor itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        """Let all waits of this block end after a timeout, which is checked."""
+        if not 0 < timeout <= MAX_TIMEOUT:
+            who = f"{type(self).__name__}.{what}"
+            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+        return deadline(timeout + self._grace, partial(self._too_long, timeout))
+
+    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
+        who = type(self).__name__
+        return DatabaseTimeoutError(
+            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+        )
+
+    def _check_most(self, what: str, most: int) -> None:
+        if type(most) is not int or most < 1:
+            raise InvalidArgumentError(f"{type(self).__name__}.{what}: {most!r} are asked for. Ask for at least 1.")
 
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
             return sorted({found.relation or found.name for found in self.schema(refresh=refresh).relations})
-
-    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many relationships there are, a number that the databases keep."""
-        with self._within(timeout, "count_facts"):
-            if not self.schema().relations:
-                return 0
-            rows = self._rows("MATCH ()-[r]->() RETURN count(r) AS facts", {}, 1, timeout)
-            return int(rows[0][0])
 
     def facts_of(
         self,
@@ -80,29 +129,24 @@ class CypherParts(ABC):
     ) -> dict[str, list[str]]:
         """Return the keys of the entities whose key, label or alias is exactly one of some names.
 
-        Cost: the index of each label's key and of its property of labels, where there are such; without one, and for
-        aliases, which no index of Cypher holds one by one, a pass over the nodes of the label.
+        Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
+        it is a pass over the nodes of the label.
         """
         wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
-        found = self._read_part("entities_named", timeout, lambda: self._queries(timeout).named(wanted, limit))
+        found = self._read_part("entities_named", timeout, lambda: self._queries(timeout).entities_named(wanted, limit))
         return {name: found.get(name, []) for name in dict.fromkeys(names)}
 
     def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
         """Read some facts of each of some relations, those that the database finds first."""
         wanted = self._checked("sample_facts", relations, count)
-        return self._read_part("sample_facts", timeout, lambda: self._queries(timeout).sample(wanted, count))
+        return self._read_part("sample_facts", timeout, lambda: self._queries(timeout).sample_facts(wanted, count))
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
-        """Read a page of all entities, label by label and by key; see `PartReader.entities_after`."""
+        """Read a page of all entities; see `PartReader.entities_after`."""
         self._checked("entities_after", [position], page_size)
-        label, key = _place_in(position)
-        return self._read_part("entities_after", timeout, lambda: self._queries(timeout).page(label, key, page_size))
-
-    def _queries(self, timeout: float) -> PartQueries:
-        def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:
-            return self._rows(query, parameters, most, timeout)
-
-        return PartQueries(self.schema(), self.dialect, run)
+        return self._read_part(
+            "entities_after", timeout, lambda: self._queries(timeout).entities_after(position, page_size)
+        )
 
     def _read_part(self, what: str, timeout: float, read: Callable[[], Part]) -> Part:
         """Read a part; once more, with a new schema, where the database has changed since its schema was read."""
@@ -118,21 +162,5 @@ class CypherParts(ABC):
         who = f"{type(self).__name__}.{what}"
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
-        if limit < 1:
-            raise InvalidArgumentError(f"{who}: {limit} are asked for. Ask for at least 1.")
+        self._check_most(what, limit)
         return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
-
-
-def _place_in(position: str) -> tuple[str, str]:
-    """Return the label and the key behind which a page begins."""
-    if not position:
-        return "", ""
-    try:
-        label, key = json.loads(position)
-    except (ValueError, TypeError):
-        label = key = None
-    if not isinstance(label, str) or not isinstance(key, str):
-        raise InvalidArgumentError(
-            f'entities_after: position is {position!r:.200}. Give "", or the position of the page before.'
-        )
-    return label, key
