@@ -29,11 +29,9 @@ from .datasets import split_questions as split_questions
 from .drawing import draw as draw
 from .errors import KGRetrieversError as KGRetrieversError
 from .evaluation import Report as Report
-from .evaluation import check_grounding as check_grounding
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .evaluation import score_predictions as score_predictions
-from .evaluation import total_grounding as total_grounding
 from .evaluation import unanswerable_questions as unanswerable_questions
 from .explanation import explain as explain
 from .explanation import why_not as why_not

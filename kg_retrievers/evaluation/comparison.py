@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
-from kg_retrievers.evaluation.groups import GroupBy
 from kg_retrievers.evaluation.records import Record, Step
-from kg_retrievers.evaluation.report import Report, summarize
+from kg_retrievers.evaluation.report import GroupBy, Report, summarize
 from kg_retrievers.evaluation.steps import failed_step
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import one_line
@@ -29,13 +28,11 @@ COLUMNS = {
     "answer recall": "answer_recall",
     "triple recall": "triple_recall",
     "text hit": "text_hit",
-    "score h": "score_h",
     "abstention": "abstention",
     "false refusals": "false_refusals",
     "errors": "errors",
     "triples": "triples_mean",
     "tokens": "tokens_mean",
-    "tokens before": "tokens_before",
     "LLM calls": "llm_calls_mean",
     "ms p50": "latency_ms_p50",
     "ms p95": "latency_ms_p95",
@@ -45,7 +42,7 @@ COLUMNS = {
 SHOWN_IF_ANY = ("errors", "LLM calls")
 
 #: How the names of figures end that are no shares.
-SIZES = ("_mean", "_median", "_before", "_p50", "_p95")
+SIZES = ("_mean", "_median", "_p50", "_p95")
 
 #: How many names of a list are shown.
 NAMES_SHOWN = 3
@@ -196,8 +193,8 @@ def describe_failure(record: Record, proposes_answers: bool = True) -> str:
     elif not record["answers"] and record["value"] is None:
         got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
-    if written := [one["answer"] for one in record["written"] or []]:
-        parts.append(f"Written: {_listed(written)}".rstrip(".") + ".")
+    if written := record["prediction"]:
+        parts.append(f"Written: {_listed([written] if isinstance(written, str) else written)}".rstrip(".") + ".")
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
     if step := failed_step(record, proposes_answers):

@@ -75,7 +75,7 @@ def evaluate(
         questions: The questions. Those with a gold value count for `exact_value`; those without gold answers or value,
             unless they are unanswerable, only for the size of the evidence, the cost and the refusals.
         answerer: From `{"question", "documents"}` to a text, a list of texts, a mapping with such a list under
-            "answers", or a verdict; adds the metrics `text_...` and `score_h`. Without evidence only one that decides
+            "answers", or a verdict; adds the metrics `text_...`. Without evidence only one that decides
             without (`FactVerifier(llm, otherwise="refuted")`) is asked.
         topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the
             entities in the text.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,14 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
-from kg_retrievers.evaluation.hops import hops_of
-from kg_retrievers.evaluation.metrics import question_metrics
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.metrics import label_in_evidence, question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
-from kg_retrievers.evaluation.records import Record, Step, WrittenAnswer
-from kg_retrievers.evaluation.replies import is_verdict, predicted_answers, verdict_value
-from kg_retrievers.evaluation.sizes import sizes_of
-from kg_retrievers.evaluation.steps import StageTrace, is_same_pattern
-from kg_retrievers.evaluation.written import judge_answers, label_in_evidence, score_written
-from kg_retrievers.graph import Known, Pattern, Triple
+from kg_retrievers.evaluation.records import Record, Step
+from kg_retrievers.evaluation.steps import StageTrace
+from kg_retrievers.graph import Triple
 from kg_retrievers.graph.facts import lone_entities_of
+from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, PartRequest
 
 
@@ -94,14 +92,13 @@ def record_of(id: str, asked: Asked) -> Record:
     """Return the record of a question that was asked."""
     question, documents, triples = asked.question, asked.documents, asked.triples
     gold, answers = list(question.answers), documents_answers(documents)
-    patterns = _patterns(asked.pattern, question)
-    names, gold_in_graph = _look_up(asked.retriever.index, [*gold, *answers, *_known_texts(patterns)], gold)
+    names, gold_in_graph = _look_up(asked.retriever.index, [*gold, *answers], gold)
     wanted = [names[key] for key in gold] or _texts(question)
-    written = _written(asked, wanted)
+    nodes = {key for head, _, tail in triples for key in (head, tail)} | set(lone_entities_of(documents))
     return {
         "id": id,
         "question": question.text,
-        "hops": hops_of(question),
+        "hops": question.hops,
         "kind": question.kind,
         "answerable": question.answerable,
         "gold": gold,
@@ -112,11 +109,11 @@ def record_of(id: str, asked: Asked) -> Record:
         "seed_entities": list(question.seed_entities),
         "linked": asked.trace.linked,
         "gold_in_graph": gold_in_graph,
-        **sizes_of(documents, triples, question),
+        "triples": len(triples),
+        "nodes": len(nodes),
+        "tokens": sum(approximate_tokens(document.page_content) for document in documents),
         "pattern": asked.pattern,
-        "right_pattern": is_same_pattern(*patterns, names) if patterns else None,
         "prediction": asked.prediction,
-        "written": written,
         "llm_calls": asked.cost.llm_calls,
         "input_tokens": asked.cost.input_tokens,
         "output_tokens": asked.cost.output_tokens,
@@ -125,22 +122,18 @@ def record_of(id: str, asked: Asked) -> Record:
         "reason": asked.reason,
         "error": asked.error,
         "step": asked.step,
-        "metrics": _graph_metrics(asked, answers)
-        | _text_metrics(asked, wanted)
-        | _name_metrics(asked, written, wanted),
+        "metrics": _graph_metrics(asked, answers) | _text_metrics(asked, wanted) | _name_metrics(asked, wanted),
     }
 
 
 def _graph_metrics(asked: Asked, answers: Sequence[str]) -> dict[str, float | None]:
     """Return the metrics that compare entities and triples of the graph."""
     ranked = list(dict.fromkeys(key for document in asked.documents for key in document.metadata["answers"]))
-    failed = asked.error is not None
     return question_metrics(
         asked.question,
         answers,
         asked.triples,
         alone=lone_entities_of(asked.documents),
-        failed=failed,
         value=asked.value,
         ranked=ranked,
     )
@@ -157,25 +150,11 @@ def _text_metrics(asked: Asked, wanted: Sequence[str]) -> dict[str, float | None
     return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}
 
 
-def _name_metrics(
-    asked: Asked, written: Sequence[WrittenAnswer] | None, wanted: Sequence[str]
-) -> dict[str, float | None]:
-    """Return the metrics that look for names in texts; an error is no refusal of an unanswerable question."""
-    answerable = asked.question.answerable
-    metrics: dict[str, float | None] = {}
-    if answerable and wanted:
-        metrics["label_in_evidence"] = label_in_evidence(wanted, asked.documents)
-    if written is not None and (wanted or not answerable):
-        metrics["score_h"] = score_written(written, answerable or asked.error is not None)
-    return metrics
-
-
-def _written(asked: Asked, wanted: Sequence[str]) -> list[WrittenAnswer] | None:
-    """Return the answers in the reply, judged; None without answerer."""
-    if asked.said is None:
-        return None
-    answers = [answer for answer in asked.said if answer.strip()]
-    return judge_answers(answers, wanted if asked.question.answerable else [], asked.documents)
+def _name_metrics(asked: Asked, wanted: Sequence[str]) -> dict[str, float | None]:
+    """Return the metric that looks for names in the text of the evidence."""
+    if not (asked.question.answerable and wanted):
+        return {}
+    return {"label_in_evidence": label_in_evidence(wanted, asked.documents)}
 
 
 def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
@@ -191,10 +170,37 @@ def _texts(question: Question) -> list[str]:
     return result_answers({"answers": [], "value": question.value})
 
 
-def _patterns(found: dict[str, Any] | None, question: Question) -> tuple[Pattern, Pattern] | None:
-    """Return the pattern that was found and the gold one; None where one of them is not known."""
-    return None if found is None or question.pattern is None else (Pattern.from_dict(found), question.pattern)
+def is_verdict(reply: object) -> bool:
+    """Tell whether a reply is a verdict on a claim, as `FactVerifier` gives it."""
+    return isinstance(reply, Mapping) and isinstance(reply.get("verdict"), str)
 
 
-def _known_texts(patterns: Sequence[Pattern] | None) -> list[str]:
-    return [node.text for pattern in patterns or () for node in pattern.nodes if isinstance(node, Known)]
+def verdict_value(reply: Mapping[str, Any]) -> bool | None:
+    """Return whether a claim holds by its verdict, or None if the evidence does not say.
+
+    Example:
+        >>> verdict_value({"verdict": "refuted"}), verdict_value({"verdict": "not enough evidence"})
+        (False, None)
+    """
+    return {"supported": True, "refuted": False}.get(reply["verdict"])
+
+
+def predicted_answers(reply: object) -> str | list[str]:
+    """Return the answers in a reply: a text, a list, or a list under "answers"; of a verdict "yes" or "no".
+
+    Raises:
+        InvalidArgumentError: If it holds no answers.
+
+    Example:
+        >>> predicted_answers({"answers": ["Spike Jonze"]}), predicted_answers({"verdict": "supported"})
+        (['Spike Jonze'], ['yes'])
+    """
+    if isinstance(reply, Mapping) and is_verdict(reply):
+        return result_answers({"answers": [], "value": verdict_value(reply)})
+    answers = reply.get("answers") if isinstance(reply, Mapping) else reply
+    if not isinstance(answers, str | list):
+        raise InvalidArgumentError(
+            f"evaluate: the answerer must return a text, a list of texts, or a mapping with such a list under "
+            f"'answers', or with a 'verdict', but returned {reply!r:.200}."
+        )
+    return answers

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from langchain_core.documents import Document
+
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.graph import Triple
+from kg_retrievers.index.words import words_of
 
 
 def hit(gold: Collection[str], answers: Collection[str]) -> float:
@@ -108,64 +111,19 @@ def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> floa
     return len(set(gold).intersection(triples)) / len(set(gold))
 
 
-def non_gold_triples(gold: Collection[Triple], triples: Collection[Triple]) -> float:
-    """Return the share of the evidence that is not gold; 0 where there is no evidence.
+def label_in_evidence(gold: Collection[str], documents: Collection[Document]) -> float:
+    """Return 1 if the text of the evidence holds the name of a gold answer, else 0.
 
-    Where the gold triples are one path to one of several answers, as in PathQuestion, the right facts for the other
-    answers count as not gold.
-
-    Example:
-        >>> fact, other = Triple("Her", "directed_by", "Spike Jonze"), Triple("Her", "starring", "Amy Adams")
-        >>> non_gold_triples([fact], [fact, other])
-        0.5
-    """
-    return len(set(triples).difference(gold)) / len(set(triples)) if triples else 0.0
-
-
-def truthfulness(
-    gold: Collection[str], answers: Collection[str], triples: Collection[Triple], answerable: bool = True
-) -> float:
-    """Return how truthful the answers are; a missing answer costs less than a wrong one.
-
-    Score_h of SubgraphRAG (see `truth_score`) for the answers that a retriever proposes. Differs: by entity key, where
-    the paper rates what a language model writes; `kg_retrievers.evaluation.written` does that.
+    The retrieval accuracy of G-Retriever (arXiv:2402.07630, appendix D.4, table 11). Words are compared without case
+    and accents.
 
     Example:
-        >>> truthfulness(["a"], ["a"], []), truthfulness(["a"], [], []), truthfulness([], ["x"], [], answerable=False)
-        (1.0, 0.6, 0.0)
+        >>> label_in_evidence(["Drama"], [Document("Her -> has_genre -> Drama")])
+        1.0
     """
-    answers = set(answers)
-    right, known = len(answers.intersection(gold)), len(answers & _entities(triples))
-    return truth_score(len(answers), right=right, in_evidence=known, answerable=answerable)
-
-
-def truth_score(answers: int, *, right: int, in_evidence: int, answerable: bool) -> float:
-    """Return Score_h of SubgraphRAG for one question (arXiv:2410.20724, appendix C).
-
-    A question that the graph can answer: the mean over the answers of +1 (right) and -1 (wrong), or 0 without answers.
-    One that it cannot: +1 without answers, else the mean of -1 (the evidence says the answer) and -1.5 (it does not).
-    Then (x + 1.5) / 2.5. Differs: in 0 ... 1 instead of percent; the paper does not say which values its normalisation
-    begins and ends at, and here they are the worst and the best a question can have.
-
-    Args:
-        answers: How many answers there are.
-        right: How many of them are right.
-        in_evidence: How many of them the evidence says.
-        answerable: Whether the graph holds an answer.
-
-    Example:
-        >>> truth_score(2, right=1, in_evidence=2, answerable=True)
-        0.6
-        >>> truth_score(2, right=0, in_evidence=1, answerable=False)
-        0.1
-    """
-    if not answers:
-        points = 0.0 if answerable else 1.0
-    elif answerable:
-        points = (right - (answers - right)) / answers
-    else:
-        points = -(in_evidence + 1.5 * (answers - in_evidence)) / answers
-    return (points + 1.5) / 2.5
+    texts = [_spaced(document.page_content) for document in documents]
+    names = [_spaced(name) for name in gold]
+    return float(any(name.strip() and name in text for name in names for text in texts))
 
 
 def exact_value(gold: Any, value: Any) -> float:
@@ -184,7 +142,6 @@ def question_metrics(
     triples: Collection[Triple],
     *,
     alone: Collection[str] = (),
-    failed: bool = False,
     value: Any = None,
     ranked: Sequence[str] | None = None,
 ) -> dict[str, float | None]:
@@ -197,7 +154,6 @@ def question_metrics(
         answers: The keys of the answers that the top group proposes.
         triples: The distinct triples of all the evidence.
         alone: The entities that are evidence by themselves.
-        failed: Whether an error kept the retriever from answering; that is no refusal.
         value: What an operation gave; None where there was none.
         ranked: The answers that all the evidence proposes, best first; those of the top group by default.
     """
@@ -211,7 +167,6 @@ def question_metrics(
         "f1": f1,
     }
     ranked = list(answers) if ranked is None else ranked
-    known = bool(gold) or not question.answerable
     return {
         **{name: metric(gold, answers) if gold else None for name, metric in comparisons.items()},
         "first_hit": hits_at(gold, ranked, 1) if gold else None,
@@ -220,8 +175,6 @@ def question_metrics(
         "answer_recall": answer_recall(gold, triples, alone) if gold else None,
         "coverage": coverage(gold, triples, alone) if gold else None,
         "triple_recall": triple_recall(question.triples, triples) if question.triples else None,
-        "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,
-        "truthfulness": truthfulness(gold, answers, triples, question.answerable or failed) if known else None,
     }
 
 
@@ -232,3 +185,7 @@ def _gold_keys(question: Question) -> tuple[str, ...]:
 
 def _entities(triples: Collection[Triple], alone: Collection[str] = ()) -> set[str]:
     return {key for head, _, tail in triples for key in (head, tail)} | set(alone)
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(words_of(text))} "

@@ -15,25 +15,11 @@ from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
 #: What the first line of a file says that it is; the number changes with the form.
-FORMAT = "kg-retrievers records 2"
+FORMAT = "kg-retrievers records 3"
 
 
 #: The steps at which a question can fail; see `kg_retrievers.evaluation.steps`.
 Step = Literal["linking", "pattern", "search", "answer"]
-
-
-class WrittenAnswer(TypedDict):
-    """An answer that was written.
-
-    Attributes:
-        answer: Its text.
-        right: Whether it says the name of a gold answer.
-        in_evidence: Whether it says the name of an entity of the evidence, or what an operation gave.
-    """
-
-    answer: str
-    right: bool
-    in_evidence: bool
 
 
 class Record(TypedDict):
@@ -56,14 +42,10 @@ class Record(TypedDict):
         triples: How many distinct triples the evidence holds.
         nodes: How many entities it holds: those that the triples join, and those that are evidence by themselves.
         tokens: How long its text is, by `approximate_tokens`.
-        nodes_before: How many entities the question's own graph has; None where it has none of its own.
-        tokens_before: How long all of that graph is as text, written as triples.
         pattern: The pattern that led to the best evidence, or that nothing fits, if the method has one.
-        right_pattern: Whether it is the gold one; None where one of them is not known.
         prediction: What the answerer replied, a text or a list of texts; None without answerer.
-        written: The answers in it, one by one.
         llm_calls: How many calls of language models the question took.
-        input_tokens: How many tokens their prompts had, by `CostCounter`; None in files of earlier versions.
+        input_tokens: How many tokens their prompts had, by `CostCounter`.
         output_tokens: How many tokens their replies had, likewise.
         latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
         refused: Whether no answer was given, on purpose.
@@ -83,21 +65,17 @@ class Record(TypedDict):
     answers: list[str]
     value: Any
     labels: dict[str, str]
-    seed_entities: list[str] | None
+    seed_entities: list[str]
     linked: list[str] | None
     gold_in_graph: bool | None
     triples: int
-    nodes: int | None
+    nodes: int
     tokens: int
-    nodes_before: int | None
-    tokens_before: int | None
     pattern: dict[str, Any] | None
-    right_pattern: bool | None
     prediction: str | list[str] | None
-    written: list[WrittenAnswer] | None
     llm_calls: int
-    input_tokens: int | None
-    output_tokens: int | None
+    input_tokens: int
+    output_tokens: int
     latency_ms: float
     refused: bool
     reason: str | None
@@ -115,28 +93,6 @@ class Header(TypedDict):
     proposes_answers: bool
     settings: dict[str, Any]
 
-
-#: Metrics in files of version 0.1, each with its name of today; "score_h" is that of written answers now.
-_RENAMED_METRICS = {"spurious_triples": "non_gold_triples", "score_h": "truthfulness"}
-
-#: Keys that files of earlier versions lack.
-_LATER: dict[str, Any] = dict.fromkeys(
-    (
-        "gold_value",
-        "value",
-        "seed_entities",
-        "linked",
-        "gold_in_graph",
-        "nodes",
-        "nodes_before",
-        "tokens_before",
-        "right_pattern",
-        "written",
-        "step",
-        "input_tokens",
-        "output_tokens",
-    )
-)
 
 _RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
 
@@ -232,8 +188,6 @@ def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
             rows.append(None)
         if number == 1 and (not _has(rows[0], _HEADER) or rows[0]["format"] != FORMAT):
             break
-        if number > 1 and isinstance(rows[-1], dict):
-            rows[-1] = _LATER | rows[-1]
         if number > 1 and (not _has(rows[-1], _RECORD) or rows[-1]["id"] != str(number - 1)):
             raise FileFormatError(
                 f"wanted the record of question {number - 1}, but got {line!r:.200}. "
@@ -243,16 +197,8 @@ def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
             )
     else:
         if rows:
-            return rows[0], [_renamed(row) for row in rows[1:]]
+            return rows[0], rows[1:]
     raise FileFormatError(f"this is no file of records, whose first line holds {FORMAT!r}. Name another file.", path)
-
-
-def _renamed(record: Record) -> Record:
-    """Return a record whose metrics have the names of today."""
-    metrics = record["metrics"]
-    if "truthfulness" in metrics:  # of version 0.2 or later
-        return record
-    return {**record, "metrics": {_RENAMED_METRICS.get(name, name): value for name, value in metrics.items()}}
 
 
 def _has(row: object, keys: set[str]) -> bool:

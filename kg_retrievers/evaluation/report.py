@@ -6,16 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from kg_retrievers.evaluation.figures_table import figures_table
-from kg_retrievers.evaluation.groups import GroupBy, grouped
-from kg_retrievers.evaluation.intervals import bootstrap_interval
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Header, Record, Step, read_records
 from kg_retrievers.evaluation.steps import count_steps, is_failure
-from kg_retrievers.evaluation.written import WrittenFigures, micro_scores, written_figures
+from kg_retrievers.graph.shown_table import html_table
+
+#: How questions are grouped: by the number of facts that they join, their type in the words of their set, how many
+#: entities they name, and how many gold answers they have.
+GroupBy = Literal["hops", "kind", "seed_entities", "answers"]
+
+#: The name of the group of questions of which it is not known.
+UNKNOWN = "unknown"
+
+#: The least number of each group, and its name, as in GNN-RAG's tables 3 and 10 (arXiv:2405.20139).
+_GROUPS = {"seed_entities": {0: "0", 1: "1", 2: "2+"}, "answers": {0: "0", 1: "1", 2: "2-4", 5: "5-9", 10: "10+"}}
+
+#: How often questions are drawn with replacement for an interval of 95 % (percentile bootstrap, Efron, 1979).
+DRAWS = 1000
 
 #: The metrics of a question whose means are reported, and under which name.
 MEANS = {
@@ -32,12 +43,10 @@ MEANS = {
     "coverage": "coverage",
     "label_in_evidence": "label_in_evidence",
     "triple_recall": "triple_recall",
-    "non_gold_triples": "non_gold_triples",
-    "truthfulness": "truthfulness",
 }
 
 #: The metrics of what an answerer replied, whose means are reported under the same names.
-OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall", "score_h")
+OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
 
 #: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
 OF_ANSWERS = frozenset(
@@ -50,7 +59,6 @@ OF_ANSWERS = frozenset(
         "precision",
         "recall",
         "f1",
-        "truthfulness",
         "exact_value",
     }
 )
@@ -137,15 +145,10 @@ class Report:
             "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
             "by": {by: self.by(by) for by in ("kind", "seed_entities", "answers")},
             "steps": self.steps,
-            "written": self.written,
             "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
             "seed": self.seed,
             "settings": dict(self.settings),
         }
-
-    def _repr_html_(self) -> str:
-        caption = f"{self.method}: {len(self.records):,} questions"
-        return figures_table(caption, {"all": {**self.metrics, "intervals": self.intervals}, **self.by_hops})
 
     @property
     def failures(self) -> list[Record]:
@@ -160,11 +163,6 @@ class Report:
         """How many of the failures failed at each step; see `kg_retrievers.evaluation.steps.failed_step`."""
         return count_steps(self.records, self._proposes_answers)
 
-    @property
-    def written(self) -> dict[str, WrittenFigures]:
-        """What an answerer wrote to answerable and unanswerable questions, with evidence and without; see there."""
-        return written_figures(self.records)
-
     def by(self, group: GroupBy) -> dict[str, dict[str, Any]]:
         """Return the figures of groups of questions, by name: how many "questions", the figures, and the "intervals".
 
@@ -175,6 +173,14 @@ class Report:
             InvalidArgumentError: If `group` is none of these.
         """
         return _figures_by(group, self.records, self._proposes_answers, self.seed)
+
+    def _repr_html_(self) -> str:
+        """Return the figures as a table for notebooks, with a column for each number of hops."""
+        groups = {"all": {**self.metrics, "intervals": self.intervals}, **self.by_hops}
+        names = [name for name in self.metrics if any(one[name] is not None for one in groups.values())]
+        rows = [(name.replace("_", " "), *(_cell(name, figures) for figures in groups.values())) for name in names]
+        heads = ["figure [95 % interval]", *(f"{name} hops" if name.isdigit() else name for name in groups)]
+        return html_table(f"{self.method}: {len(self.records):,} questions", heads, rows)
 
     @property
     def _proposes_answers(self) -> bool:
@@ -195,13 +201,11 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     - `answer_matching_rate`: that of SG-RAG, by key: `recall_macro` under the paper's name.
     - `abstention`: the share of the unanswerable questions that were refused. `false_refusals`: the share of the
       answerable ones that were. `errors`: the share of all questions that an error kept from an answer.
-    - `triples_`, `nodes_`, `tokens_` + `mean`, `median`: the size of the evidence. `nodes_before`, `tokens_before`: the
-      mean sizes of the graphs that questions have of their own. `llm_calls_mean`: 0 without language model.
+    - `triples_`, `nodes_`, `tokens_` + `mean`, `median`: the size of the evidence. `llm_calls_mean`: 0 without language
+      model.
     - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
     - `text_...`: those of `score_predictions` for what the answerer replied, in 0 ... 1; None without answerer.
       Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
-      `text_..._micro`: from sums over all questions; see `micro_scores`. `score_h`: SubgraphRAG's score of what was
-      written, to unanswerable questions, too; see `truth_score`.
     """
     compared = [record for record in records if record["metrics"].get("hit") is not None]
     figures: dict[str, float | None] = {"compared": len(compared)}
@@ -217,7 +221,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
         figures["f1_micro"] = 2 * right / (proposed + gold)
     figures["answer_matching_rate"] = figures["recall_macro"]
     figures |= _refusals(records) | _costs(records)
-    return figures | {name: _mean(_values(records, name)) for name in OF_TEXT} | micro_scores(records)
+    return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
 
 
 def _compares_answers(name: str, records: Sequence[Record]) -> bool:
@@ -250,6 +254,14 @@ def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, 
     }
 
 
+def _cell(name: str, figures: Mapping[str, Any]) -> str:
+    """Return a figure and its interval as text."""
+    value, interval = figures[name], figures["intervals"].get(name)
+    if value is None:
+        return ""
+    return f"{value:,.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
+
+
 def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
     """Return the figures of the unanswerable questions of one kind."""
     return {"questions": len(records), "abstention": _mean(record["refused"] for record in records)}
@@ -272,8 +284,6 @@ def _costs(records: Sequence[Record]) -> dict[str, float | None]:
     for name in ("triples", "nodes", "tokens"):
         sizes = _sizes(records, name)
         costs[f"{name}_median"] = float(np.median(sizes)) if sizes else None
-    for name in ("nodes_before", "tokens_before"):
-        costs[name] = _mean(_sizes(records, name))
     latencies = [record["latency_ms"] for record in records]
     for percent in (50, 95):
         costs[f"latency_ms_p{percent}"] = float(np.quantile(latencies, percent / 100)) if latencies else None
@@ -303,3 +313,45 @@ def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> 
             skipped = _is_skipped(name, records, proposes_answers)
             intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals
+
+
+def bootstrap_interval(values: Sequence[float], seed: int) -> list[float] | None:
+    """Return the 95 % interval `[low, high]` of a mean, or None without values.
+
+    Example:
+        >>> bootstrap_interval([1.0, 1.0, 1.0], seed=0)
+        [1.0, 1.0]
+    """
+    found = np.array(values, dtype=float)
+    if not len(found):
+        return None
+    generator = np.random.default_rng(seed)
+    means = [np.mean(found[generator.integers(0, len(found), len(found))]) for _ in range(DRAWS)]
+    low, high = np.quantile(means, [0.025, 0.975]).tolist()
+    return [low, high]
+
+
+def grouped(records: Sequence[Record], by: GroupBy) -> dict[str, list[Record]]:
+    """Return the records of each group, the groups in their order and "unknown" last.
+
+    Raises:
+        InvalidArgumentError: If `by` is no `GroupBy`.
+    """
+    if by not in get_args(GroupBy):
+        raise InvalidArgumentError(f"grouped: wanted one of {', '.join(get_args(GroupBy))}, but got {by!r}.")
+    values: list[tuple[int | str | None, Record]] = [(_group_value(record, by), record) for record in records]
+    names: dict[str, list[Record]] = {}
+    for value, record in sorted(
+        values, key=lambda one: (one[0] is None, one[0] if isinstance(one[0], int) else 0, str(one[0]))
+    ):
+        name = UNKNOWN if value is None else str(value)
+        if isinstance(value, int) and by in _GROUPS:
+            name = _GROUPS[by][max(least for least in _GROUPS[by] if least <= value)]
+        names.setdefault(name, []).append(record)
+    return names
+
+
+def _group_value(record: Record, by: GroupBy) -> int | str | None:
+    if by == "kind" or by == "hops":
+        return record[by]
+    return len(set(record["gold"] if by == "answers" else record["seed_entities"]))

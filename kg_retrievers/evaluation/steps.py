@@ -4,8 +4,7 @@ Cai et al., "SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven R
 of ACL 2025, arXiv:2412.15272: section 6.4, table 2 and appendix D. The paper's three steps are "pattern", "search" and
 "answer" here; "linking" comes before them in the methods that begin at the entities of a question.
 
-*Differs*: the authors read each error themselves. Here rules look at what a record holds, and blame the first step that
-went wrong. A pattern in other words than the gold one is called wrong even if a person would take it.
+*Differs*: the authors read each error themselves. Here rules look at a record and blame the first step that went wrong.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-import networkx as nx
 from langchain_core.callbacks import BaseCallbackHandler
-from networkx.algorithms.isomorphism import categorical_multiedge_match, categorical_node_match
 
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.errors import (
@@ -27,8 +24,6 @@ from kg_retrievers.errors import (
     ReplyError,
 )
 from kg_retrievers.evaluation.records import Record, Step
-from kg_retrievers.graph import Known, Pattern, Term, readable
-from kg_retrievers.index.words import words_of
 
 #: The steps, in their order.
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -82,30 +77,6 @@ def step_of(error: BaseException) -> Step | None:
     return "pattern" if isinstance(error, _OF_PATTERN) else None
 
 
-def is_same_pattern(one: Pattern, other: Pattern, names: Mapping[str, str]) -> bool:
-    """Whether two patterns ask for the same: one graph but for the names of unknowns, of one target and operation.
-
-    Words are compared without case, accents and signs ("directed_by" is "Directed by"). Directions and types do not
-    count, as a matcher may leave them aside; of conditions and absent triples their number does.
-
-    Args:
-        one: A pattern.
-        other: Another.
-        names: What keys of entities are called, where a pattern may hold either.
-
-    Example:
-        >>> from kg_retrievers.graph import Unknown
-        >>> gold = Pattern.of(("Her", "directed_by", Unknown("x")), target="x")
-        >>> is_same_pattern(gold, Pattern.of((Unknown("who"), "Directed by", "Her"), target="who"), {})
-        True
-    """
-    graphs = [_graph_of(pattern, names) for pattern in (one, other)]
-    if _beyond_triples(one) != _beyond_triples(other):
-        return False
-    same_nodes, same_edges = categorical_node_match("says", None), categorical_multiedge_match("says", None)
-    return bool(nx.is_isomorphic(*graphs, node_match=same_nodes, edge_match=same_edges))
-
-
 def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
     """Return the step at which a question failed; None where it was answered right.
 
@@ -113,7 +84,6 @@ def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
       a reply that says no pattern, query or relation paths, is "pattern"; an error of the answerer is "answer".
     - "answer": the retriever proposed a gold answer, and the answerer did not write it.
     - "linking": a seed entity of the question was not linked, where a stage links.
-    - "pattern": the pattern is not the gold one, where both are known; see `is_same_pattern`.
     - "search": the evidence holds no gold answer; or there is evidence for an unanswerable question, and no answerer.
     - "answer": the evidence holds one, or an answerer has to conclude what no entity of the graph says, and what is
       written, or else proposed, is wrong.
@@ -127,8 +97,6 @@ def failed_step(record: Record, proposes_answers: bool = True) -> Step | None:
         return "answer"
     if record["linked"] is not None and not set(record["seed_entities"] or ()).issubset(record["linked"]):
         return "linking"
-    if record["right_pattern"] is False:
-        return "pattern"
     if not record["answerable"]:
         return "search" if record["prediction"] is None else "answer"
     can_hold = record["gold_in_graph"] is not False or record["prediction"] is None
@@ -153,25 +121,3 @@ def is_failure(record: Record, proposes_answers: bool = True) -> bool:
         return written == 0
     found = record["metrics"]["hit" if proposes_answers else "answer_recall"]
     return found == 0 or record["metrics"].get("exact_value") == 0
-
-
-def _graph_of(pattern: Pattern, names: Mapping[str, str]) -> nx.MultiGraph:
-    graph = nx.MultiGraph()
-    for node in pattern.nodes:
-        graph.add_node(node, says=_said(node, names) or f"?{getattr(node, 'name', '') == pattern.target}")
-    for head, relation, tail in pattern.triples:
-        graph.add_edge(head, tail, says=_said(relation, {}))
-    return graph
-
-
-def _said(term: Term, names: Mapping[str, str]) -> str:
-    """Return the words of a known term; nothing for an unknown."""
-    if not isinstance(term, Known):
-        return ""
-    text = names.get(term.text, term.text)
-    return " ".join(words_of(readable(text))) or text
-
-
-def _beyond_triples(pattern: Pattern) -> tuple[object, ...]:
-    operation = pattern.operation.kind if pattern.operation else "list"
-    return operation, pattern.target is None, len(pattern.conditions), len(pattern.absent)

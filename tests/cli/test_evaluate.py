@@ -15,7 +15,7 @@ import kg_retrievers
 from kg_retrievers import GraphIndex, default_embeddings, evaluate
 from kg_retrievers.cli.evaluate import ALL, By
 from kg_retrievers.evaluation import Report
-from kg_retrievers.evaluation.groups import GroupBy
+from kg_retrievers.evaluation.report import GroupBy
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.sample import load_graph, load_questions
@@ -77,8 +77,7 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     retriever = kg_retrievers.SimGRAGRetriever.from_index(index)
     report = evaluate(retriever, questions, seed=3)
     assert list(written) == [
-        "method", "questions", "metrics", "intervals", "by_hops", "by", "steps", "written", "unanswerable", "seed",
-        "settings",
+        "method", "questions", "metrics", "intervals", "by_hops", "by", "steps", "unanswerable", "seed", "settings",
     ]  # fmt: skip
     assert (written["method"], written["questions"], written["seed"]) == ("simgrag", len(questions), 3)
     assert untimed(written["metrics"]) == untimed(dict(report.metrics))

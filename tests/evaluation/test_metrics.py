@@ -16,12 +16,10 @@ from kg_retrievers.evaluation.metrics import (
     exact_match,
     f1,
     hit,
-    non_gold_triples,
     precision,
     question_metrics,
     recall,
     triple_recall,
-    truthfulness,
 )
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
@@ -56,37 +54,14 @@ def test_evidence_by_hand() -> None:
     assert answer_recall(["a"], []) == 0
     assert triple_recall(FACTS[1:], FACTS[:2]) == 1 / 2
     assert triple_recall(FACTS[:1], []) == 0
-    assert non_gold_triples(FACTS[1:], FACTS[:2]) == 1 / 2
-    assert non_gold_triples(FACTS[:1], FACTS) == pytest.approx(2 / 3)
-    assert non_gold_triples(FACTS[:1], []) == 0
-
-
-@pytest.mark.parametrize(
-    ("gold", "answers", "answerable", "points"),
-    [  # appendix C of SubgraphRAG, before normalisation; the evidence holds a, b, c and d
-        ("ab", "ab", True, 1),
-        ("ab", "ax", True, 0),
-        ("ab", "axy", True, -1 / 3),
-        ("ab", "xy", True, -1),
-        ("ab", "", True, 0),
-        ("", "", False, 1),
-        ("", "a", False, -1),
-        ("", "x", False, -1.5),
-        ("", "ax", False, -1.25),
-    ],
-)
-def test_truthfulness_by_hand(gold: str, answers: str, answerable: bool, points: float) -> None:
-    assert truthfulness([*gold], [*answers], FACTS, answerable) == pytest.approx((points + 1.5) / 2.5)
 
 
 def test_a_metric_without_what_it_compares_with_is_none() -> None:
     assert question_metrics(Question("q"), ["a"], FACTS) == dict.fromkeys(question_metrics(Question("q"), [], []))
-    unanswerable = question_metrics(Question("q", answerable=False), [], [])
-    assert {name: value for name, value in unanswerable.items() if value is not None} == {"truthfulness": 1.0}
-    failed = question_metrics(Question("q", answerable=False), [], [], failed=True)
-    assert failed["truthfulness"] == 0.6  # an error is no refusal
+    unanswerable = question_metrics(Question("q", answers=("a",), answerable=False), ["a"], [])
+    assert unanswerable == dict.fromkeys(unanswerable)
     full = question_metrics(Question("q", answers=("b",), triples=FACTS[:1], value=6), ["b"], FACTS[:1], value=6.0)
-    assert full == dict.fromkeys(full, 1.0) | {"non_gold_triples": 0.0}
+    assert full == dict.fromkeys(full, 1.0)
 
 
 keys = st.lists(st.sampled_from("abcdefgh"), max_size=8)
@@ -207,12 +182,8 @@ def record(number: int, question: Question, answers: str = "", **more: Any) -> R
         "triples": len(answers),
         "nodes": 2 * len(answers),
         "tokens": 10 * len(answers),
-        "nodes_before": None,
-        "tokens_before": None,
         "pattern": None,
-        "right_pattern": None,
         "prediction": None,
-        "written": None,
         "llm_calls": 0,
         "input_tokens": 0,
         "output_tokens": 0,
@@ -221,7 +192,7 @@ def record(number: int, question: Question, answers: str = "", **more: Any) -> R
         "reason": None,
         "error": None,
         "step": None,
-        "metrics": question_metrics(question, answers, [], failed=failed),
+        "metrics": question_metrics(question, answers, []),
     }
     return fields | more  # type: ignore[return-value]
 
@@ -257,7 +228,6 @@ def test_figures_by_hand() -> None:
         "precision_micro": 2 / 3,
         "recall_micro": 2 / 5,
         "f1_micro": 2 * 2 / (3 + 5),
-        "truthfulness": ((1 + 0 + 0 + 0 + 1 - 1.5) / 6 + 1.5) / 2.5,
         "abstention": 1 / 2,
         "false_refusals": 1 / 5,
         "errors": 1 / 7,
@@ -267,12 +237,9 @@ def test_figures_by_hand() -> None:
         "nodes_median": 2,
         "tokens_median": 10,
         "nodes_mean": 10 / 7,
-        "nodes_before": None,
-        "tokens_before": None,
         "first_hit": 2 / 4,
         "hits@10": 2 / 4,
         "coverage": 0,
-        "score_h": None,
         "llm_calls_mean": 3 / 7,
         "latency_ms_p50": 4,
         "latency_ms_p95": 6.7,
@@ -287,6 +254,10 @@ def test_figures_by_hand() -> None:
     assert report.by_hops["unknown"]["intervals"]["hit"] is None
     assert [one["id"] for one in report.failures] == ["3", "4", "6"]
     assert report.to_dict()["questions"] == 7
+    table = report._repr_html_()
+    assert "m: 7 questions" in table
+    assert "<th>1 hops</th>" in table
+    assert "0.500 [" in table
 
 
 def test_a_method_without_answers_has_no_figures_of_answers() -> None:
@@ -296,7 +267,7 @@ def test_a_method_without_answers_has_no_figures_of_answers() -> None:
     records = [record(1, question, **evidence, metrics=found), record(2, question, **evidence, metrics=missed)]
     report = Report.from_records("m", records, proposes_answers=False)
     nothing = [name for name, value in report.metrics.items() if value is None]
-    assert {"hit", "hits@1", "exact_match", "f1_macro", "f1_micro", "recall_macro", "truthfulness"} <= set(nothing)
+    assert {"hit", "hits@1", "exact_match", "f1_macro", "f1_micro", "recall_macro"} <= set(nothing)
     assert report.intervals["hit"] is None
     assert report.metrics["answer_recall"] == 0.5
     assert [one["id"] for one in report.failures] == ["2"]
@@ -343,6 +314,6 @@ def test_figures_do_not_hang_on_the_order_of_questions(
     after = Report.from_records("m", records)
     assert after.metrics == before.metrics
     assert list(after.by_hops) == list(before.by_hops)
-    counts = ("compared", "_mean", "_median", "_before", "_p50", "_p95")
+    counts = ("compared", "_mean", "_median", "_p50", "_p95")
     shares = [value for name, value in before.metrics.items() if not name.endswith(counts) and value is not None]
     assert all(0 <= value <= 1 for value in shares)

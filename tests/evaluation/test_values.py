@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +62,6 @@ def test_records_keep_the_value(retriever: SimGRAGRetriever, tmp_path: Path) -> 
     table = compare([report])
     assert "exact value" in table.columns
     assert "Wanted: 3. Got: 2." in table.failures["SimGRAGRetriever"][0]
-
-
-def test_records_of_earlier_versions_are_read(retriever: SimGRAGRetriever, tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    evaluate(retriever, [Question(MANY)], records=path)
-    header, row = map(json.loads, path.read_text("utf-8").splitlines())
-    del row["value"], row["gold_value"], row["metrics"]["exact_value"]
-    path.write_text(f"{json.dumps(header)}\n{json.dumps(row)}\n", "utf-8")
-    assert Report.read(path).records[0]["value"] is None
-    assert Report.read(path).metrics["exact_value"] is None
 
 
 def test_replies_are_compared_with_the_value_as_text(retriever: SimGRAGRetriever) -> None:

@@ -23,7 +23,7 @@ VERSION = "3"
 
 #: How a model is asked. "reasoned": `ANSWER_PROMPT`, with rules and an example. "zero-shot": the graph, the question.
 #: "chain-of-thought": the same, step by step. "build-a-graph": it writes down the graph first. "support": it lists the
-#: nodes and edges that support the answer, so that `check_grounding` can look them up.
+#: nodes and edges that support the answer.
 Prompting = Literal["reasoned", "zero-shot", "chain-of-thought", "build-a-graph", "support"]
 
 #: Asks for an answer from subgraphs. Placeholders: `question`, `evidence`.
