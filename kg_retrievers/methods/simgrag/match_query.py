@@ -1,4 +1,4 @@
-"""From a pattern to what the matcher searches for: each known text with its nearest names in the graph."""
+"""From a pattern to the query of the matcher, and from the rule on revisits to the matches that count."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.revisits import Revisits
 from kg_retrievers.index import Candidates, GraphIndex
-from kg_retrievers.methods.simgrag.matching import MatchNode, MatchQuery
+from kg_retrievers.methods.simgrag.matching import Match, MatchNode, MatchQuery
 from kg_retrievers.questions.allowed_entities import nearest_named, nearest_only
 
 #: From texts and a number k to the k nearest names of each text.
@@ -140,3 +141,47 @@ def _type_candidates(unknown: Sequence[Unknown], k: int, index: GraphIndex) -> d
     found = zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True)
     members = {node: [graph.type_entities(kind) for kind in nearest.ids.tolist()] for node, nearest in found}
     return {node: (np.zeros(1), [np.unique(np.concatenate(some)).astype(np.int32)]) for node, some in members.items()}
+
+
+def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> Pattern:
+    """Return a pattern whose nodes that name a seed entity are pinned to it, whoever wrote the pattern.
+
+    Example:
+        >>> graph = KnowledgeGraph.from_triples([("Q1", "starring", "Adams")], labels={"Q1": "Her"})
+        >>> pin_seeds(Pattern.of(("Her", "starring", "Adams")), ["Q1"], graph).nodes[0]
+        Known(text='Her', type=None, entity='Q1')
+    """
+    named = {seed: (seed, graph.label(seed), *graph.aliases(seed)) for seed in seeds}
+    named = {seed: tuple(name.casefold() for name in names) for seed, names in named.items()}
+    pinned = {}
+    for node in pattern.nodes:
+        if isinstance(node, Known) and node.entity is None:
+            meant = [seed for seed, names in named.items() if node.text.casefold() in names]
+            if len(meant) == 1:  # of two seeds with one name, either may be meant
+                pinned[node] = Known(node.text, node.type, meant[0])
+    return pattern.with_known(pinned)
+
+
+#: Distances that differ by less are equal.
+SAME_DISTANCE = 1e-6
+
+
+def find_widening(
+    find: Callable[[Literal["known", "none"], float], list[Match]], revisits: Revisits, max_distance: float
+) -> tuple[list[Match], int]:
+    """Return the matches of a pattern, best first, and how many of the first are found by the wider rule alone.
+
+    Where unknowns may not be entities that the pattern names, but that is not certain, and the best match has a
+    distance above 0, matches without this rule that are nearer come first.
+
+    Args:
+        find: From which nodes must be different, and the largest distance, to the matches.
+        revisits: Whether unknowns may be entities that the pattern names.
+        max_distance: The largest distance of a match.
+    """
+    found = find("none" if revisits.allowed else "known", max_distance)
+    if revisits.certain or (found and found[0].distance < SAME_DISTANCE):
+        return found, 0
+    nearest = found[0].distance if found else max_distance
+    wider = [match for match in find("none", nearest) if not found or match.distance < nearest - SAME_DISTANCE]
+    return wider + found, len(wider)

@@ -25,13 +25,11 @@ from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
-from kg_retrievers.methods.simgrag.match_query import NodeTypes, match_query
+from kg_retrievers.methods.simgrag.match_query import NodeTypes, find_widening, match_query, pin_seeds
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
 from kg_retrievers.methods.simgrag.presets import PRESETS
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.methods.simgrag.seeds import pin_seeds
-from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.llm import SHOTS
 from kg_retrievers.questions.operations import carried_out
