@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
@@ -275,9 +275,7 @@ class BaseKGRetriever(BaseRetriever):
         """The stages as they run: over a connected graph, each over the part that the question needs."""
         if not self.index.is_connected:
             return self.stages
-        return tuple(
-            replace(one, run=RunnableLambda(partial(self._over_part, at))) for at, one in enumerate(self.stages)
-        )
+        return tuple(replace(one, work=partial(self._over_part, at)) for at, one in enumerate(self.stages))
 
     def _over_part(self, at: int, state: Mapping[str, Any]) -> Runnable[Any, dict[str, Any]]:
         """Return a stage over the part of the graph that the question needs; LangChain runs it on the same state."""
@@ -451,7 +449,7 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: on_refusal must be 'empty' or 'raise', but got {on_refusal!r:.100}."
             )
-        begin: RunnableLambda[str, dict[str, Any]] = RunnableLambda(lambda text: self.initial_state(text, **inputs))
+        begin = partial(self.initial_state, **inputs)
         asks_database = self.index.is_connected and bool({"seed_entities", *self.entity_inputs} & inputs.keys())
         state = (yield Call(begin, question)) if asks_database else self.initial_state(question, **inputs)
         try:
@@ -471,7 +469,7 @@ class BaseKGRetriever(BaseRetriever):
         for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
-            update = yield Call(stage.run, dict(state), stage.shown_as(who))
+            update = yield Call(stage.work, dict(state), stage.shown_as(who))
             stage.check(update, who)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.base import coerce_to_runnable
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from kg_retrievers.core.confidence import Confidence
+from kg_retrievers.core.runnables import Work
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.validation import reasons
 
@@ -71,15 +73,20 @@ class Stage:
 
     Attributes:
         name: Unique in its retriever; the name of the node in a workflow.
-        run: From the state to the keys it writes.
+        work: From the state to the keys it writes: a method, or a runnable.
         writes: These keys. The stage is skipped where the caller supplied all of them.
         calls_model: Whether it calls a language model, so that a retry may help.
     """
 
     name: str
-    run: Runnable[Any, dict[str, Any]]
+    work: Work
     writes: tuple[str, ...]
     calls_model: bool = False
+
+    @property
+    def run(self) -> Runnable[Any, dict[str, Any]]:
+        """The stage as a runnable."""
+        return coerce_to_runnable(self.work)
 
     def shown_as(self, who: str) -> RunnableConfig:
         """Return what callbacks are told of its run: its name, and in the metadata whose stage it is.

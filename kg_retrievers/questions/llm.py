@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -224,13 +223,13 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask, read, check the names, and if need be ask again with the reason."""
         values = {"question": input["question"]}
-        shots = yield Call(RunnableLambda(self._shots), input)
+        shots = yield Call(self._shots, input)
         asked = values | {"shots": write_shots(shots)}
         reply = yield Call(self.prompts["pattern"] | self._model, asked)
         refused: Pattern | None = None
         try:
             refused = _read(reply, values["question"], shots)
-            error = yield Call(RunnableLambda(self._lacking), {**input, "pattern": refused})
+            error = yield Call(self._lacking, {**input, "pattern": refused})
             if not error:
                 return refused
             values |= {"reply": reply_text(reply), "error": error}

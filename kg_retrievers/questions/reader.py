@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
@@ -125,23 +124,23 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
         try:
-            entities = yield Call(RunnableLambda(self._entities), input)
+            entities = yield Call(self._entities, input)
         except EntityLinkingError:
-            named_nothing: Pattern | None = yield Call(RunnableLambda(self._by_form), {**input, "entities": []})
+            named_nothing: Pattern | None = yield Call(self._by_form, {**input, "entities": []})
             if named_nothing is None:
                 raise
             return Reading(named_nothing)
         asked = {**input, "entities": entities}
         example: FilledExample | None = None
         if self.examples:
-            example = yield Call(RunnableLambda(self._nearest), asked)
+            example = yield Call(self._nearest, asked)
         if example and example.fits and example.distance <= EXAMPLE_DISTANCE:
             return Reading(example.pattern)
-        by_form: Pattern | None = yield Call(RunnableLambda(self._by_form), asked)
+        by_form: Pattern | None = yield Call(self._by_form, asked)
         if by_form is not None:
             return Reading(by_form)
         try:
-            zero_shot: Reading = yield Call(RunnableLambda(self.zero_shot.read), asked)
+            zero_shot: Reading = yield Call(self.zero_shot.read, asked)
         except EntityLinkingError:
             if example is None:
                 raise

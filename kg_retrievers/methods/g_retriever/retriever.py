@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field, model_validator
 
 from kg_retrievers.core.documents import DocumentStyle
@@ -178,8 +177,8 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         ranked = ("ranked_entities", "ranked_relations")
         linked = ("seed_entities",) if self.scope == "neighborhood" else ()
         return (
-            Stage("rank_nodes_and_edges", RunnableLambda(self._rank_nodes_and_edges), linked + ranked),
-            Stage("solve_pcst", RunnableLambda(self._solve_pcst), ("answers", "documents")),
+            Stage("rank_nodes_and_edges", self._rank_nodes_and_edges, linked + ranked),
+            Stage("solve_pcst", self._solve_pcst, ("answers", "documents")),
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

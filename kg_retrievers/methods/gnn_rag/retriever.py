@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict
 
@@ -136,9 +135,9 @@ class GNNRAGRetriever(BaseModelRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, score the candidates around them, extract the paths that lead to these."""
         return (
-            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
-            Stage("score_candidates", RunnableLambda(self._score_candidates), ("candidates",)),
-            Stage("extract_paths", RunnableLambda(self._extract_paths), ("answers", "documents")),
+            Stage("link_entities", self.link_and_mask, ("seed_entities", "masked_question")),
+            Stage("score_candidates", self._score_candidates, ("candidates",)),
+            Stage("extract_paths", self._extract_paths, ("answers", "documents")),
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

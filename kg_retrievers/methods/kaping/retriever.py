@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
@@ -99,8 +98,8 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, unless the scope is the whole graph; then rank triples."""
-        link = Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",))
-        rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
+        link = Stage("link_entities", self.link_entities, ("seed_entities",))
+        rank = Stage("rank_triples", self._rank_triples, ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
 
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
@@ -64,8 +63,8 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, then collect the facts around them."""
         return (
-            Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",)),
-            Stage("collect_facts", RunnableLambda(self._collect_facts), ("answers", "documents")),
+            Stage("link_entities", self.link_entities, ("seed_entities",)),
+            Stage("collect_facts", self._collect_facts, ("answers", "documents")),
         )
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:

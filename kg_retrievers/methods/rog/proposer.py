@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any, Self
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
@@ -76,7 +75,7 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
             rows = yield Call(self.examples, input)
         if _confidence(rows) < confidence_at(EXAMPLE_DISTANCE):
             try:
-                read: Rows = yield Call(RunnableLambda(self._read), input)
+                read: Rows = yield Call(self._read, input)
                 rows = max(read, rows, key=_confidence)
             except EntityLinkingError:
                 pass

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
@@ -23,6 +23,7 @@ from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
+from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
@@ -122,12 +123,17 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, propose relation paths, follow them."""
         calls_model = getattr(self.proposer, "calls_model", True)
-        propose = RunnableLambda(self._ask) | self.proposer | RunnableLambda(self._proposed)
         return (
-            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
-            Stage("propose_relation_paths", propose, ("relation_paths",), calls_model),
-            Stage("follow_relation_paths", RunnableLambda(self._follow_relation_paths), ("answers", "documents")),
+            Stage("link_entities", self.link_and_mask, ("seed_entities", "masked_question")),
+            Stage("propose_relation_paths", Steps(self._propose), ("relation_paths",), calls_model),
+            Stage("follow_relation_paths", self._follow_relation_paths, ("answers", "documents")),
         )
+
+    def _propose(self, state: RelationPathState) -> Body[dict[str, Any]]:
+        asked = yield Call(self._ask, state)
+        rows = yield Call(self.proposer, asked)
+        proposed: dict[str, Any] = yield Call(self._proposed, rows)
+        return proposed
 
     def part_request(self, entities: tuple[str, ...]) -> PartRequest:
         """As in the base: what walks from the entities may cross."""

@@ -141,7 +141,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         executor: Executor = input["executor"]
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
         parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
-        values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
+        values, examples = yield Call(self._prompt_values, {**input, "parameters": parameters})
         prompt, repair_prompt, parse = self._language(executor)
         check: RunnableLambda[str, str] = cancellable(
             lambda query: self._checked(query, parameters, executor, input.get("timeout", TIMEOUT))

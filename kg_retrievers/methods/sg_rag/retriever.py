@@ -13,12 +13,13 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 from pydantic import Field, PlainValidator
 
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
+from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, TIMEOUT, Executor
 from kg_retrievers.database.graph_parts import MAX_TIMEOUT
@@ -172,12 +173,17 @@ class CypherRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, write the queries, run them."""
-        write = RunnableLambda(self._writer_input) | self.writer | RunnableLambda(self._written)
         return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
-            Stage("write_cypher", write, ("cypher",), self._calls_model),
+            Stage("link_entities", self._link_entities, ("seed_entities",)),
+            Stage("write_cypher", Steps(self._write), ("cypher",), self._calls_model),
             Stage("run_cypher", cancellable(self._run_cypher), ("answers", "documents")),
         )
+
+    def _write(self, state: CypherState) -> Body[dict[str, Any]]:
+        asked = yield Call(self._writer_input, state)
+        queries = yield Call(self.writer, asked)
+        written: dict[str, Any] = yield Call(self._written, queries)
+        return written
 
     @property
     def _calls_model(self) -> bool:

@@ -10,7 +10,7 @@ from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -331,7 +331,7 @@ class TemplateCypherWriter(PatternCypherWriter):
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Fill the nearest templates, and write them."""
         asked = {name: input[name] for name in ("question", "seed_entities", "entities")}
-        examples = yield Call(RunnableLambda(self._nearest), asked)
+        examples = yield Call(self._nearest, asked)
         found: dict[str, tuple[tuple[bool, int], dict[str, Any]]] = {}
         for template_rank, example in enumerate(examples):
             shown = {"question": example.text, "distance": round(example.distance, 2)}

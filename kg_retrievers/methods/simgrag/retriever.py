@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
+from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
@@ -168,9 +168,13 @@ class SimGRAGRetriever(BaseKGRetriever):
         """Generate the pattern, then match subgraphs to it."""
         calls_model = getattr(self.pattern_generator, "calls_model", True)
         return (
-            Stage("generate_pattern", self.pattern_generator | RunnableLambda(_as_state), ("pattern",), calls_model),
-            Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
+            Stage("generate_pattern", Steps(self._generate_pattern), ("pattern",), calls_model),
+            Stage("match_subgraphs", self._match_subgraphs, ("answers", "documents")),
         )
+
+    def _generate_pattern(self, state: SimGRAGState) -> Body[dict[str, Any]]:
+        read: Pattern | Reading = yield Call(self.pattern_generator, state)
+        return {"pattern": pattern_of(read).to_dict()}
 
     def part(self, state: Mapping[str, Any]) -> GraphIndex:
         """As in the base; once there is a pattern, the part of a connected graph that matching it needs."""
@@ -323,7 +327,3 @@ class SimGRAGRetriever(BaseKGRetriever):
 def _means_nearest(pattern: Pattern) -> bool:
     """Tell whether names and relations of a pattern mean the nearest ones alone."""
     return bool(pattern.operation or pattern.conditions or pattern.absent or pattern.typed)
-
-
-def _as_state(read: Pattern | Reading) -> dict[str, Any]:
-    return {"pattern": pattern_of(read).to_dict()}

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import networkx as nx
 import numpy as np
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict
 
@@ -111,9 +110,9 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, score the triples around them, select the best."""
         return (
-            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
-            Stage("score_triples", RunnableLambda(self._score_triples), ("scored_triples",)),
-            Stage("select_triples", RunnableLambda(self._select_triples), ("answers", "documents")),
+            Stage("link_entities", self.link_and_mask, ("seed_entities", "masked_question")),
+            Stage("score_triples", self._score_triples, ("scored_triples",)),
+            Stage("select_triples", self._select_triples, ("answers", "documents")),
         )
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

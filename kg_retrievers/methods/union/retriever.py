@@ -253,7 +253,7 @@ class UnionRetriever(BaseKGRetriever):
         calls_model = any(stage.calls_model for retriever in self.retrievers for stage in retriever.stages)
         return (
             Stage("retrieve", runs | RunnableLambda(self._collect), ("found", "failed"), calls_model),
-            Stage("fuse", RunnableLambda(self._fuse), ("answers", "documents")),
+            Stage("fuse", self._fuse, ("answers", "documents")),
         )
 
     def member_arguments(self, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
