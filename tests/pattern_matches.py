@@ -33,7 +33,6 @@ def random_graph(seed: int) -> KnowledgeGraph:
 MODES = {
     "distinct": st.sampled_from(["known", "nodes", "none"]),
     "direction": st.sampled_from(["ignore", "respect"]),
-    "nodes": st.booleans(),
 }
 
 

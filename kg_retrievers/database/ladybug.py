@@ -68,9 +68,6 @@ class LadybugExecutor(DatabaseExecutor):
         label: The property that holds the label of an entity, where there is one.
         max_memory: The most bytes that a query may take, 64 MiB or more: one half for pages and intermediate results,
             the other for all else. None for no limit but 80 % of the machine's memory for pages.
-        isolated: False to open the database inside of this process, for callers who write every query themselves: a
-            query may end the process or take all of its memory, the timeout is not looked at while a query is planned,
-            and `max_memory` holds for pages and intermediate results alone.
 
     Raises:
         InvalidArgumentError: If `max_memory` is too little.
@@ -91,15 +88,14 @@ class LadybugExecutor(DatabaseExecutor):
         key: str = "key",
         label: str | None = "label",
         max_memory: int | None = MAX_MEMORY,
-        isolated: bool = True,
     ) -> None:
         """Open the database."""
-        self._open(Path(path), key, label, {"max_memory": max_memory, "isolated": isolated})
+        self._open(Path(path), key, label, max_memory)
 
-    def _open(self, path: Path, key: str, label: str | None, options: dict[str, Any], temporary: str = "") -> None:
-        _check_memory(options["max_memory"])
+    def _open(self, path: Path, key: str, label: str | None, max_memory: int | None, temporary: str = "") -> None:
+        _check_memory(max_memory)
         self.path = path
-        self._key, self._label, self._options = key, label, options
+        self._key, self._label, self._max_memory = key, label, max_memory
         self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
         self._tables: Mapping[str, NodeLabel] = {}
         self._nodes: dict[Hashable, StoredNode] = {}
@@ -111,8 +107,7 @@ class LadybugExecutor(DatabaseExecutor):
                 hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
                 hint_shell="Name the file of a database.",
             )
-        opening = Opening(path.absolute(), options["max_memory"], temporary, name=str(path))
-        self._pool = SessionPool(opening, isolated=options["isolated"])
+        self._pool = SessionPool(Opening(path.absolute(), max_memory, temporary, name=str(path)))
 
     @classmethod
     def from_graph(
@@ -121,7 +116,6 @@ class LadybugExecutor(DatabaseExecutor):
         path: str | Path | None = None,
         *,
         max_memory: int | None = MAX_MEMORY,
-        isolated: bool = True,
     ) -> Self:
         """Write a graph to a new database and open it; see `load_graph` for what it looks like.
 
@@ -135,7 +129,6 @@ class LadybugExecutor(DatabaseExecutor):
             path: The file to write; it appears once it is complete. None for a database that is removed when the
                 executor is closed or the program ends, in whatever way.
             max_memory: As for the class; the loading takes what it needs.
-            isolated: As for the class; the loading is isolated, too.
 
         Raises:
             InvalidArgumentError: If the file exists, or `max_memory` is too little.
@@ -155,15 +148,14 @@ class LadybugExecutor(DatabaseExecutor):
                 ) from cause
             on_error.callback(shutil.rmtree, folder, ignore_errors=True)
             file = folder / "graph.lbdb"
-            write_database(graph, file, isolated=isolated)
-            options: dict[str, Any] = {"max_memory": max_memory, "isolated": isolated}
+            write_database(graph, file)
             if path is not None:
                 if lost := lost_parts(graph):
                     _LOGGER.warning("LadybugExecutor.from_graph: %s does not hold %s.", path, ", ".join(lost))
                 os.replace(file, path)
-                return cls(path, **options)
+                return cls(path, max_memory=max_memory)
             executor = cls.__new__(cls)
-            executor._open(file, "key", "label", options, str(folder))
+            executor._open(file, "key", "label", max_memory, str(folder))
             executor._graph = graph
             executor._removal = weakref.finalize(executor, _remove, folder, os.getpid())
             on_error.pop_all()
@@ -181,8 +173,8 @@ class LadybugExecutor(DatabaseExecutor):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the file of the database, or the graph that it was made from for this executor alone."""
         if self._graph is not None:
-            return partial(type(self).from_graph, **self._options), (self._graph,)
-        options: dict[str, Any] = {"key": self._key, "label": self._label, **self._options}
+            return partial(type(self).from_graph, max_memory=self._max_memory), (self._graph,)
+        options: dict[str, Any] = {"key": self._key, "label": self._label, "max_memory": self._max_memory}
         return partial(type(self), **options), (self.path.absolute(),)
 
     def cancel(self) -> None:
@@ -190,11 +182,7 @@ class LadybugExecutor(DatabaseExecutor):
         self._pool.cancel()
 
     def close(self) -> None:
-        """Stop the queries that run and close the database; remove it if `from_graph` made it for this executor alone.
-
-        If a query of a database that is not isolated does not stop for `GRACE` seconds, the database stays open until
-        the process ends.
-        """
+        """Stop running queries and close the database; remove it if it has no file of its own."""
         self._pool.close()
         if self._removal is not None:
             self._removal()

@@ -6,14 +6,13 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession
-from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
+from kg_retrievers.database.ladybug_session import SessionError
 from kg_retrievers.database.schema import backticked, quoted
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.file_writing import raise_write_errors
@@ -83,35 +82,29 @@ def lost_parts(graph: KnowledgeGraph) -> list[str]:
     return [what for what, part in parts.items() if part]
 
 
-def write_database(graph: KnowledgeGraph, file: Path, *, isolated: bool) -> None:
-    """Write a graph into a new database.
+def write_database(graph: KnowledgeGraph, file: Path) -> None:
+    """Write a graph into a new database, by LadybugDB in a process of its own.
 
     Args:
         graph: The graph.
         file: The file of the database, in an empty folder, which is removed if this process ends before it is written.
-        isolated: Whether LadybugDB writes it in a process of its own.
 
     Raises:
         DatabaseUnavailableError: If it cannot be written.
     """
-
-    def load(execute: Callable[[str], Any]) -> None:
-        execute("CALL threads=1")  # several would give relationships other ids each time
-        load_graph(execute, graph, file.parent)
-        execute("CHECKPOINT")
-
     try:
-        with ExitStack() as at_end:
-            if isolated:
-                process = ProcessSession(Opening(file, None, str(file.parent), read_only=False))
-                at_end.callback(process.close)
-                load(lambda statement: process.execute(statement, {}, 0, None))
-                process.finish()
-            else:
-                database = at_end.enter_context(open_database(file, None, read_only=False))
-                session = LadybugSession(database)
-                at_end.callback(session.close)
-                load(lambda statement: session.execute(statement, {}, 0, None))
+        process = ProcessSession(Opening(file, None, str(file.parent), read_only=False))
+        try:
+
+            def execute(statement: str) -> None:
+                process.execute(statement, {}, 0, None)
+
+            execute("CALL threads=1")  # several would give relationships other ids each time
+            load_graph(execute, graph, file.parent)
+            execute("CHECKPOINT")
+            process.finish()
+        finally:
+            process.close()
     except SessionError as cause:
         raise DatabaseUnavailableError(
             f"LadybugExecutor.from_graph: the graph cannot be loaded: {cause.reason} Is there room on the disk?"

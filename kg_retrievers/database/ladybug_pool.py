@@ -9,11 +9,9 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from kg_retrievers.database.graph_parts import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
-from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
 
@@ -29,32 +27,28 @@ class SessionPool:
 
     Args:
         opening: What is opened.
-        isolated: Whether each session is a process of its own; else all share the database in this one.
 
     Raises:
         DatabaseUnavailableError: If the database cannot be opened.
     """
 
-    def __init__(self, opening: Opening, *, isolated: bool) -> None:
+    def __init__(self, opening: Opening) -> None:
         """Start the first session."""
-        self._opening, self._isolated = opening, isolated
-        self._closed = False
-        self._database: Any = None  # what all sessions share that are not isolated
+        self._opening, self._closed = opening, False
         self._start_afresh()
-        session = self._new_session()
-        if isinstance(session, ProcessSession):
-            session.wait_until_ready()
+        session = ProcessSession(opening)
+        session.wait_until_ready()
         self._idle.append(session)
         _POOLS.add(self)
 
     def _start_afresh(self) -> None:
         self._changed = threading.Condition()
         self._in_use = 0
-        self._idle: list[Session] = []
-        self._busy: list[Session] = []
+        self._idle: list[ProcessSession] = []
+        self._busy: list[ProcessSession] = []
 
     @contextmanager
-    def session(self, timeout: float) -> Iterator[Session]:
+    def session(self, timeout: float) -> Iterator[ProcessSession]:
         """Hand out a session, once fewer than `PROCESSES` are in use.
 
         Raises:
@@ -64,7 +58,7 @@ class SessionPool:
         """
         session = self._idle_session(timeout)
         try:
-            session = session or self._new_session()
+            session = session or ProcessSession(self._opening)
             with self._changed:
                 self._busy.append(session)
             check_deadline()
@@ -77,7 +71,7 @@ class SessionPool:
                     self._put_back(session)
                 self._changed.notify_all()
 
-    def _idle_session(self, timeout: float) -> Session | None:
+    def _idle_session(self, timeout: float) -> ProcessSession | None:
         given_up = threading.Event()
 
         def wake() -> None:
@@ -102,23 +96,12 @@ class SessionPool:
                 session.close()  # somebody ended its process
         return None
 
-    def _new_session(self) -> Session:
-        if self._isolated:
-            return ProcessSession(self._opening)
-        with self._changed:
-            if self._database is None:
-                try:
-                    self._database = open_database(self._opening.path, self._opening.max_memory, read_only=True)
-                except SessionError as error:
-                    raise cannot_open(self._opening.shown, error.reason) from error
-        return LadybugSession(self._database)
-
-    def _put_back(self, session: Session) -> None:
+    def _put_back(self, session: ProcessSession) -> None:
         if session in self._busy:
             self._busy.remove(session)
         if not session.usable and not self._closed:
             session.close()
-            session = self._new_session()  # it starts while nobody waits for it
+            session = ProcessSession(self._opening)  # it starts while nobody waits for it
         if self._closed:
             session.close()
         else:
@@ -141,19 +124,12 @@ class SessionPool:
                 for session in self._busy:
                     session.stop("closed")
                 self._changed.notify_all()
-                self._changed.wait(0.05)  # an interrupt is lost on a query that is still being planned
-            database, self._database = self._database, None
-            if self._in_use:
-                _LEFT_OPEN.append(database)
-            elif database is not None:
-                database.close()
+                self._changed.wait(0.05)
 
     def after_fork(self) -> None:
         """Forget the sessions: they belong to the process of which this one is a fork."""
         for session in {*self._idle, *self._busy}:
             session.abandon()
-        _LEFT_OPEN.append(self._database)
-        self._database = None
         self._opening = self._opening._replace(temporary="")  # the other process removes it
         self._start_afresh()
 
@@ -171,9 +147,6 @@ def _all_busy(timeout: float) -> DatabaseTimeoutError:
 
 #: The pools of this process.
 _POOLS: weakref.WeakSet[SessionPool] = weakref.WeakSet()
-
-#: Databases that must not be closed: a query did not stop, or they belong to the process of which this one is a fork.
-_LEFT_OPEN: list[Any] = []
 
 
 def _after_fork() -> None:

@@ -129,7 +129,7 @@ class ProcessSession:
         return self._end.alive and self._process.poll() is None
 
     def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query; see `Session.execute`. One that does not stop is ended with the process.
+        """Run a query; see `LadybugSession.execute`. One that does not stop is ended with the process.
 
         The timeout counts from now: the start of a process that has just been replaced is part of it.
         """

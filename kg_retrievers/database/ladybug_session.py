@@ -1,10 +1,10 @@
-"""Runs queries over one connection to LadybugDB, in whatever process this is. Extra: `ladybug`."""
+"""Runs queries over one connection to LadybugDB, in a process of its own. Extra: `ladybug`."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.errors import DatabaseUnavailableError, MissingExtraError
@@ -55,30 +55,6 @@ class SessionError(Exception):
         self.reason = reason
 
 
-class Session(Protocol):
-    """Runs one query at a time."""
-
-    @property
-    def usable(self) -> bool:
-        """Whether it can run another query."""
-
-    def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query, fetch `most` rows of it at most, and stop it after `timeout` seconds, if there are any.
-
-        Raises:
-            SessionError: If there is no answer.
-        """
-
-    def stop(self, failure: Failure) -> None:
-        """Stop the query that runs, from another thread; it fails with `failure`."""
-
-    def close(self) -> None:
-        """End it."""
-
-    def abandon(self) -> None:
-        """Forget it without ending it: another process, of which this one is a fork, uses it."""
-
-
 def open_database(path: Path, pages: int | None, *, read_only: bool) -> ladybug.Database:
     """Open a database.
 
@@ -121,20 +97,19 @@ class LadybugSession:
         self._database = database
         self._connection = ladybug.Connection(database)
         self._queries = 0
-        self._stopped: Failure = "interrupted"
-
-    @property
-    def usable(self) -> bool:
-        """Always True: it replaces its connection itself."""
-        return True
 
     def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query; see `Session.execute`. LadybugDB does not look at the time while it plans a query."""
+        """Run a query, fetch `most` rows of it at most, and stop it after `timeout` seconds, if there are any.
+
+        LadybugDB does not look at the time while it plans a query.
+
+        Raises:
+            SessionError: If there is no answer.
+        """
         if self._queries == QUERIES_OF_A_CONNECTION:
             self._reconnect()
         self._queries += 1
         self._connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
-        self._stopped = "interrupted"
         try:
             return self._executed(query, parameters, most)
         except Exception as cause:  # such as a UnicodeDecodeError of text that LadybugDB cut inside a character
@@ -155,27 +130,15 @@ class LadybugSession:
             stored = [kind.rstrip("[0123456789]") in _STORED for kind in types]
             return Answer(only.get_column_names(), stored, plain(only.get_n(most)))
 
-    def _failure(self, cause: Exception) -> tuple[Failure, str]:
+    @staticmethod
+    def _failure(cause: Exception) -> tuple[Failure, str]:
         reason = str(cause)
         if isinstance(cause, MemoryError) or any(words in reason for words in _NO_MEMORY):
             return "memory", reason
         if reason == "Interrupted.":
-            return self._stopped, reason
+            return "interrupted", reason
         return "refused", reason if isinstance(cause, RuntimeError) else f"{type(cause).__name__}: {reason}"
-
-    def stop(self, failure: Failure) -> None:
-        """Interrupt the query; one that is still being planned does not notice."""
-        self._stopped = failure
-        self._connection.interrupt()
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-    def abandon(self) -> None:
-        """Keep the connection for ever: closing it would wait for threads that a fork does not have."""
-        _ABANDONED.append(self._connection)
-
-
-#: Connections of the process of which this one is a fork.
-_ABANDONED: list[ladybug.Connection] = []

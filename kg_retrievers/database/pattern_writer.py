@@ -47,12 +47,11 @@ class PatternWriter(ABC):
         self.names = {node: f"{self.sign}n{position}" for position, node in enumerate(self.pattern.nodes)}
 
     @abstractmethod
-    def lines(self, bindings: Sequence[str], nodes: bool) -> Iterator[str]:
+    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
         """Yield the lines of the query, without LIMIT.
 
         Args:
             bindings: The names of one or two unknowns whose keys are the columns; none for the facts.
-            nodes: Whether the nodes are returned too.
         """
 
     @abstractmethod

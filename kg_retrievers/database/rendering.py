@@ -37,7 +37,6 @@ def render(
     distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     direction: Literal["ignore", "respect"] = "ignore",
     limit: int | None = None,
-    nodes: bool = False,
     allowed: Mapping[str, Sequence[str]] | None = None,
     bindings: Sequence[str] = (),
 ) -> tuple[str, dict[str, Any]]:
@@ -56,7 +55,6 @@ def render(
             names, else "known" (see `decide_revisits`). Inequalities that the pattern states always hold.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         limit: The most rows; None for no LIMIT.
-        nodes: Whether the nodes are returned too, for a `QueryExecutor`; other executors read the nodes they need.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
             operation of the pattern is not rendered.
         bindings: The names of one or two unknowns; then the columns are their keys `target` and `by`, each pair once.
@@ -66,9 +64,8 @@ def render(
 
     Returns:
         The query and its parameters. A row is one match; its columns are `target`, the key of the target (if the
-        pattern has one), `r0`, `r1`, ..., the relationships in the order of `pattern.triples`, and if `nodes`, then
-        `n0`, `n1`, ..., in the order of `pattern.nodes`. Rows are sorted by the target, then by the database's ids of
-        the relationships.
+        pattern has one), `r0`, `r1`, ..., the relationships in the order of `pattern.triples`. Rows are sorted by
+        the target, then by the database's ids of the relationships.
 
     Raises:
         InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `limit` is
@@ -110,7 +107,7 @@ def render(
         writer = schema.pattern_writer(pattern, schema, keys, given, limits, distinct, direction)
     else:
         writer = CypherWriter(pattern, schema, keys, given, limits, distinct, direction, dialect=dialect)
-    lines = [*writer.lines(bindings, nodes)]
+    lines = [*writer.lines(bindings)]
     if limit is not None:
         lines.append(f"LIMIT {limit}")
     return "\n".join(lines), writer.parameters
@@ -145,10 +142,10 @@ class CypherWriter(PatternWriter):
     dialect: Dialect = "neo4j"
     absent_count: int = 0
 
-    def lines(self, bindings: Sequence[str], nodes: bool) -> Iterator[str]:
+    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
         """Yield the lines of the query."""
         conditions = self.conditions() | self.absences()
-        result = self.bindings(bindings) if bindings else self.result(nodes)
+        result = self.bindings(bindings) if bindings else self.result()
         yield from self.matches(conditions)
         yield from result
 
@@ -251,7 +248,7 @@ class CypherWriter(PatternWriter):
     def _type(self, relation: Term) -> str:
         return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
 
-    def result(self, nodes: bool) -> Iterator[str]:
+    def result(self) -> Iterator[str]:
         """Yield RETURN and ORDER BY."""
         columns, order = [], []
         for node, name in self.names.items():
@@ -261,8 +258,6 @@ class CypherWriter(PatternWriter):
         for position in range(len(self.pattern.triples)):
             columns.append(f"r{position}")
             order.append(_ORDER[self.dialect].format(f"r{position}"))
-        if nodes:
-            columns += self.names.values()
         # Only where a fact fits either way can a row be there twice.
         distinct = "DISTINCT " if self.direction == "ignore" else ""
         yield f"RETURN {distinct}{', '.join(columns)}"

@@ -277,7 +277,7 @@ class GraphIndex(GraphSearch):
         graph. Evidence of a part that `max_facts` cut is marked as truncated.
 
         Args:
-            reader: An executor: `Neo4jExecutor`, `LadybugExecutor`, `SparqlExecutor` or `QueryExecutor`.
+            reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`.
             embeddings: Any LangChain embeddings; those that the vectors were made with.
             vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
                 entities are found that a question names exactly, but for capitals.

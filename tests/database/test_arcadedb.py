@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from parts_of_graphs import KEY_OF, Part, StoredGraph, check_against, check_parts, parts, stored_graph
 from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
-from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.database.schema import backticked
 from kg_retrievers.errors import (
@@ -150,27 +149,6 @@ def test_parts_are_what_plain_filters_find(
 def test_parts_of_loaded_graphs(databases: list[tuple[KnowledgeGraph, Neo4jExecutor]]) -> None:
     for graph, executor in databases:
         check_against(executor, graph)
-
-
-class Store:
-    """A graph store as those of LangChain and LlamaIndex are, over the driver's own call."""
-
-    def __init__(self, driver: neo4j.Driver, database: str) -> None:
-        self._driver, self._database = driver, database
-
-    def query(self, query: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        records, _, _ = self._driver.execute_query(query, params, database_=self._database)
-        return [record.data() for record in records]
-
-
-@settings(max_examples=30)
-@given(st.integers(0, GRAPHS - 1), parts)
-def test_parts_through_a_store(
-    server: ArcadeDB, stored: list[tuple[StoredGraph, Neo4jExecutor]], number: int, part: Part
-) -> None:
-    graph, executor = stored[number]
-    through = QueryExecutor(Store(server.driver, f"p{number}"), schema=executor.schema())
-    check_parts(through, graph, part)
 
 
 def test_a_hub_is_bounded_and_flagged(server: ArcadeDB) -> None:

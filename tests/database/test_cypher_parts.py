@@ -51,13 +51,13 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     graphs = [stored_graph(seed, several_labels=False) for seed in range(GRAPHS)]
     for number, graph in enumerate(graphs):
         write(graph, folder / f"{number}.lbdb")
-    executors = [LadybugExecutor(folder / f"{number}.lbdb", isolated=False) for number in range(GRAPHS)]
+    executors = [LadybugExecutor(folder / f"{number}.lbdb") for number in range(GRAPHS)]
     yield list(zip(graphs, executors, strict=True))
     for executor in executors:
         executor.close()
 
 
-@settings(max_examples=25)
+@settings(max_examples=100)
 @given(st.integers(0, GRAPHS - 1), parts)
 def test_parts_are_what_plain_filters_find(databases: Databases, number: int, part: Part) -> None:
     graph, executor = databases[number]
@@ -67,7 +67,7 @@ def test_parts_are_what_plain_filters_find(databases: Databases, number: int, pa
 def test_parts_of_loaded_graphs() -> None:
     for seed in range(3):
         graph = random_graph(seed)
-        with LadybugExecutor.from_graph(graph, isolated=False) as executor:
+        with LadybugExecutor.from_graph(graph) as executor:
             check_against(executor, graph)
 
 

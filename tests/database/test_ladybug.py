@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.database import ladybug as module
-from kg_retrievers.database import ladybug_loading, ladybug_session
+from kg_retrievers.database import ladybug_loading
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.values import EntityNode, Relationship, triples_in
 from kg_retrievers.errors import (
@@ -103,7 +103,7 @@ texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampl
 )
 
 
-@settings(max_examples=4)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(texts, texts, texts), max_size=8),
     st.dictionaries(texts, texts, max_size=3),
@@ -128,11 +128,12 @@ def test_any_text_comes_back(
             assert found == set(graph.triples(relation=relation))
 
 
-def test_many_relations() -> None:
-    triples = [(f"e{i % 7}", f"domain.type.relation {i}", f"e{i % 5}") for i in range(40)]
+@pytest.mark.parametrize("count", [40, pytest.param(150, marks=pytest.mark.heavy)])
+def test_many_relations(count: int) -> None:
+    triples = [(f"e{i % 7}", f"domain.type.relation {i}", f"e{i % 5}") for i in range(count)]
     graph = KnowledgeGraph.from_triples(triples)
     with LadybugExecutor.from_graph(graph, max_memory=1 << 28) as executor:
-        assert len(executor.schema().relations) == 40
+        assert len(executor.schema().relations) == count
         assert set(KnowledgeGraph.from_executor(executor).triples()) == set(graph.triples())
 
 
@@ -441,10 +442,8 @@ def test_a_heavy_query_is_stopped_and_the_next_one_runs(executor: LadybugExecuto
     assert len(executor.run("MATCH (n) RETURN n", timeout=20)) == 4
 
 
-@pytest.mark.parametrize("isolated", [True, False])
-def test_several_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, isolated: bool) -> None:
-    monkeypatch.setattr(ladybug_session, "QUERIES_OF_A_CONNECTION", 5)
-    with LadybugExecutor.from_graph(graph, isolated=isolated) as executor, ThreadPoolExecutor(8) as threads:
+def test_several_threads(graph: KnowledgeGraph) -> None:
+    with LadybugExecutor.from_graph(graph) as executor, ThreadPoolExecutor(8) as threads:
         query = "MATCH (n {key: $key})-[r]->(m) RETURN r, m"
         keys = ["Her", "Amy Adams", "alone", "nobody"] * 15
         alone = {key: executor.run(query, {"key": key}) for key in set(keys)}
@@ -452,9 +451,8 @@ def test_several_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch,
         assert together == [alone[key] for key in keys]
 
 
-@pytest.mark.parametrize("isolated", [True, pytest.param(False, marks=pytest.mark.heavy)])
-def test_many_different_queries_in_little_memory(graph: KnowledgeGraph, isolated: bool) -> None:
-    with LadybugExecutor.from_graph(graph, max_memory=128 << 20, isolated=isolated) as executor:
+def test_many_different_queries_in_little_memory(graph: KnowledgeGraph) -> None:
+    with LadybugExecutor.from_graph(graph, max_memory=128 << 20) as executor:
         for number in range(150):  # a connection keeps what each of them took
             rows = executor.run(
                 "MATCH (a {key: $key})-[r]-(b) MATCH (b)-[s]-(c) WHERE NOT EXISTS { MATCH (c)-[]-(d {key: 'nobody'}) } "
@@ -464,9 +462,8 @@ def test_many_different_queries_in_little_memory(graph: KnowledgeGraph, isolated
             assert len(rows) > 0
 
 
-@pytest.mark.parametrize("isolated", [True, False])
-def test_closed_while_a_query_runs(graph: KnowledgeGraph, isolated: bool) -> None:
-    executor = LadybugExecutor.from_graph(graph, isolated=isolated)
+def test_closed_while_a_query_runs(graph: KnowledgeGraph) -> None:
+    executor = LadybugExecutor.from_graph(graph)
     executor.schema()
     errors = []
 

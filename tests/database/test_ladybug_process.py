@@ -21,8 +21,7 @@ import pytest
 from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_pool import PROCESSES
-from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
-from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
+from kg_retrievers.database.ladybug_process import ProcessSession, _answer_in
 from kg_retrievers.deadline import await_foreign_function, call_foreign, deadline
 from kg_retrievers.errors import (
     BudgetError,
@@ -364,20 +363,6 @@ def test_a_process_that_lies(executor: LadybugExecutor, monkeypatch: pytest.Monk
     assert works(executor)
 
 
-def test_values_are_the_same_in_and_out_of_the_process(graph: KnowledgeGraph) -> None:
-    queries = [
-        "MATCH p = (a {key: 'e1'})-[r*1..2]->(b {key: 'e2'}) RETURN p, r, a, b ORDER BY length(p) LIMIT 3",
-        "RETURN date('2013-10-12') AS day, 1.5 AS x, 1.0 / 0.0 AS infinite, NULL AS nothing, {a: [1, NULL]} AS map",
-        "RETURN map(['é', '\\u0000'], [1, 2]) AS m, blob('\\\\xAA') AS b",
-        "RETURN 170141183460469231731687303715884105727 AS big",
-    ]
-    with LadybugExecutor.from_graph(graph) as isolated, LadybugExecutor.from_graph(graph, isolated=False) as here:
-        for query in queries:
-            assert isolated._fetch(query, {}, 10, 10.0) == here._fetch(query, {}, 10, 10.0)
-        with pytest.raises(DatabaseQueryError, match="refused the query"):
-            here._fetch("RETURN 1 +", {}, 10, 10.0)
-
-
 # --- cancelling -------------------------------------------------------------------------------------------------------
 
 
@@ -497,9 +482,8 @@ def in_fork(what: Callable[[], bool]) -> bool:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-@pytest.mark.parametrize("isolated", [True, False])
-def test_a_fork_starts_its_own(graph: KnowledgeGraph, isolated: bool) -> None:
-    with LadybugExecutor.from_graph(graph, isolated=isolated) as executor:
+def test_a_fork_starts_its_own(graph: KnowledgeGraph) -> None:
+    with LadybugExecutor.from_graph(graph) as executor:
         assert works(executor)
 
         def ask_and_close() -> bool:
@@ -524,10 +508,10 @@ def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
 
 def test_a_pickle_keeps_the_limits(graph: KnowledgeGraph) -> None:
     with (
-        LadybugExecutor.from_graph(graph, max_memory=MEMORY, isolated=False) as executor,
+        LadybugExecutor.from_graph(graph, max_memory=MEMORY) as executor,
         pickle.loads(pickle.dumps(executor)) as again,
     ):
-        assert again._options == {"max_memory": MEMORY, "isolated": False}
+        assert again._max_memory == MEMORY
         assert works(again)
 
 
@@ -583,16 +567,3 @@ async def test_a_wait_for_busy_processes_ends_when_nobody_waits(full_pool: Ladyb
     while not errors and time.monotonic() < until:
         await asyncio.sleep(0.02)
     assert isinstance(errors[0], BudgetError)
-
-
-def test_a_session_in_the_host(tmp_path: Path, graph: KnowledgeGraph) -> None:
-    LadybugExecutor.from_graph(graph, tmp_path / "graph.lbdb").close()
-    with open_database(tmp_path / "graph.lbdb", None, read_only=True) as database:
-        session = LadybugSession(database)
-        threading.Timer(0.5, session.stop, ["cancelled"]).start()
-        with pytest.raises(SessionError) as caught:
-            session.execute("UNWIND $many AS i UNWIND $many AS j RETURN sum(i * j)", {"many": [*range(30_000)]}, 1, 60)
-        assert caught.value.failure == "cancelled"
-        session.close()
-    with pytest.raises(DatabaseUnavailableError, match="cannot be opened"):
-        ProcessSession(Opening(tmp_path / "nowhere" / "none.lbdb", None)).wait_until_ready()

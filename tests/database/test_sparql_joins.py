@@ -164,7 +164,7 @@ NODES = st.sampled_from(["?a", "?b", "?c", "?d", "?e", "?f", "?g", TERM])
 TRIPLES = st.lists(st.tuples(NODES, st.sampled_from(["<urn:p>", "<urn:q>", "?p", "?q"]), NODES), max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TRIPLES, st.sampled_from(["{}", "{{ {} }}", "?z <urn:p> <urn:x> {{ {} }}", "{{ {} }} UNION {{ }}",
                                  "<urn:x> ?z ?y MINUS {{ {} }}", "<urn:x> ?z ?y FILTER NOT EXISTS {{ {} }}",
                                  "{{ SELECT ?a {{ {} }} }}"]))  # fmt: skip
@@ -199,7 +199,7 @@ def around(groups: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 GROUPS = st.recursive(SIMPLE, around, max_leaves=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(GROUPS)
 def test_all_that_an_engine_reads_is_read(group: str) -> None:
     query = asked(f"?s <urn:p> ?o . {group}")
@@ -220,7 +220,7 @@ OPTIONAL MINUS GRAPH SELECT WHERE LIMIT GROUP BY COUNT
 PIECES = st.sampled_from(WORDS.split())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(st.lists(PIECES, max_size=14).map(" ".join), st.lists(PIECES, max_size=5).map(" ".join))
 def test_nothing_else_is_raised(group: str, tail: str) -> None:
     for query in (

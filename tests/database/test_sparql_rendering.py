@@ -25,7 +25,7 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
     """Graphs, and the same graphs behind endpoints."""
     servers = []
     try:
-        for seed in range(2):
+        for seed in range(4):
             folder = tmp_path_factory.mktemp("oxigraph")
             random_graph(seed).write(folder / "graph.nt")
             servers.append((Path(folder / "graph.nt"), Oxigraph(folder, folder / "graph.nt")))
@@ -36,8 +36,8 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
             server.stop()
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 1), patterns(), st.fixed_dictionaries({name: MODES[name] for name in ("distinct", "direction")}))
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 3), patterns(), st.fixed_dictionaries({name: MODES[name] for name in ("distinct", "direction")}))
 def test_an_endpoint_finds_what_brute_force_finds(
     endpoints: Endpoints, number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:

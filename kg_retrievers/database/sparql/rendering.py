@@ -24,7 +24,7 @@ class SparqlWriter(PatternWriter):
 
     sign: ClassVar[str] = "?"
 
-    def lines(self, bindings: Sequence[str], nodes: bool) -> Iterator[str]:
+    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
         """Yield the lines of the query."""
         yield from self.select(bindings)
         yield "WHERE {"

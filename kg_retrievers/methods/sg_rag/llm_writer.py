@@ -19,7 +19,6 @@ from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import TIMEOUT, Executor
-from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.datasets import Question
@@ -191,8 +190,6 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Return the values of both prompts, and the examples of the first; reads the database."""
         question, executor, entities = input["question"], input["executor"], input["entities"][:MAX_QUERIES]
         schema = self.describe_schema(executor.schema(), question, input["seed_entities"])
-        if isinstance(executor, QueryExecutor):
-            schema += "\nRETURN every node of the pattern, too, each under a variable of its own."
         names = {f"e{slot}": entity.name for slot, entity in enumerate(entities)}
         values = {"question": question, "parameters": _shown(input["parameters"], names), "schema": schema}
         return values, self._shown_examples(question, entities, executor)

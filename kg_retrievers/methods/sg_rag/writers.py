@@ -15,7 +15,6 @@ from langchain_core.runnables import Runnable
 from kg_retrievers.core.other_graph import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
-from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
@@ -397,7 +396,6 @@ class Rendered:
             entities=self.entities,
             distinct=self.distinct,
             direction=self.direction,
-            nodes=not bindings and isinstance(self.executor, QueryExecutor),
             allowed=allowed,
             bindings=bindings,
         )

@@ -23,7 +23,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.errors import (
     CypherGenerationError,
     CypherSafetyError,
@@ -362,32 +361,6 @@ def test_a_database_of_another_graph(missing: tuple[str, str, str] | None) -> No
     query = "MATCH (n)-[r0:directed_by]->(m) RETURN n AS target, r0"
     with pytest.raises(StaleIndexError, match=r"\. Index the graph of this database again"):
         stale.invoke("?", seed_entities=["Her"], cypher=query)
-
-
-class Store:
-    """What LangChain's Neo4jGraph returns: nodes as properties, relationships as (start, type, end)."""
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-
-    def query(self, cypher: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-        self.queries.append(cypher)
-        her, jonze = {"key": "Her"}, {"key": "Jonze"}
-        return [{"target": "Jonze", "r0": (her, "directed_by", jonze), "n0": her, "n1": jonze}]
-
-
-def test_the_store_of_another_framework() -> None:
-    schema = executor_of(INDEX.graph).schema()
-    store = Store()
-    executor = QueryExecutor(store, schema=schema)
-    (document,) = retriever(executor=executor).invoke("Who directed Her?")
-    assert (document.metadata["answers"], document.metadata["triples"]) == (["Jonze"], [["Her", BY, "Jonze"]])
-    assert "n0, n1" in store.queries[0]
-    reply = "MATCH (n0)-[r0:directed_by]->(n1) WHERE n0.key IN $e0 RETURN n1.key AS target, r0, n0, n1"
-    llm = ScriptedChatModel(replies=[reply])
-    (document,) = retriever(executor=executor, llm=llm).invoke("Who directed Her?")
-    assert document.metadata["answers"] == ["Jonze"]
-    assert "RETURN every node" in llm.prompts[0][0].text
 
 
 # --- queries that are given -------------------------------------------------------------------------------------------
