@@ -175,7 +175,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
     arguments["limits"] = limits = Limits(**arguments.get("limits", {}))
     about = {"encoding": arguments["encoding"]} if "encoding" in arguments else {}
     format = find_format(path, arguments.get("format"), FileOptions(**about, limits=limits)) or "csv"
-    is_rdf = format in (*RDF, "wikidata")
+    is_rdf = format in RDF
     if earlier is not None:
         arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
     kind = kg_retrievers.KnowledgeGraph
@@ -186,11 +186,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         raise InvalidArgumentError(
             f"--read: {path} is {'RDF' if is_rdf else format}, whose reader has no argument {unknown[0]!r}. {near}"
         )
-    if format == "wikidata":
-        from kg_retrievers.graph.readers.rdf.wikidata import TYPE, wikidata_format
-
-        arguments = {"type_predicates": [TYPE], **arguments, "format": wikidata_format(path)}
-    elif is_rdf:
+    if is_rdf:
         arguments["format"] = format
     graph: KnowledgeGraph = read(path, progress=on_terminal(), **arguments)
     if graph.skipped:

@@ -32,18 +32,6 @@ class TextIds(defaultdict[str, int]):
         """Begin without texts."""
         super().__init__(count().__next__)
 
-    def drop_last(self, dropped: int) -> None:
-        """Drop as many texts as that, those with the highest ids; the next new text gets the lowest of their ids.
-
-        Example:
-            >>> ids = TextIds()
-            >>> [ids["a"], ids["b"], ids.drop_last(1), ids["c"]]
-            [0, 1, None, 1]
-        """
-        for _ in range(dropped):
-            self.popitem()
-        self.default_factory = count(len(self)).__next__
-
 
 class GraphBuilder:
     """Collects the facts, names and types of a source; `columns` checks and sorts them.

@@ -96,7 +96,7 @@ class GraphConstructors(Immutable):
 
         Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
         (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, APOC JSON, Wikidata. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet
+        Exports: Neo4j CSV, APOC JSON. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet
         and Arrow, which are packed within.
 
         Args:
@@ -246,7 +246,7 @@ class GraphConstructors(Immutable):
         Raises:
             GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
-            MissingExtraError: If a file is to be read and the extra `rdf` is not installed.
+            MissingExtraError: If the extra `rdf` is not installed.
         """
         options = RdfOptions(
             languages=languages,

@@ -228,7 +228,7 @@ def read_wikidata(folder: Path) -> KnowledgeGraph:
     triples = quads(content, numbered({fact[1] for fact in content.facts}, "wdt:P"), numbered(TYPES, "wd:Q1000"))
     renamed = pyoxigraph.serialize((quad.triple for quad in triples), format=pyoxigraph.RdfFormat.N_TRIPLES)
     (folder / "truthy.nt").write_bytes(renamed)
-    return KnowledgeGraph.from_file(folder / "truthy.nt", format="wikidata")
+    return KnowledgeGraph.from_rdf(folder / "truthy.nt", type_predicates=["wdt:P31"])
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ def test_empty_cells_are_reported_or_counted(frame: Any, empty: Any) -> None:
     if isinstance(empty, float):
         rows = [row | {"tail": tail} for row, tail in zip(rows, (1.0, 1.0, empty, 2.0), strict=True)]
     rows[2]["head"] = "Lost"
-    with pytest.raises(InvalidArgumentError, match=r"row 3, column 'tail': the cell is empty\..*on_error=\"skip\""):
+    with pytest.raises(InvalidArgumentError, match=r"row 3, column 'tail': a cell is empty\..*on_error=\"skip\""):
         KnowledgeGraph.from_frame(frame(rows))
     graph = KnowledgeGraph.from_frame(frame(rows), on_error="skip")
     assert (graph.skipped, len(graph)) == (1, 3)
@@ -196,7 +196,7 @@ def test_empty_cells_are_reported_or_counted(frame: Any, empty: Any) -> None:
 @pytest.mark.parametrize("empty", [pandas.NA, pandas.NaT, np.nan, Decimal("nan")])
 def test_the_empty_cells_of_pandas(empty: Any) -> None:
     rows = pandas.DataFrame([ROWS[0], ROWS[0] | {"relation": empty}], dtype=object)
-    with pytest.raises(InvalidArgumentError, match="row 2, column 'relation': the cell is empty"):
+    with pytest.raises(InvalidArgumentError, match="row 2, column 'relation': a cell is empty"):
         KnowledgeGraph.from_frame(rows)
 
 
@@ -344,7 +344,7 @@ def test_a_file_describes_entities(tmp_path: Path) -> None:
 
 def test_rows_of_a_file_are_reported_or_counted(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist([*ROWS, ROWS[0] | {"tail": None}]), tmp_path / "kb.parquet")
-    with pytest.raises(GraphLoadError, match="row 5, column 'tail': the cell is empty"):
+    with pytest.raises(GraphLoadError, match="row 5, column 'tail': a cell is empty"):
         KnowledgeGraph.from_file(tmp_path / "kb.parquet")
     assert KnowledgeGraph.from_file(tmp_path / "kb.parquet", on_error="skip").skipped == 1
 

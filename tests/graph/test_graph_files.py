@@ -139,7 +139,7 @@ def test_node_link_with_other_names_and_ids() -> None:
     }
     rows = read_node_link_rows(document, columns=("from", "how", "to"))
     assert facts(rows) == {("1", "by", "(2, 'x')"), ("1", "by", "3")}
-    assert set(rows.types) == {"(2, 'x')", "alone"}
+    assert set(rows.types) == {"(2, 'x')", "alone", "3"}
     assert rows.reading.understood["direction"] == "from source to target, as the file does not say"
     keyed = {"nodes": [], "edges": [{"source": "a", "target": "b", "key": "r"}]}
     assert facts(read_node_link_rows(keyed)) == {("a", "r", "b")}
@@ -152,8 +152,8 @@ def test_node_link_with_other_names_and_ids() -> None:
         ({"nodes": [], "links": [3]}, 'wanted a list of objects under "edges"'),
         ({"nodes": [], "links": [], "directed": False}, r"got an undirected graph.*graph\.to_directed\(\)"),
         ({"nodes": [{}], "links": []}, "wanted a text or number under 'id'"),
-        ({"nodes": [], "links": [{"source": "a"}]}, "wanted a text or number under 'target'"),
-        ({"nodes": [], "links": [{"source": "a", "target": "b", "w": 1}]}, r"its attributes are \['source', "),
+        ({"nodes": [], "links": [{"source": "a"}]}, "wanted a text or number under 'source' and 'target'"),
+        ({"nodes": [], "links": [{"source": "a", "target": "b", "w": 1}]}, r"its attributes are \['w'\]"),
         ({"nodes": [{"id": 1}, {"id": "1"}], "links": []}, "two nodes are both written '1'"),
     ],
 )
@@ -190,7 +190,7 @@ DEEP = 50_000
         ("<a", "no graph that can be read"),
         ("<graphml/>", "no graph that can be read"),
         ("<a>" * DEEP + "</a>" * DEEP, "no graph that can be read"),
-        (GRAPHML.format("<graph><node id='a'/></graph>"), "is an undirected graph"),
+        (GRAPHML.format("<graph><node id='a'/></graph>"), "an undirected graph"),
         (GRAPHML.format("<graph edgedefault='directed'><hyperedge/></graph>"), "hyperedges"),
         (
             GRAPHML.format("<graph edgedefault='directed'><edge source='a' target='b'><data key='x'/></edge></graph>"),
@@ -198,7 +198,7 @@ DEEP = 50_000
         ),
         (GRAPHML.format("<key id='x' attr.name='x' attr.type='matrix'/><graph edgedefault='directed'/>"), "KeyError"),
         (GRAPHML.format("<graph edgedefault='directed'><edge source='a' target='b'/></graph>"), "no text as relation"),
-        (GEXF.format("", ""), "is an undirected graph"),
+        (GEXF.format("", ""), "an undirected graph"),
         (b"\xff\xfe\x00\xd8", "no graph that can be read"),
         ("<graphml>\0</graphml>", "no graph that can be read"),
     ],

@@ -1,4 +1,4 @@
-"""Exports of graph databases: Neo4j CSV, APOC JSON, Wikidata."""
+"""Exports of graph databases: Neo4j CSV, APOC JSON."""
 
 from __future__ import annotations
 
@@ -155,26 +155,3 @@ def test_malformed_rows_of_apoc(tmp_path: Path, row: Any, wanted: str) -> None:
         KnowledgeGraph.from_file(path)
     assert caught.value.line == 4
     assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
-
-
-# --- Wikidata ---------------------------------------------------------------------------------------------------------
-
-_ENTITY, _DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
-_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-WIKIDATA = (
-    f"<{_ENTITY}Q1> <{_DIRECT}P31> <{_ENTITY}Q11424> .",
-    f"<{_ENTITY}Q1> <{_DIRECT}P57> <{_ENTITY}Q2> .",
-    f'<{_ENTITY}Q1> <{_LABEL}> "Her"@en .',
-    f'<{_ENTITY}Q1> <{_LABEL}> "Elle"@fr .',
-    f'<{_ENTITY}Q11424> <{_LABEL}> "film"@en .',
-    f'<{_ENTITY}P57> <{_LABEL}> "director"@en .',
-)
-
-
-@pytest.mark.parametrize("name", ["truthy.nt", "truthy.nt.gz", "truthy"])
-def test_wikidata(tmp_path: Path, name: str) -> None:
-    pytest.importorskip("pyoxigraph")
-    graph = KnowledgeGraph.from_file(write(tmp_path / name, *WIKIDATA), format="wikidata")
-    assert [*graph.triples()] == [Triple("wd:Q1", "director", "wd:Q2")]
-    assert (graph.label("wd:Q1"), graph.types_of("wd:Q1")) == ("Her", ["film"])
-    assert graph.relation_id("director") == "wdt:P57"

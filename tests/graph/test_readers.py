@@ -240,7 +240,7 @@ def test_further_columns_are_told_or_become_facts(tmp_path: Path) -> None:
         "cells of column 'year' (facts=['year'] makes facts about the head of them)": 2
     }
     rows = read_graph_rows(path, facts=["year"])
-    assert [*rows.triples()] == [HER, Triple("Her", "year", "2013"), Triple("A", "is", "B")]
+    assert [*rows.triples()] == [HER, Triple("A", "is", "B"), Triple("Her", "year", "2013")]
     assert rows.reading.left_out == {}
     with pytest.raises(GraphLoadError, match=r"facts names \['day'\]"):
         read_graph_rows(path, facts=["day"])

@@ -13,7 +13,12 @@ from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.exports import is_neo4j_header, read_apoc, read_neo4j_files
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
-from kg_retrievers.graph.readers.frameworks.networkx_graphs import is_node_link, read_node_link_rows, read_xml_rows
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import (
+    graph_errors,
+    is_node_link,
+    read_node_link_rows,
+    read_xml_rows,
+)
 from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimited import (
     Layout,
@@ -23,7 +28,7 @@ from kg_retrievers.graph.readers.tables.delimited import (
     read_fact_table,
     split_first,
 )
-from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
+from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
 from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each, read_json
 
 
@@ -101,8 +106,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
     check_unpacked(path)
     table = ArrowFile(path, format, options.limits)
     try:
-        about = (options.attributes, str(path), options.on_error)
-        return add_entities(builder, table.names, table.rows(), *about)
+        return add_entity_frame(builder, table, options.attributes, str(path), options.on_error)
     except InvalidArgumentError as error:
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
 
@@ -143,7 +147,7 @@ def read_graph_rows(
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv", "apoc-jsonl", "wikidata": see the readers of the same names.
+    - "neo4j-csv", "apoc-jsonl": see the readers of the same names.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 
@@ -163,7 +167,7 @@ def read_graph_rows(
     given.check_columns(3, 4 if found in _TABLES else None)
     given.check_known(place, found or "csv", entities is not None)
     builder = _READERS.get(found or "", _read_table)(place, found, given)
-    if found not in (*RDF, "wikidata"):  # whose reader says itself that there is nothing
+    if found not in RDF:  # whose reader says itself that there is nothing
         _check_has_facts(builder, place)
         builder.reading.options = given.given
     if entities is not None:
@@ -247,16 +251,12 @@ def _read_xml(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 
 def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     document = read_json(TextFile(path, options), json.JSONDecoder(), options.limits.json_depth)
-    try:
+    with graph_errors(path):
         if not is_node_link(document):
-            raise ValueError(
+            raise InvalidArgumentError(
                 "is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges."
             )
         return read_node_link_rows(document, columns=options.columns, attributes=options.attributes)
-    except InvalidArgumentError as error:
-        raise GraphLoadError(error.message, path, hint_python=error.hint_python) from error
-    except ValueError as error:
-        raise GraphLoadError(str(error), path) from error
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
@@ -264,12 +264,6 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
     from kg_retrievers.graph.readers.rdf.statements import RdfOptions
 
     return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=options.limits))
-
-
-def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.rdf.wikidata import read_wikidata
-
-    return read_wikidata(path, options)
 
 
 _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuilder]] = {
@@ -282,7 +276,6 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
     "graphml": _read_xml,
     "gexf": _read_xml,
     "node-link": _read_node_link,
-    "wikidata": _read_wikidata,
     **dict.fromkeys(RDF, _read_rdf),
 }
 

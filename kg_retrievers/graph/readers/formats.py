@@ -17,14 +17,14 @@ from kg_retrievers.graph.readers.tables.json_rows import DECODER, decode
 
 GraphFormat = Literal[
     "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
-    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl", "wikidata",
+    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl",
 ]  # fmt: skip
 
 #: The formats of RDF.
 RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 
 #: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl", "wikidata")
+_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl")
 
 #: The formats by the suffixes of files.
 SUFFIXES: dict[str, GraphFormat] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import warnings
 from collections import Counter
@@ -140,19 +139,28 @@ def read_xml_rows(
         GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
     """
     path, limits = Path(path), limits or Limits()
-    with _typed_errors(path):
+    with graph_errors(path):
         content = read_document(path, limits)
         _check_prefix(content, path)
         whole = io.BytesIO(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports of GraphML, which hold nothing of a fact
             graph = nx.read_gexf(whole) if format == "gexf" else nx.read_graphml(whole, edge_key_type=str)
-        if not graph.is_directed():
-            raise GraphLoadError(_UNDIRECTED, path)
-        relation = columns[1] if columns else _relation_attribute(graph, path)
-        builder = read_networkx_rows(graph, relation, attributes, who=str(path))
+        builder = _read_graph(graph, columns, attributes, str(path))
     builder.reading.format = {"graphml": "GraphML", "gexf": "GEXF"}[format]
-    builder.reading.understood["relations"] = f"edge attribute {relation!r}" if relation else "keys of edges"
+    return builder
+
+
+def _read_graph(
+    graph: nx.DiGraph[Any], columns: Sequence[str] | None, attributes: Attributes, who: str, *, has_keys: bool = False
+) -> GraphBuilder:
+    """Read a graph of a file, whose relations are found by the names of the attributes of edges."""
+    if not graph.is_directed():
+        raise InvalidArgumentError(undirected_message(who))
+    relation = columns[1] if columns else _relation_attribute(graph, has_keys=has_keys)
+    builder = read_networkx_rows(graph, relation, attributes, who=who)
+    shown = "keys of edges" if relation in ("", "key") else f"edge attribute {relation!r}"
+    builder.reading.understood["relations"] = shown
     return builder
 
 
@@ -193,40 +201,25 @@ def read_node_link_rows(
         [Triple(head='Her', relation='directed_by', tail='Spike Jonze')]
     """
     nodes, edges = _list_of_objects(document, ("nodes",), who), _list_of_objects(document, ("edges", "links"), who)
-    if document.get("directed") is False:
-        raise InvalidArgumentError(undirected_message(who))
-    builder = GraphBuilder()
+    source, _, target = columns or ("source", "", "target")
+    for rows, names in ((nodes, ["id"]), (edges, [source, target])):
+        if lacking := [row for row in rows if any(isinstance(row.get(name), dict | None) for name in names)]:
+            wanted = " and ".join(map(repr, names))
+            raise InvalidArgumentError(
+                f"{who}: wanted a text or number under {wanted}, but got {dict(lacking[0])!r:.200}."
+            )
+    whole = {"graph": {}, **document, "edges": edges, "multigraph": True}
+    graph = nx.node_link_graph(whole, directed=True, edges="edges", source=source, target=target)
+    graph = graph if document.get("directed", True) else graph.to_undirected()
+    builder = _read_graph(graph, columns, attributes, who, has_keys=True)
     builder.reading.format = "node-link JSON"
     if "directed" not in document:
         builder.reading.understood["direction"] = "from source to target, as the file does not say"
-    reader = AttributeReader(builder, attributes, who)
-    source, relation, target = columns or ("source", "", "target")
-    if edges and not relation:
-        relation = _shared_attribute(edges) or "key"
-    builder.reading.understood["relations"] = f"edge attribute {relation!r}"
-    ends = [(_end_of(edge, source, who), _end_of(edge, target, who)) for edge in edges]
-    ids = [_end_of(node, "id", who) for node in nodes]
-    keys = node_keys(dict.fromkeys([*ids, *(end for pair in ends for end in pair)]), builder, who)
-    for (head, tail), edge in zip(ends, edges, strict=True):
-        name = edge.get(relation)
-        if not isinstance(name, str) or not name:
-            raise InvalidArgumentError(f"{who}: {_no_relation(edge)}")
-        rest = {key: value for key, value in edge.items() if key not in (source, target, "key")}
-        reader.add_edge(keys[head], name, keys[tail], rest, used=relation)
-    for id, node in zip(ids, nodes, strict=True):
-        reader.add_node(keys[id], {key: value for key, value in node.items() if key != "id"})
-    reader.finish()
     return builder
 
 
-_UNDIRECTED = (
-    "is an undirected graph; a fact has a direction. Read it with networkx and hand in graph.to_directed(), which "
-    "makes two facts of each edge, to KnowledgeGraph.from_networkx."
-)
-
-
 @contextmanager
-def _typed_errors(path: Path) -> Iterator[None]:
+def graph_errors(path: Path) -> Iterator[None]:
     """Raise whatever networkx and its XML parser raise as a GraphLoadError."""
     try:
         yield
@@ -269,31 +262,25 @@ def _check_prefix(content: bytes, path: Path) -> None:
             return
 
 
-def _relation_attribute(graph: nx.DiGraph[Any], path: Path) -> str:
-    """Return the attribute that holds the relation of each edge, or an empty text where its key does."""
+def _relation_attribute(graph: nx.DiGraph[Any], has_keys: bool) -> str:
+    """Return the attribute that holds the relation of each edge, or an empty text if its key does.
+
+    Args:
+        graph: The graph.
+        has_keys: Whether a key names a relation even if no two edges share it.
+    """
     defaults = graph.graph.get("edge_default") or {}
     edges = [{**defaults, **data} for *_, data in graph.edges(data=True)]
-    if not edges:
-        return RELATION_ATTRIBUTES[0]
-    if shared := _shared_attribute(edges):
-        return shared
-    keys = [key for *_, key in graph.edges(keys=True)] if graph.is_multigraph() else [edge.get("id") for edge in edges]
-    if len(set(keys)) < len(keys) and all(isinstance(key, str) for key in keys):  # an id of one edge is no relation
-        return "" if graph.is_multigraph() else "id"
-    raise GraphLoadError(_no_relation(edges[0]), path)
-
-
-def _shared_attribute(edges: Sequence[Mapping[str, Any]]) -> str:
-    """Return the first attribute that may hold a relation and is a text in every edge."""
     for name in RELATION_ATTRIBUTES:
         if all(isinstance(edge.get(name), str) and edge[name] for edge in edges):
             return name
-    return ""
-
-
-def _no_relation(edge: Mapping[str, Any]) -> str:
-    return (
-        f"an edge has no text as relation; its attributes are {[*map(str, edge)]}. Name the one that holds the "
+    keys = [key for *_, key in graph.edges(keys=True)] if graph.is_multigraph() else [edge.get("id") for edge in edges]
+    if (has_keys or len(set(keys)) < len(keys)) and all(
+        isinstance(key, str) for key in keys
+    ):  # an id of one edge is no relation
+        return "" if graph.is_multigraph() else "id"
+    raise InvalidArgumentError(
+        f"an edge has no text as relation; its attributes are {[*map(str, edges[0])]}. Name the one that holds the "
         'relation: columns=("source", NAME, "target").'
     )
 
@@ -303,13 +290,3 @@ def _list_of_objects(document: Mapping[str, Any], names: Sequence[str], who: str
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
         raise InvalidArgumentError(f'{who}: wanted a list of objects under "{names[0]}".')
     return found
-
-
-def _end_of(values: Mapping[str, Any], name: str, who: str) -> Any:
-    """Return an id of a node: a text or number, or of a list its values."""
-    id = values.get(name)
-    if isinstance(id, list):
-        id = tuple(json.dumps(one) if isinstance(one, list | dict) else one for one in id)
-    if id is None or isinstance(id, dict):
-        raise InvalidArgumentError(f"{who}: wanted a text or number under {name!r}, but got {dict(values)!r:.200}.")
-    return id

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shlex
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
-from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, ParsedLines, guard_of, whole_lines
+from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
 
 if TYPE_CHECKING:
     from pyoxigraph import RdfFormat
@@ -38,12 +37,17 @@ NAMES = {name: format for format, names in FORMATS.items() for name in (format.l
 
 
 class Terms(NamedTuple):
-    """The classes of terms that a source gives. Each term has `value`; a literal also `language` and `datatype`."""
+    """The classes of terms. Each term has `value`; a literal also `language` and `datatype`."""
 
     iri: Any
     blank: Any
     literal: Any
     default_graph: Any
+
+
+def terms_of(module: Any) -> Terms:
+    """Return the classes of terms of the module pyoxigraph."""
+    return Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
 
 
 def rdf_format(path: Path, format: str | None) -> str:
@@ -94,36 +98,26 @@ class RdfFile:
         """Check the format; nothing is read yet."""
         self.path, self.format = path, rdf_format(path, format)
         self._base_iri, self._on_error, self._limits = base_iri, on_error, limits
-        self._oxigraph = module = oxigraph()
-        self.terms = Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
+        self._oxigraph = oxigraph()
+        self.terms = terms_of(self._oxigraph)
         self.skipped, self._last_line = 0, -1
-        self._file: GuardedFile | ParsedLines | None = None
+        self._file: GuardedFile | None = None
         self.prefixes: dict[str, str] = {}
 
-    def read(
-        self,
-        begin: Callable[[dict[str, str]], None],
-        take: Callable[[Iterable[Any]], None],
-        take_plain: Callable[[bytes], bool],
-    ) -> None:
+    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
         """Hand all statements to a function, which is called again behind each malformed one.
 
         Args:
             begin: Gets the prefixes that stand before the first statement.
             take: Gets the statements.
-            take_plain: Gets lines of N-Triples as they are, and says whether it took all of them, or none.
 
         Raises:
             GraphLoadError: If the file cannot be read, is malformed or exceeds a limit.
         """
-        with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
-            if self.format == "N-Triples":
-                begin({})
-                self._read_lines(file, take, take_plain)
-                return
+        with self._open() as file:
             guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
-            self._file = guarded = GuardedFile(file, guard)
-            statements = self._parse(guarded)
+            self._file = GuardedFile(file, guard)
+            statements = self._parse(self._file)
             first: list[Any] | None = None
             while True:
                 try:
@@ -139,29 +133,8 @@ class RdfFile:
                     self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
 
-    def _read_lines(
-        self, file: io.BufferedReader, take: Callable[[Iterable[Any]], None], take_plain: Callable[[bytes], bool]
-    ) -> None:
-        """Hand over the statements of N-Triples: plain lines as they are, and what the parser makes of the others."""
-        line = 0
-        blocks = whole_lines(file)
-        for block in blocks:
-            if take_plain(block):
-                line += block.count(b"\n")
-                continue
-            guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
-            self._file = lines = ParsedLines(file, block, blocks, guard)
-            statements = self._parse(lines)
-            while True:
-                try:
-                    take(lines.counted(statements))
-                    break
-                except SyntaxError as error:
-                    lines.is_sound = False
-                    self._reject(error, line)
-                except MemoryError:
-                    self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
-            line += lines.lines
+    def _open(self) -> BinaryIO:
+        return open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS)
 
     def _parse(self, file: Any) -> Any:
         try:
@@ -176,18 +149,15 @@ class RdfFile:
             raise limit_error(self.path, None, message, limit)
         raise GraphLoadError(f"{message}.", self.path, hint_python=advice)
 
-    def _reject(self, error: SyntaxError, before: int = 0) -> None:
-        """Raise for a malformed statement, or count its line, behind so many lines that the parser did not see."""
-        line = None if error.lineno is None else error.lineno + before
+    def _reject(self, error: SyntaxError) -> None:
+        """Raise for a malformed statement, or count its line."""
         if self._on_error == "skip" and self.format in _RECOVERABLE:
-            self.skipped += line != self._last_line
-            self._last_line = line or -1
+            self.skipped += error.lineno != self._last_line
+            self._last_line = error.lineno or -1
             return
-        place, colon, what = str(error.msg).partition(": ")
-        place = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + before}", place)
-        reason = re.sub(r"^Parser error (at|between) ", "", f"{place}{colon}{what}").removesuffix(".")
+        reason = re.sub(r"^Parser error (at|between) ", "", str(error.msg)).removesuffix(".")
         message = f"is no {self.format}: {reason}."
-        raise GraphLoadError(message, self.path, line, **self._advice(str(error)))
+        raise GraphLoadError(message, self.path, error.lineno, **self._advice(str(error)))
 
     def _advice(self, message: str) -> dict[str, str]:
         if "Invalid UTF-8" in message or "invalid utf-8" in message:

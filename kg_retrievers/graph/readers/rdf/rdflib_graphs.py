@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.readers.rdf.parsing import Terms
-
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
-_NO_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]|^[^:]*$')
-
-
-class Iri(NamedTuple):
-    """An IRI."""
-
-    value: str
-
-
-class Blank(NamedTuple):
-    """A blank node."""
-
-    value: str
-
-
-class Text(NamedTuple):
-    """A literal."""
-
-    value: str
-    language: str | None
-    datatype: Iri
-
-
-class DefaultGraph(NamedTuple):
-    """The graph without a name."""
-
-
-TERMS = Terms(Iri, Blank, Text, DefaultGraph)
+from kg_retrievers.graph.readers.rdf.parsing import oxigraph, terms_of
 
 
 class RdflibGraph:
-    """The statements of a Graph, Dataset or ConjunctiveGraph of rdflib.
+    """The statements of a Graph, Dataset or ConjunctiveGraph of rdflib, with the terms of pyoxigraph.
 
     Args:
         graph: The graph.
@@ -52,16 +21,16 @@ class RdflibGraph:
     """
 
     format = "rdflib"
-    terms = TERMS
 
     def __init__(self, graph: Any, on_error: str) -> None:
         """Read nothing yet."""
-        self._graph, self._on_error = graph, on_error
+        self._graph, self._on_error, self._oxigraph = graph, on_error, oxigraph()
+        self.terms = terms_of(self._oxigraph)
         self.skipped = 0
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The prefixes that the graph binds, but for those that every new graph does."""
+        """The prefixes that the graph binds, except those of every new graph."""
         bound = {str(prefix): str(namespace) for prefix, namespace in self._graph.namespaces()}
         try:
             usual = {str(prefix): str(namespace) for prefix, namespace in type(self._graph)().namespaces()}
@@ -72,62 +41,43 @@ class RdflibGraph:
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield the statements in sorted order, since rdflib keeps none."""
         rows = self._graph.quads((None, None, None, None)) if hasattr(self._graph, "quads") else self._graph
-        names: dict[Any, Any] = {}
+        names: dict[Any, Any] = {None: self.terms.default_graph()}
         for row in sorted(rows, key=_sort_key):
-            try:
-                terms = [_term(term) for term in row[:3]]
-            except ValueError as problem:
-                self._reject(str(problem))
-                continue
             graph = row[3] if len(row) > 3 else None
-            if graph not in names:
-                names[graph] = self._graph_name(graph)
-            yield terms[0], terms[1], terms[2], names[graph]
+            try:
+                if graph not in names:
+                    names[graph] = self._graph_name(graph)
+                yield *map(self._term, row[:3]), names[graph]
+            except ValueError as error:  # also half a surrogate pair
+                if self._on_error == "raise":
+                    raise InvalidArgumentError(
+                        f"KnowledgeGraph.from_rdf: {tuple(map(str, row[:3]))!r} is no statement of RDF: {error}.",
+                        hint_python='Leave out all such with on_error="skip".',
+                    ) from None
+                self.skipped += 1
 
     def _graph_name(self, graph: Any) -> Any:
         name = getattr(graph, "identifier", graph)  # a Graph in old versions of rdflib
-        default_graph = getattr(
-            self._graph, "default_graph", None
-        )  # of a Dataset; a ConjunctiveGraph calls it otherwise
-        if default_graph is None:
-            default_graph = getattr(self._graph, "default_context", None)
-        default = getattr(default_graph, "identifier", None)
-        is_default = name is None or name == default or not isinstance(name, str)
-        return DefaultGraph() if is_default else _term(name)
+        default = getattr(self._graph, "default_graph", None)  # of a Dataset; a ConjunctiveGraph calls it otherwise
+        if default is None:
+            default = getattr(self._graph, "default_context", None)
+        is_default = not isinstance(name, str) or name == getattr(default, "identifier", None)
+        return self.terms.default_graph() if is_default else self._term(name)
 
-    def _reject(self, problem: str) -> None:
-        if self._on_error == "raise":
-            raise InvalidArgumentError(
-                f"KnowledgeGraph.from_rdf: {problem}", hint_python='Leave out all such with on_error="skip".'
-            )
-        self.skipped += 1
+    def _term(self, term: Any) -> Any:
+        """Return a term of rdflib as one of pyoxigraph, but a quoted graph as it is."""
+        if not isinstance(term, str):
+            return term
+        if hasattr(term, "language"):
+            datatype = getattr(term, "datatype", None)
+            about = {"datatype": self.terms.iri(str(datatype))} if datatype else {"language": term.language}
+            return self.terms.literal(str(term), **about)
+        return (self.terms.blank if type(term).__name__ == "BNode" else self.terms.iri)(str(term))
 
 
 def is_rdflib(source: Any) -> bool:
-    """Return whether something is a graph of rdflib, by what it can do."""
+    """Return whether something is a graph of rdflib, by its methods."""
     return all(hasattr(source, name) for name in ("triples", "namespaces", "serialize"))
-
-
-def _term(term: Any) -> Any:
-    """Return a term of rdflib as one of `TERMS`; a quoted graph as it is."""
-    if not isinstance(term, str):
-        return term
-    if hasattr(term, "language"):
-        datatype = getattr(term, "datatype", None)
-        return Text(_whole(str(term)), term.language, Iri(str(datatype) if datatype else _STRING))
-    if type(term).__name__ == "BNode":
-        return Blank(str(term))
-    if _NO_IRI.search(term):
-        raise ValueError(f"{str(term)!r} is no absolute IRI.")
-    return Iri(_whole(str(term)))
-
-
-def _whole(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{text!r} holds half a surrogate pair.") from None
-    return text
 
 
 def _sort_key(row: Any) -> list[tuple[str, str]]:

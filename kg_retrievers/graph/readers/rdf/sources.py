@@ -362,7 +362,7 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
     Raises:
         GraphLoadError: If the file cannot be read, is malformed, exceeds a limit, or says nothing.
         InvalidArgumentError: If an argument has no such value.
-        MissingExtraError: If a file is to be read without the extra `rdf`.
+        MissingExtraError: Without the extra `rdf`.
     """
     if isinstance(source, str | Path):
         return _read_file(Path(source), format, options)
@@ -386,7 +386,7 @@ def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuil
     statements = Statements(options, file.terms, path)
     if has_formulas:
         statements.of_other_graphs = "statements within formulas, which state nothing"
-    file.read(statements.begin, statements.take, statements.take_plain)
+    file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())

@@ -6,11 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, filterfalse, islice, repeat
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
@@ -18,7 +15,6 @@ from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.file_options import OnError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
-from kg_retrievers.graph.readers.rdf.guards import are_plain, split_plain
 from kg_retrievers.graph.readers.rdf.parsing import Terms
 
 #: Languages of a text that is meant for all of them.
@@ -288,29 +284,6 @@ class Statements:
                 kinds(ids[object.value])
             else:
                 self._take(subject, predicate, role, object, graph)
-
-    def take_plain(self, lines: bytes) -> bool:
-        """Take lines of N-Triples if all are facts of plain IRIs in the default graph; say whether they were taken."""
-        terms = split_plain(lines) if self._takes_default else None
-        if terms is None or not self._are_relations(dict.fromkeys(terms[1])):
-            return False
-        subjects, predicates, objects = terms
-        before, count = len(self.ids), len(subjects)
-        ends = np.fromiter(map(self.ids.__getitem__, chain(subjects, objects)), np.intc, 2 * count)
-        new = len(self.ids) - before
-        if not are_plain(islice(reversed(self.ids), new)):
-            self.ids.drop_last(new)
-            return False
-        self.heads.frombytes(ends[:count].tobytes())
-        self.tails.frombytes(ends[count:].tobytes())
-        self.relations.frombytes(np.fromiter(map(self._roles.__getitem__, predicates), np.intc, count).tobytes())
-        return True
-
-    def _are_relations(self, predicates: Iterable[str]) -> bool:
-        """Whether no predicate is for labels, aliases or types, and each new one is a plain IRI."""
-        roles = self._roles
-        is_other = min(map(roles.get, predicates, repeat(0)), default=0) < 0
-        return not is_other and are_plain(filterfalse(roles.__contains__, predicates))
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)

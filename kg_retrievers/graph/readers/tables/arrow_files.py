@@ -31,7 +31,7 @@ class ArrowTable:
 
     def __init__(self, table: Any, kind: str = "Arrow") -> None:
         """Take what has `__arrow_c_stream__`."""
-        self.kind = kind
+        self.kind, self.lines = kind, None
         self._table = pyarrow.table(table)
         self.names: list[str] = [str(name) for name in self._table.column_names]
 
@@ -57,7 +57,7 @@ class ArrowFile:
             GraphLoadError: If it is no such file, or becomes too large.
         """
         self._most = limits.bytes_of(path.stat().st_size)
-        self._limits = limits
+        self._limits, self.lines = limits, None
         self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
         self._path = path
         self._read: Callable[[Sequence[str] | None], Iterator[Any]]

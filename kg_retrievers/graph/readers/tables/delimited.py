@@ -8,28 +8,33 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
 from reprlib import repr as short
-from typing import NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import numpy as np
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.file_options import FileOptions
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.opening import open_bytes
-from kg_retrievers.graph.readers.tables.cells import listed_texts
-from kg_retrievers.graph.readers.tables.frames import left_out_column, shown_roles
-from kg_retrievers.graph.readers.tables.roles import ENTITY, Roles, entity_columns, find_roles, looks_like_header
+from kg_retrievers.graph.readers.tables.cells import Encoded, encode
+from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
+from kg_retrievers.graph.readers.tables.roles import ENTITY, entity_columns, find_roles, looks_like_header
+from kg_retrievers.graph.types import Triple
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 #: How many bytes are read at a time. With more of them the texts leave the cache of the processor before they are used.
 BLOCK_BYTES = 1 << 16
+
+#: How many rows are added to a graph at a time.
+BATCH_ROWS = 1 << 15
 
 #: Characters that no text holds, in whatever encoding that has ASCII in it.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -41,6 +46,7 @@ class TextFile:
     Attributes:
         path: The file.
         line: The number of the last line that was read, from 1.
+        text: This line.
         skipped: How many malformed lines were left out.
     """
 
@@ -48,68 +54,47 @@ class TextFile:
         """Begin before the first line."""
         self.path = Path(path)
         self.options = options
-        self.line = 0
+        self.line, self.text = 0, ""
         self.skipped = 0
-        self._text = ""
 
     def fail(self, message: str, line: int | None = None, **hints: str) -> NoReturn:
         """Raise a GraphLoadError at a line."""
         raise GraphLoadError(message, self.path, line, **hints)
 
-    def reject(self, message: str, line: int, last: int | None = None, got: object = None) -> None:
-        """Raise for the row from `line` to `last`, by default the last line read, or count its lines.
-
-        Args:
-            message: What is wrong; "{}" stands for `got`, which is shown only where this raises.
-            line: Where the row begins.
-            last: Where it ends.
-            got: What was found.
-        """
+    def reject(self, message: str, line: int, last: int | None = None) -> None:
+        """Raise for the row from `line` to `last`, by default one line, or count its lines."""
         if self.options.on_error == "raise":
             advice = "Correct the line, or leave out all such lines with"
             self.fail(
-                message if got is None else message.replace("{}", short(got), 1),
-                line,
-                hint_python=f'{advice} on_error="skip".',
-                hint_shell=f"{advice} --read on_error=skip.",
+                message, line, hint_python=f'{advice} on_error="skip".', hint_shell=f"{advice} --read on_error=skip."
             )
-        self.skipped += (self.line if last is None else last) - line + 1
+        self.skipped += (last or line) - line + 1
 
-    def reject_cell(self, length: int | None, line: int, enough: int | None = None) -> None:
+    def reject_cell(self, length: int | None, line: int, last: int | None = None, enough: int | None = None) -> None:
         """Raise for a cell that is too long, or count its lines.
 
         Args:
             length: How many characters it has; None if it was not read to its end.
-            line: Where its row begins.
+            line: The first line of its row.
+            last: The last line, by default the first one.
             enough: A limit that would do, if its length is not known.
         """
         if self.options.on_error == "raise":
             known = f"{length:,}" if length else f"more than {self.options.limits.cell_length:,}"
             raise limit_error(self.path, line, f"a cell of {known} characters", "cell_length", length or enough)
-        self.skipped += self.line - line + 1
-
-    @property
-    def line_length(self) -> int:
-        """How many characters the last line has that was read."""
-        return len(self._text)
+        self.skipped += (last or line) - line + 1
 
     def lines(self) -> Iterator[str]:
         """Yield the lines from the first, each with its line break."""
-        for block in self.blocks():
-            yield from self.lines_of(block)
-
-    def lines_of(self, block: str) -> Iterator[str]:
-        """Yield the lines of a block, each with its line break; `line` is before the first of them."""
-        for text in io.StringIO(block, newline=""):
-            self.line += 1
-            if "\0" in text:
-                self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", self.line)
-            self._text = text
-            yield text
-
-    def blocks(self) -> Iterator[str]:
-        """Yield the whole lines of each part of the file. Who takes them counts them: by `lines_of`, or in `line`."""
         self.line = 0
+        for block in self._blocks():
+            for self.text in io.StringIO(block, newline=""):
+                self.line += 1
+                yield self.text
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield the whole lines of each part of the file."""
+        before = 0
         with open_bytes(self.path, self.options.limits) as opened:
             decoder = codecs.getincrementaldecoder(self.options.codec)()
             rest, is_last = "", False
@@ -119,17 +104,20 @@ class TextFile:
                 try:
                     text = rest + decoder.decode(data, final=is_last)
                 except UnicodeDecodeError as error:
-                    self._fail_to_decode(error, opened.tell())
+                    offset = opened.tell() - len(error.object) + error.start
+                    line = before + error.object[: error.start].count(b"\n") + 1
+                    self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
+                if "\0" in text:
+                    line = before + _line_breaks(text[: text.index("\0")]) + 1
+                    self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", line)
                 end = len(text) if is_last else _end_of_lines(text)
+                before += _line_breaks(text[:end])
                 rest = text[end:]
-                if end:
-                    yield text[:end]
+                yield text[:end]
 
-    def _fail_to_decode(self, error: UnicodeDecodeError, position: int) -> NoReturn:
-        # The decoder saw the bytes up to the position of the file, and all before them were lines.
-        offset = position - len(error.object) + error.start
-        line = self.line + error.object[: error.start].count(b"\n") + 1
-        self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
+
+def _line_breaks(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
 def _end_of_lines(text: str) -> int:
@@ -264,129 +252,35 @@ def split_first(file: TextFile, layout: Layout) -> list[str]:
 
 
 def split_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
-    """Yield the rows of a table, blank ones left out, with white space around each cell dropped."""
-    blocks = file.blocks()
-    for block in blocks:
-        yield from _rows_of(file, layout, block, blocks)
-
-
-def split_blocks(
-    file: TextFile, layout: Layout, width: int, filled: Sequence[int]
-) -> Iterator[list[list[str]] | Iterator[Row]]:
-    """Yield the columns of the next rows at once where all of them are plain, else these rows one by one.
-
-    The first rows always come one by one. Take them all before the next are asked for.
-
-    Args:
-        file: The table.
-        layout: How it is written.
-        width: How many cells a plain row has; none of its quotes count.
-        filled: The positions of the cells that are not empty in a plain row.
-    """
-    blocks = file.blocks()
-    is_first = True
-    for block in blocks:
-        columns = None if is_first else _columns_of(file, layout, block, width)
-        if columns is not None and not all(all(columns[at]) for at in filled):
-            columns = None
-        is_first = False
-        if columns is None:
-            yield _rows_of(file, layout, block, blocks)
-        else:
-            file.line += len(columns[0])
-            yield columns
-
-
-def _columns_of(file: TextFile, layout: Layout, block: str, width: int) -> list[list[str]] | None:
-    """Return the columns of a block, with white space around each cell dropped; None unless all rows are plain."""
-    delimiter, most = layout.delimiter, file.options.limits.cell_length
-    if "\r" in block:
-        block = block.replace("\r\n", "\n")
-    if "\r" in block or "\0" in block or (layout.quotes and '"' in block):
-        return None
-    if not block.endswith("\n"):
-        block += "\n"
-    cells = block.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
-    del cells[-1]
-    ends = cells[width :: width + 1]
-    if len(cells) != len(ends) * (width + 1) or ends.count("\n") != len(ends):
-        return None
-    columns = [[*map(str.strip, cells[at :: width + 1])] for at in range(width)]
-    if len(block) > most and any(max(map(len, column)) > most for column in columns):
-        return None
-    return columns
-
-
-def _rows_of(file: TextFile, layout: Layout, block: str, blocks: Iterator[str]) -> Iterator[Row]:
-    """Yield the rows that begin in a block; the last of them may go on in the next ones."""
-    most = file.options.limits.columns
-    rows = _quoted_rows(file, layout, block, blocks) if layout.quotes else _plain_rows(file, layout, block)
-    for row in rows:
-        if len(row.cells) > most:
-            raise limit_error(file.path, row.line, f"a row of {len(row.cells):,} cells", "columns", len(row.cells))
-        if any(row.cells):
-            yield row
-
-
-def _plain_rows(file: TextFile, layout: Layout, block: str) -> Iterator[Row]:
-    most, delimiter = file.options.limits.cell_length, layout.delimiter
-    for text in file.lines_of(block):
-        if text.isspace():
-            continue
-        cells = [cell.strip() for cell in text.split(delimiter)]
-        if len(text) > most and (longest := max(map(len, cells))) > most:
-            file.reject_cell(longest, file.line)
-        else:
-            yield Row(file.line, file.line, cells)
-
-
-class _RowLines:
-    """The lines of a block, and of the next ones as long as a row goes on.
-
-    Attributes:
-        in_row: Whether a line of the row at hand was yielded.
-    """
-
-    def __init__(self, file: TextFile, block: str, blocks: Iterator[str]) -> None:
-        self._file, self._lines, self._blocks = file, file.lines_of(block), blocks
-        self.in_row = False
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        text = next(self._lines, None)
-        if text is None and self.in_row:
-            self._lines = self._file.lines_of(next(self._blocks))
-            text = next(self._lines)
-        if text is None:
-            raise StopIteration
-        self.in_row = True
-        return text
-
-
-def _quoted_rows(file: TextFile, layout: Layout, block: str, blocks: Iterator[str]) -> Iterator[Row]:
-    most = file.options.limits.cell_length
-    if most > csv.field_size_limit():
-        csv.field_size_limit(most)  # of the whole process, which `csv` does not let us narrow
-    lines = _RowLines(file, block, blocks)
-    reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
+    """Yield the rows of a table without blank ones, and without white space around a cell."""
+    most, widest = file.options.limits.cell_length, file.options.limits.columns
+    csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
+    reader = csv.reader(file.lines(), delimiter=layout.delimiter, quoting=quoting, strict=True)
+    last = 0
     while True:
-        line, lines.in_row = file.line + 1, False
+        line = last + 1
         try:
             cells = next(reader)
-        except csv.Error as error:
-            if "field limit" in str(error):
-                file.reject_cell(None, line, file.line_length if file.line == line else None)
-            else:
-                file.reject(f"the row that begins here is not CSV: {error}.", line)
         except StopIteration:
             return
-        else:
-            if cells and (longest := max(map(len, cells))) > most:
-                file.reject_cell(longest, line)
+        except csv.Error as error:
+            last = reader.line_num
+            if "field limit" in str(error):
+                file.reject_cell(None, line, last, len(file.text) if last == line else None)
             else:
-                yield Row(line, file.line, [cell.strip() for cell in cells])
+                file.reject(f"the row that begins here is not CSV: {error}.", line, last)
+            continue
+        last = reader.line_num
+        cells = [cell.strip() for cell in cells]
+        if len(cells) > widest:
+            raise limit_error(file.path, line, f"a row of {len(cells):,} cells", "columns", len(cells))
+        if not any(cells):
+            continue
+        if (longest := max(map(len, cells))) > most:
+            file.reject_cell(longest, line, last)
+        else:
+            yield Row(line, last, cells)
 
 
 def _agreement(lines: list[str], layout: Layout, width: int) -> int:
@@ -420,6 +314,51 @@ LEAST_ROWS = 3
 MOST_UNLIKE = 0.01
 
 
+class TextTable:
+    """A table in a text file.
+
+    Args:
+        file: The file.
+        layout: How it is written.
+        names: The names of its columns.
+        has_header: Whether its first row holds them.
+
+    Attributes:
+        lines: The first and the last line of each row of the last batch: shape (rows, 2).
+    """
+
+    def __init__(self, file: TextFile, layout: Layout, names: list[str], has_header: bool) -> None:
+        """Read nothing yet."""
+        self.kind, self.names = layout.format, names
+        self.lines: Array = np.empty((0, 2), np.int64)
+        self._file, self._layout, self._has_header = file, layout, has_header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
+        """Yield these columns, so many rows at a time."""
+        positions = [self.names.index(name) for name in columns]
+        rows = self._rows()
+        while batch := [*islice(rows, BATCH_ROWS)]:
+            lines, lasts, cells = zip(*batch, strict=True)
+            self.lines = np.array([lines, lasts]).T
+            by_column = [*zip(*cells, strict=True)]
+            yield [encode(by_column[position]) for position in positions]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        for line, last, cells in self._rows():
+            self.lines = np.array([[line, last]])
+            yield dict(zip(self.names, cells, strict=True))
+
+    def _rows(self) -> Iterator[Row]:
+        width, file = len(self.names), self._file
+        for row in islice(split_rows(file, self._layout), self._has_header, None):
+            if len(row.cells) == width:
+                yield row
+            else:
+                got = f"got {len(row.cells)}: {short(row.cells)}"
+                file.reject(f"wanted {width} cells ({self.kind}), but {got}.", row.line, row.last)
+
+
 def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> None:
     """Add the facts of a table.
 
@@ -429,74 +368,15 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
     Raises:
         GraphLoadError: If a row has not the cells of a fact, or the first row may be a header.
     """
-    first, _ = _peek(split_rows(TextFile(file.path, file.options), layout))
-    header = _fact_header(file, first)
-    names = header or ["1", "2", "3"]
-    roles = None if header is None else _roles(file, header)
-    if roles is None:
+    options = file.options
+    header = _fact_header(file, _first_rows(file, layout))
+    if header and (strange := [name for name in options.facts if name not in header]):
+        file.fail(f"facts names {strange}, but the columns are {header}.")
+    table = TextTable(file, layout, header or [*Triple._fields], header is not None)
+    reader = FrameReader(builder, options.on_error, file.path)
+    reader.add_facts(table, [*(options.columns or ()), *(None,) * 4][:4], options.facts)
+    if header is None:
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"
-    else:
-        builder.reading.understood["columns"] = shown_roles(roles)
-    adder = _FactAdder(file, layout, builder, names, roles or Roles("1", "2", "3"))
-    parts: Iterable[list[list[str]] | Iterator[Row]] = split_blocks(file, layout, len(names), adder.positions)
-    if file.options.facts:
-        parts = [split_rows(file, layout)]
-    has_header = roles is not None
-    for part in parts:
-        if isinstance(part, list):
-            adder.add_columns(part)
-        else:
-            adder.add_rows(islice(part, has_header, None))
-        has_header = False
-    for name in names:
-        if roles is not None and name not in (*roles, *file.options.facts):
-            builder.reading.leave_out(left_out_column(name), adder.count)
-
-
-class _FactAdder:
-    """Adds the facts of rows.
-
-    Attributes:
-        positions: Where head, relation and tail are in a row.
-        count: How many rows it added.
-    """
-
-    def __init__(
-        self, file: TextFile, layout: Layout, builder: GraphBuilder, names: Sequence[str], roles: Roles
-    ) -> None:
-        self._file, self._layout, self._builder, self._width = file, layout, builder, len(names)
-        self._source = None if roles.source is None else names.index(roles.source)
-        self._facts = [(name, names.index(name)) for name in file.options.facts]
-        self.positions = [names.index(name) for name in roles[:3]]
-        self.count = 0
-
-    def add_rows(self, rows: Iterable[Row]) -> None:
-        """Add rows one by one, and reject those that are no facts."""
-        file, builder, width, pick = self._file, self._builder, self._width, itemgetter(*self.positions)
-        for line, last, cells in rows:
-            if len(cells) != width:
-                wanted = f"wanted {width} cells ({self._layout.format})"
-                file.reject(f"{wanted}, but got {len(cells)}: {{}}.", line, last, cells)
-                continue
-            head, relation, tail = pick(cells)
-            if not (head and relation and tail):
-                file.reject("wanted 3 texts, but a cell is empty: {}.", line, last, cells)
-                continue
-            self.count += 1
-            builder.add(head, relation, tail, None if self._source is None else cells[self._source])
-            for name, position in self._facts:
-                if cells[position]:
-                    builder.add(head, name, cells[position])
-
-    def add_columns(self, columns: Sequence[Sequence[str]]) -> None:
-        """Add rows at once: all of them are facts."""
-        builder, (heads, relations, tails) = self._builder, (columns[position] for position in self.positions)
-        ends = [""] * (2 * len(heads))
-        ends[::2], ends[1::2] = heads, tails  # as rows one by one are numbered
-        ids = builder.entities(ends)
-        sources = None if self._source is None else builder.sources(columns[self._source])
-        builder.add_ids(ids[::2], builder.relations(relations), ids[1::2], sources)
-        self.count += len(heads)
 
 
 def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> int:
@@ -508,39 +388,26 @@ def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> 
     Raises:
         GraphLoadError: If a row has no key, or more or fewer cells than the first.
     """
-    rows = split_rows(file, layout)
-    first, rows = _peek(rows)
-    names, columns = _entity_header(file, first)
-    if names is None:
-        names, columns = ["", "label"], {"": "", "label": "label"}
-    else:
-        next(rows, None)
-    key_at = next(position for position, name in enumerate(names) if columns[name] == "")
-    reader, count = AttributeReader(builder, file.options.attributes, str(file.path)), 0
-    for line, last, cells in rows:
-        if len(cells) != len(names):
-            file.reject(f"wanted {len(names)} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
-        elif not cells[key_at] or (len(names) == 2 and not all(cells)):
-            file.reject("wanted 2 texts, but a cell is empty: {}.", line, last, cells)
-        else:
-            given = {columns[name]: cell for name, cell in zip(names, cells, strict=True) if cell}
-            del given[""]
-            reader.add_node(cells[key_at], {name: listed_texts(name, cell) for name, cell in given.items()})
-            count += 1
-    reader.finish()
-    return count
+    columns = _entity_header(file, _first_rows(file, layout))
+    has_header = columns is not None
+    columns = columns or {"entity": "", "label": "label"}
+    table = TextTable(file, layout, [*columns], has_header)
+
+    def reject(number: int, message: str) -> None:
+        file.reject(f"{message}.", *table.lines[0].tolist())
+
+    return add_entities(builder, table.rows(), columns, file.options.attributes, str(file.path), reject)
 
 
-def _peek(rows: Iterator[Row]) -> tuple[list[Row], Iterator[Row]]:
-    """Return the first rows, and all rows with them."""
+def _first_rows(file: TextFile, layout: Layout) -> list[Row]:
     first: list[Row] = []
     length = 0
-    for row in rows:
+    for row in split_rows(TextFile(file.path, file.options), layout):
         first.append(row)
         length += sum(map(len, row.cells))
         if len(first) == HEADER_ROWS or length > HEADER_LENGTH:
             break
-    return first, chain(first, rows)
+    return first
 
 
 def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
@@ -565,36 +432,28 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
     return None
 
 
-def _roles(file: TextFile, names: list[str]) -> Roles | None:
-    """Return which column holds what."""
-    if strange := [name for name in file.options.facts if name not in names]:
-        file.fail(f"facts names {strange}, but the columns are {names}.")
-    roles = find_roles(names, *(file.options.columns or ()))
-    return roles._replace(source=None) if roles and roles.source in file.options.facts else roles
-
-
-def _entity_header(file: TextFile, first: Sequence[Row]) -> tuple[list[str] | None, dict[str, str]]:
-    """Return the names of the columns, and what each is to `AttributeReader`; None where the first row is an entity."""
+def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | None:
+    """Return what each column is to `AttributeReader`, by its name; None if the first row is an entity."""
     options = file.options
     if not first or options.header is False:
-        return None, {}
+        return None
     cells = first[0].cells
+    if len(set(cells)) < len(cells) and len(cells) > 2:
+        file.fail(f"two columns have one name: {cells}. Rename one.", first[0].line)
     if options.columns is not None:
         _check_named(file, first[0], options.columns)
         roles = dict(zip(options.columns, ("", "label"), strict=True))
-        return cells, {name: roles.get(name, name) for name in cells}
+        return {name: roles.get(name, name) for name in cells}
     columns = entity_columns(cells)
     if "" in columns.values() and set(columns.values()) & {"label", "aliases", "types"}:
-        if len(columns) < len(cells):
-            file.fail(f"two columns have one name: {cells}. Rename one.", first[0].line)
-        return cells, columns
+        return columns
     if options.header or len(cells) > 2:
         file.fail(
             f"no columns are called {' or '.join(ENTITY)} and label; found {short(cells)}.",
             first[0].line,
             hint_python="Name them in the header, or say which they are: columns=(entity, label).",
         )
-    return None, {}
+    return None
 
 
 def _check_named(file: TextFile, first: Row, columns: Sequence[str]) -> None:

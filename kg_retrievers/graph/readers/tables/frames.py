@@ -30,38 +30,59 @@ from kg_retrievers.graph.readers.tables.roles import ENTITY, Roles, entity_colum
 
 def add_entities(
     builder: GraphBuilder,
-    names: Sequence[str],
     rows: Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str],
     attributes: Attributes,
     who: str,
-    on_error: str,
+    reject: Callable[[int, str], None],
 ) -> int:
     """Add what rows say about entities, and return how many did: see `AttributeReader`.
 
-    Raises:
-        InvalidArgumentError: If there is no column with keys, or a row has none.
+    Args:
+        builder: What takes the entities.
+        rows: The rows, by the names of the columns.
+        columns: What each column is, as of `entity_columns`.
+        attributes: Whether further columns become facts.
+        who: Begins the messages of errors.
+        reject: Raises for a row by its number, or counts it.
     """
-    columns = entity_columns([*map(str, names)])
-    key_column = next((name for name, role in columns.items() if role == ""), None)
-    if key_column is None:
-        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
+    key_column = next(name for name, role in columns.items() if role == "")
     reader, count = AttributeReader(builder, attributes, who), 0
     for number, row in enumerate(rows, 1):
         try:
             key = cell_text(row[key_column])
-            if key is None:
-                raise ValueError("the key is empty")
         except ValueError as error:
-            if on_error == "skip":
-                builder.skipped += 1
-                continue
-            raise InvalidArgumentError(f'{who}: row {number}: {error}. Leave such rows out: on_error="skip".') from None
+            reject(number, str(error))
+            continue
+        if key is None:
+            reject(number, "the key is empty")
+            continue
         given = {columns[str(name)]: value for name, value in row.items() if not is_nothing(value)}
         del given[""]
         reader.add_node(key, {name: listed_texts(name, value) for name, value in given.items()})
         count += 1
     reader.finish()
     return count
+
+
+def add_entity_frame(
+    builder: GraphBuilder, table: FrameTable, attributes: Attributes, who: str, on_error: OnError
+) -> int:
+    """Add what a table says about entities, and return how many rows did.
+
+    Raises:
+        InvalidArgumentError: If there is no column with keys, or a row has none.
+    """
+    columns = entity_columns(table.names)
+    if "" not in columns.values():
+        raise InvalidArgumentError(f"{who}: no column is called {' or '.join(ENTITY)}, but {', '.join(columns)}.")
+
+    def reject(number: int, message: str) -> None:
+        if on_error == "raise":
+            raise InvalidArgumentError(f'{who}: row {number}: {message}. Leave such rows out: on_error="skip".')
+        builder.skipped += 1
+
+    return add_entities(builder, table.rows(), columns, attributes, who, reject)
 
 
 class FrameTable(Protocol):
@@ -74,6 +95,10 @@ class FrameTable(Protocol):
 
     kind: str
     names: list[str]
+
+    @property
+    def lines(self) -> Array | None:
+        """Of a text file, the first and last line of each row of the last batch: shape (rows, 2)."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
@@ -88,7 +113,7 @@ class ColumnTable:
     def __init__(self, columns: Mapping[str, Any], kind: str) -> None:
         """Take the columns by name."""
         self.kind = kind
-        self.names = [*columns]
+        self.names, self.lines = [*columns], None
         self._columns = columns
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
@@ -200,7 +225,7 @@ def read_frame(
     FrameReader(builder, on_error).add_facts(table, (head, relation, tail, source), facts)
     if entities is not None:
         described = frame_table(entities, f"{_WHO}: entities")
-        add_entities(builder, described.names, described.rows(), attributes, f"{_WHO}: entities", on_error)
+        add_entity_frame(builder, described, attributes, f"{_WHO}: entities", on_error)
     return builder
 
 
@@ -242,7 +267,7 @@ class FrameReader:
         if first is not None:
             styles = self._styles(table, wanted, first)
             for batch in chain([first], batches):
-                self._add_batch(roles, batch, styles, wanted)
+                self._add_batch(roles, batch, styles, wanted, table.lines)
         self._describe(table, roles, facts)
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
@@ -288,12 +313,19 @@ class FrameReader:
             texts.append(text)
         return _Texts(column.codes, [*texts, None], problems)
 
-    def _add_batch(self, roles: Roles, batch: Sequence[Encoded], styles: Sequence[Style], names: Sequence[str]) -> None:
+    def _add_batch(
+        self,
+        roles: Roles,
+        batch: Sequence[Encoded],
+        styles: Sequence[Style],
+        names: Sequence[str],
+        lines: Array | None,
+    ) -> None:
         columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
         heads, relations, tails = columns
         is_fact = heads.is_text & relations.is_text & tails.is_text
         if not is_fact.all():
-            self._reject(is_fact, columns, names)
+            self._reject(is_fact, columns, names, lines)
         self._row += len(is_fact)
         kept = slice(None) if is_fact.all() else np.flatnonzero(is_fact)
         ends = np.stack([heads.codes[kept], tails.codes[kept] % len(tails.texts) + len(heads.texts)], axis=1)
@@ -332,17 +364,19 @@ class FrameReader:
             count = int(np.isin(column.codes[kept], [*column.problems]).sum())
             self._builder.reading.leave_out(f"cells of column {name!r} that are no texts, numbers or dates", count)
 
-    def _reject(self, is_fact: Array, columns: Sequence[_Texts], names: Sequence[str]) -> None:
-        """Raise for the first row without a fact, or count all of them."""
+    def _reject(self, is_fact: Array, columns: Sequence[_Texts], names: Sequence[str], lines: Array | None) -> None:
+        """Raise for the first row without a fact, or count all of them, in a text file by lines."""
         if self._on_error == "skip":
-            self._builder.skipped += int((~is_fact).sum())
+            ends = np.zeros((len(is_fact), 2), np.int64) if lines is None else lines
+            self._builder.skipped += int((ends[~is_fact, 1] - ends[~is_fact, 0] + 1).sum())
             return
         row = int(np.argmin(is_fact))
         column, name = next(
             (column, name) for column, name in zip(columns, names, strict=False) if not column.is_text[row]
         )
         code = int(column.codes[row]) % len(column.texts)
-        message = f"row {self._row + row + 1}, column {name!r}: {column.problems.get(code, 'the cell is empty')}"
+        place = f"row {self._row + row + 1}, " if lines is None else ""
+        message = f"{place}column {name!r}: {column.problems.get(code, 'a cell is empty')}"
         advice = "Correct the row, or leave out all such rows with"
         if self._path is None:
             raise InvalidArgumentError(f'{_WHO}: {message}. {advice} on_error="skip".')
@@ -351,6 +385,7 @@ class FrameReader:
         raise GraphLoadError(
             f"{message}.",
             self._path,
+            None if lines is None else int(lines[row, 0]),
             hint_python=f'{advice} on_error="skip".',
             hint_shell=f"{advice} --read on_error=skip.",
         )
