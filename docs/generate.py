@@ -121,7 +121,7 @@ def shell_names(method: Entry) -> str:
     if method is UNION:
         return "`A+B`, such as `simgrag+kaping`"
     if method is GRAPH_PROMPT:
-        return f"`train {method.name}`, then `--model`"
+        return "`--model`"
     return ", ".join(f"`{name}`" for name in method.names)
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 import kg_retrievers
-from kg_retrievers.cli.methods import load_answerer, load_models, share_examples
+from kg_retrievers.cli.methods import check_database, load_answerer, load_models, share_examples
 from kg_retrievers.cli.options import (
     TAKEN_FIELDS,
     Connection,
@@ -74,22 +74,23 @@ def ask(
     Example: kg-retrievers ask films.csv "Who directed Her?"
     """
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
-    models = load_models(given.model, method, field_values(field, "max_distance=0.5", TAKEN_FIELDS))
-    models.check_database(given.database)
+    fields = field_values(field, "max_distance=0.5", TAKEN_FIELDS)
+    methods, models, prompt = load_models(given.model, method)
+    check_database(methods, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
     source = Source(graph, reading, embedded, connection)
     index = read_index(source, given.database)
-    by_prompt = load_answerer(models.prompt, index) if models.prompt else None
+    by_prompt = load_answerer(prompt, index) if prompt else None
     with ExitStack() as at_end:
         database = at_end.enter_context(QueryDatabase(source, given.database, index))
         retriever = build_retriever(
-            models.methods,
+            methods,
             index,
-            models.fields,
+            fields,
             llm=llm,
-            examples=share_examples(models.methods, examples),
-            models=models.of_retrievers,
+            examples=share_examples(methods, examples),
+            models=models,
             executor=lambda: database.executor,
             preset=given.preset,
         )
@@ -108,8 +109,8 @@ def ask(
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {asked.k + 1}")
     if found.answer is None and found.documents:
-        by = f"the model in {models.prompt.folder}" if models.prompt else ""
-        note(asked.why_no_answer(by, joined_names(models.methods)))
+        by = f"the model in {prompt.folder}" if prompt else ""
+        note(asked.why_no_answer(by, joined_names(methods)))
     return 0 if found.documents else NO_EVIDENCE
 
 

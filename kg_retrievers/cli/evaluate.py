@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import kg_retrievers
-from kg_retrievers.cli.measurement import BuiltMethod, Choice, Measured, MeasuredWith, Measurement, read_measurement
-from kg_retrievers.cli.methods import load_models, read_trained
+from kg_retrievers.cli.methods import check_database, load_answerer, load_models, read_trained, share_examples
 from kg_retrievers.cli.options import (
     ADVANCED,
+    TAKEN_FIELDS,
     Connection,
     Embedded,
+    EmbeddingCache,
+    Field,
     Given,
     Json,
+    K,
     Method,
     QuestionSet,
     Reading,
+    Workers,
+    field_values,
     natural,
     new_file,
+    open_workers,
     option,
+    positive,
 )
-from kg_retrievers.cli.show import message, note, show_comparison
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.cli.show import announce_compilation, message, note, on_terminal, show_comparison, status
+from kg_retrievers.cli.sources import QueryDatabase, Source, index_of_graphs, read_index
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT
+from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
+
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.datasets import Question
     from kg_retrievers.evaluation import Comparison, Report
+    from kg_retrievers.index import GraphIndex
 
 #: Stands for every method that can be built from the options.
 ALL = "all"
@@ -44,6 +62,32 @@ By = Annotated[
 ]
 Figures = Annotated[list[str], option("NAME", "Also this one, such as hits@10.", panel=ADVANCED)]
 Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", parser=new_file)]
+
+
+@dataclass(frozen=True)
+class MeasuredWith:
+    """What a measurement counts, and what methods get in it."""
+
+    unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", parser=positive)] = None
+    topic: Annotated[
+        Literal["given", "linked"],
+        option("WHICH", "Are question entities given?", panel=ADVANCED),
+    ] = "given"
+    k: K = None
+    field: Field = field(default_factory=list)
+    examples_split: Annotated[str | None, option("NAME", "The part of --examples.", panel=ADVANCED)] = None
+    answers: Annotated[
+        Literal["cited", "prompt", "verdict"] | None,
+        option("FORM", "cited (default), prompt or verdict.", panel=ADVANCED),
+    ] = None
+    embedding_cache: EmbeddingCache = None
+    workers: Workers = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the retrievers."""
+        fields = field_values(self.field, "max_distance=0.5", TAKEN_FIELDS)
+        return fields if self.k is None else fields | {"k": self.k}
 
 
 def evaluate(
@@ -66,14 +110,13 @@ def evaluate(
     Example: kg-retrievers evaluate --graph films.csv --data asked.jsonl
     """
     _check_figures(figure)
-    options = Measured(questions, given, reading, embedded, connection, settings, data)
-    models = load_models(given.model, method, options.fields)
-    models.check_database(given.database)
-    measurement = read_measurement(options, models.of_retrievers, models.prompt)
+    fields = settings.fields
+    methods, models, prompt = load_models(given.model, method)
+    check_database(methods, given.database)
+    source = Source(str(questions.graph), reading, embedded, connection)
+    measurement = _read(data, questions, given, settings, source, models, prompt)
     with measurement.database:
-        fields = models.fields if settings.k is None else models.fields | {"k": settings.k}
-        built = measurement.build(Choice(models.methods), fields, given.preset)
-        report = measurement.run(built, records)
+        report = measurement.run(methods, measurement.build(methods, fields, given.preset), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by, figures=figure), output, as_json)
     return 0
 
@@ -89,7 +132,7 @@ def compare(
         list[str] | None, typer.Argument(metavar="[RECORDS]...", help="Files of records that `evaluate` wrote.")
     ] = None,
     data: Annotated[str | None, option("FILE_OR_FOLDER", "The questions.")] = None,
-    method: Annotated[list[str], option("NAME[:WITH]", "all, or as `evaluate`, with plain, examples or llm.")] = [],
+    method: Annotated[list[str], option("NAME", "all, or as `evaluate`. Repeatable.")] = [],
     records: Annotated[str | None, option("FOLDER", "Keep the results, or go on.")] = None,
     failures: Annotated[int, option("N", "Failures to show (default: 10).", parser=natural)] = 10,
     by: By = "hops",
@@ -107,8 +150,15 @@ def compare(
     if method:
         if data is None:
             raise InvalidArgumentError("to run methods, --data must be given. See: kg-retrievers compare --help")
-        options = Measured(questions, given, reading, embedded, connection, settings, data)
-        measured = list(_measured(options, method, _folder_of_records(records)))
+        chosen = _chosen(method)
+        folder = _folder_of_records(records)
+        models, prompt = read_trained(given.model)
+        source = Source(str(questions.graph), reading, embedded, connection)
+        measurement = _read(data, questions, given, settings, source, models, prompt)
+        with measurement.database:
+            for methods, retriever in _build_all(measurement, chosen, settings.fields):
+                name = registry.joined_names(methods)
+                measured.append(measurement.run(methods, retriever, folder and folder / f"{name}.jsonl"))
     elif not earlier:
         raise InvalidArgumentError("name files of records, or methods to run: --method ... --method ...")
     names = Counter(report.method for report in (*earlier, *measured))
@@ -153,83 +203,255 @@ def _folder_of_records(name: str | None) -> Path | None:
     return folder
 
 
-def _measured(options: Measured, names: Sequence[str], folder: Path | None) -> Iterator[Report]:
-    """Run the methods."""
-    chosen = {name: Choice.of(name) for name in names if name != ALL}
-    trained, prompt = read_trained(options.given.model)
-    if ALL not in names:
-        compared = {method.name for choice in chosen.values() for method in choice.methods}
-        for name, saved in trained.items():
-            if name not in compared:
-                note(f"the model in {saved.folder} is left out: {name} is not compared")
-    measurement = read_measurement(options, trained, prompt)
-    with measurement.database:
-        for built in _built_methods(measurement, names):
-            name = built.choice.name.replace(":", "-")
-            yield measurement.run(built, folder and folder / f"{name}.jsonl")
+# --- the methods of a comparison --------------------------------------------------------------------------------------
+
+_Methods = tuple[registry.Method, ...]
 
 
-def _built_methods(measurement: Measurement, names: Sequence[str]) -> list[BuiltMethod]:
-    """Build the named methods; ALL builds each method with nothing, and with each source that is given.
+def _chosen(names: Sequence[str]) -> list[_Methods]:
+    """Return each method to compare once, in order; several that are joined are one."""
+    chosen: list[_Methods] = []
+    for name in names:
+        chosen += [(method,) for method in registry.METHODS] if name == ALL else [registry.find_methods(name)]
+    return list(dict.fromkeys(chosen))
+
+
+def _build_all(
+    measurement: Measurement, chosen: Sequence[_Methods], fields: Mapping[str, Any]
+) -> list[tuple[_Methods, BaseKGRetriever]]:
+    """Build the retrievers before the first is measured, and note which methods cannot be built.
 
     Raises:
         InvalidArgumentError: If none of them can be built, or
         MissingExtraError: if what is missing is an optional package.
     """
-    all_built: list[BuiltMethod] = []
+    compared = {method.name for methods in chosen for method in methods}
+    for name, saved in measurement.models.items():
+        if name not in compared:
+            note(f"the model in {saved.folder} is left out: {name} is not compared")
+    built: list[tuple[_Methods, BaseKGRetriever]] = []
     refused: dict[str, Exception] = {}
-    for choice, is_named in _choices(names, measurement.sources).items():
+    for methods in chosen:
         try:
-            built = measurement.build(choice, _fields_of(choice, measurement.options), _preset_of(choice, measurement))
+            fitting, preset = _fitting(methods, fields, measurement.given.preset)
+            built.append((methods, measurement.build(methods, fitting, preset)))
         except (InvalidArgumentError, MissingExtraError) as error:
-            refused[choice.name] = error
-            continue
-        alike = [one.choice.name for one in all_built if one.made_of == built.made_of]
-        if alike and not is_named:
-            note(f"{choice.name} is left out: it is the same as {alike[0]}")
-        else:
-            all_built.append(built)
-    if not all_built:
+            refused[registry.joined_names(methods)] = error
+    if not built:
         raise next(iter(refused.values()))
     for name, reason in refused.items():
         note(f"{name} is left out: {message(reason)}")
-    return all_built
+    return built
 
 
-def _choices(names: Sequence[str], given: Sequence[str]) -> dict[Choice, bool]:
-    """Return the choices to compare, in order; True if the user names one, False if only ALL includes it."""
-    sources = given if len(given) > 1 else [""]
-    choices: dict[Choice, bool] = {}
-    for name in names:
-        if name != ALL:
-            choices[Choice.of(name)] = True
-            continue
-        for method in map(registry.find_method, registry.method_names()):
-            for source in sources:
-                choices.setdefault(Choice((method,), source), False)
-    return choices
-
-
-def _fields_of(choice: Choice, options: Measured) -> dict[str, Any]:
-    """Return the fields that this method has, of those that some method has."""
-    fields = options.fields if options.settings.k is None else options.fields | {"k": options.settings.k}
-    if not fields:
-        return {}
-    of_others: set[str] = set()
-    for method in (*registry.METHODS, registry.UNION):
-        of_others |= method.load_retriever().model_fields.keys()
-    missing = sorted(fields.keys() & of_others - registry.retriever_class(choice.methods).model_fields.keys())
+def _fitting(methods: _Methods, fields: Mapping[str, Any], preset: str | None) -> tuple[dict[str, Any], str | None]:
+    """Return the fields and the preset that these methods have, of those that some method has."""
+    if not fields and preset is None:
+        return {}, None
+    name = registry.joined_names(methods)
+    of_some = {
+        field for method in (*registry.METHODS, registry.UNION) for field in method.load_retriever().model_fields
+    }
+    missing = fields.keys() & of_some - registry.retriever_class(methods).model_fields.keys()
     if missing:
-        note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
-    return {name: value for name, value in fields.items() if name not in missing}
+        note(f"{name} has no field {', '.join(sorted(missing))}; it goes without")
+    if preset is not None and any(preset not in method.load_retriever().presets for method in methods):
+        note(f"{name} goes without the preset {preset}")
+        preset = None
+    return {field: value for field, value in fields.items() if field not in missing}, preset
 
 
-def _preset_of(choice: Choice, measurement: Measurement) -> str | None:
-    """Return the preset, or None if a method lacks it."""
-    preset = measurement.options.given.preset
-    if preset is None:
-        return None
-    lacking = [method.name for method in choice.methods if preset not in method.load_retriever().presets]
-    if lacking:
-        note(f"{', '.join(lacking)} has no preset {preset}; {choice.name} goes without")
-    return None if lacking else preset
+# --- one measurement --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Questions over a graph, and the objects that methods are built from.
+
+    Attributes:
+        given: The options for the methods.
+        settings: The options for the measurement.
+        index: The indexed graph.
+        questions: The questions with known answers.
+        seed: The seed of random numbers.
+        examples: The labelled questions, if some are given.
+        llm: The language model, if one is given.
+        database: The database for queries; None if each question has a graph of its own.
+        kept: The settings that records keep.
+        models: The trained models of methods, by the names of these.
+        prompt: The graph prompt, if one is given, and what answers with it.
+    """
+
+    given: Given
+    settings: MeasuredWith
+    index: GraphIndex
+    questions: Sequence[Question]
+    seed: int
+    examples: Sequence[Question] | None
+    llm: BaseChatModel | None
+    database: QueryDatabase
+    kept: dict[str, Any]
+    models: Mapping[str, SavedModel]
+    prompt: tuple[SavedModel, Runnable[Any, Any]] | None
+
+    def build(self, methods: _Methods, fields: Mapping[str, Any], preset: str | None) -> BaseKGRetriever:
+        """Build the retriever of a method, or the union of several."""
+        return build_retriever(
+            methods,
+            self.index,
+            fields,
+            llm=self.llm,
+            examples=share_examples(methods, self.examples),
+            models={name: saved for name, saved in self.models.items() if name in {one.name for one in methods}},
+            executor=self.database.of_one_graph,
+            preset=preset,
+        )
+
+    def run(self, methods: _Methods, retriever: BaseKGRetriever, records: str | Path | None) -> Report:
+        """Ask a method all questions."""
+        begun = records is not None and Path(records).is_file()
+        try:
+            with announce_compilation(), warnings.catch_warnings(), open_workers(self.settings.workers) as workers:
+                # This was noted when the data was read.
+                warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")
+                report = kg_retrievers.evaluate(
+                    retriever,
+                    self.questions,
+                    answerer=self._answerer_of(retriever),
+                    topic=self.settings.topic,
+                    method=registry.joined_names(methods),
+                    seed=self.seed,
+                    settings=self.kept | self._kept_of(methods),
+                    records=records,
+                    embedding_cache=self.settings.embedding_cache,
+                    progress=on_terminal(),
+                    workers=workers,
+                )
+        except BaseException as error:
+            if records and Path(records).is_file() and not isinstance(error, KGRetrieversError):
+                note(f"what was measured is in {records}; the same command goes on from there")
+            raise
+        if begun:
+            note(f"what was measured before was taken from {records}")
+        return report
+
+    def _kept_of(self, methods: _Methods) -> dict[str, Any]:
+        """Return the settings of these methods that records keep."""
+        weights = {one.name: self.models[one.name].weights for one in methods if one.name in self.models}
+        if self.prompt is not None:
+            weights[GRAPH_PROMPT.name] = self.prompt[0].weights
+        is_single = len(methods) == 1 and self.prompt is None
+        return {
+            "examples": self.kept["examples"] if share_examples(methods, self.examples) else None,
+            "model": (weights.get(methods[0].name) if is_single else weights) or None,
+            "database": self.database.where if any(method.runs_queries for method in methods) else None,
+        }
+
+    def _answerer_of(self, retriever: BaseKGRetriever) -> Runnable[Any, Any] | None:
+        """Return what answers from the evidence; None if nothing does."""
+        if self.prompt is not None:
+            return self.prompt[1]
+        if self.llm is None:
+            return None
+        if self.settings.answers == "prompt":
+            return kg_retrievers.llm_answerer(retriever.answer_prompt, self.llm)
+        if self.settings.answers == "verdict":
+            from kg_retrievers.chains import FactVerifier  # not at the front door
+
+            return FactVerifier(self.llm, otherwise="refuted")
+        return kg_retrievers.LLMCitedAnswerer(self.llm)
+
+
+def _read(
+    data: str,
+    asked: QuestionSet,
+    given: Given,
+    settings: MeasuredWith,
+    source: Source,
+    models: Mapping[str, SavedModel],
+    prompt: SavedModel | None,
+) -> Measurement:
+    """Read the files and load the language model that the options name."""
+    from kg_retrievers.evaluation.evaluate import describe_lost_answers
+
+    if settings.answers and given.llm is None:
+        raise InvalidArgumentError(
+            "--answers says how --llm is asked. Name a language model, too: --llm provider:model, or leave it out."
+        )
+    connection = source.connection
+    of_graph: dict[str, Any] = {"--database": given.database, "--connect": connection.connect}
+    of_graph |= {"--vectors": connection.vectors, "--max-facts": connection.max_facts}
+    asked.check_graph(source.reading, of_graph | {"--unanswerable": settings.unanswerable})
+    split = asked.split or ("dev" if asked.format == "metaqa" else None)
+    with status(f"reading {data}"):
+        questions = asked.read(data, split, asked.limit)
+        examples, dropped = _examples(asked, given, settings, questions, split)
+    with status("loading the language model"):
+        llm = load_llm(given.llm)
+    has_one_graph = asked.graph is not None and not asked.have_graphs
+    if has_one_graph:
+        index = read_index(source, given.database)
+    else:
+        index = index_of_graphs(asked, source.embedded, settings.embedding_cache, questions, examples)
+    if lost := describe_lost_answers(index, questions):
+        note(lost)
+    if settings.unanswerable:
+        if index.is_connected:
+            raise InvalidArgumentError(
+                "--unanswerable is for a graph that is read, but this one stays in its database. Leave it out."
+            )
+        with status("making unanswerable questions"):
+            questions += kg_retrievers.unanswerable_questions(
+                questions, index.graph, settings.unanswerable, seed=asked.seed
+            )
+    kept = {
+        "graph": asked.graph,
+        "data": data,
+        "format": asked.format,
+        "split": split,
+        "hops": asked.hops,
+        "limit": asked.limit,
+        "unanswerable": settings.unanswerable,
+        "llm": given.llm,
+        "field": field_values(settings.field, "max_distance=0.5", TAKEN_FIELDS),
+        "examples": None,
+    }
+    if given.preset:
+        kept["preset"] = given.preset
+    if has_one_graph and source.stays:
+        kept |= {"vectors": connection.vectors, "max_facts": connection.max_facts}
+    if examples is not None:
+        rows = json.dumps([question.to_dict() for question in examples])
+        kept["examples"] = {
+            "data": given.examples,
+            "split": settings.examples_split or split,
+            "given": len(examples),
+            "dropped": dropped,
+            "digest": blake2b(rows.encode(), digest_size=16).hexdigest(),
+        }
+    database = QueryDatabase(source if has_one_graph else None, given.database, index)
+    by_prompt = None if prompt is None else (prompt, load_answerer(prompt, index))
+    return Measurement(given, settings, index, questions, asked.seed, examples, llm, database, kept, models, by_prompt)
+
+
+def _examples(
+    asked: QuestionSet, given: Given, settings: MeasuredWith, questions: Sequence[Question], split: str | None
+) -> tuple[list[Question] | None, int]:
+    """Return the labelled questions without the measured ones, and how many were dropped."""
+    if given.examples is None:
+        if settings.examples_split:
+            raise InvalidArgumentError("--examples-split is a part of --examples. Give that, too.")
+        return None, 0
+    labelled = asked.read(given.examples, settings.examples_split or split)
+    measured = {_folded(question.text) for question in questions}
+    kept = [question for question in labelled if _folded(question.text) not in measured]
+    if not kept:
+        raise InvalidArgumentError(
+            f"all of the {len(labelled)} examples are among the questions that are measured. Measure fewer with "
+            "--limit, or name other examples: --examples-split."
+        )
+    return kept, len(labelled) - len(kept)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+import kg_retrievers
 from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -22,6 +23,7 @@ from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_dat
 
 if TYPE_CHECKING:
     from kg_retrievers.bulk import Workers as WorkersOfBulk
+    from kg_retrievers.datasets import Question
 
 #: The title above the options that few users need.
 ADVANCED = "Advanced"
@@ -414,6 +416,12 @@ class QuestionSet:
     def graphs(self) -> dict[str, str]:
         """The file of scene graphs, if it is named."""
         return {"graphs": self.graph} if self.format == SCENE_GRAPHS and self.graph is not None else {}
+
+    def read(self, path: str, split: str | None, limit: int | None = None) -> list[Question]:
+        """Read the questions of a file or folder."""
+        return kg_retrievers.read_question_set(
+            path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed, **self.graphs
+        )
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
         """Check that nothing is said about one graph if each question has its own.

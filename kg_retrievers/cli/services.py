@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.methods import Models
+from kg_retrievers.cli.methods import check_database
 from kg_retrievers.cli.options import (
     Connection,
     Embedded,
@@ -137,7 +137,7 @@ def _opened(source: Source, given: Given, method: str | None) -> Iterator[GraphS
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     with status("reading the trained models"):
         models = read_models(given.model)
-    Models(choose_methods(method, {} if method else models), models, None, {}).check_database(given.database)
+    check_database(choose_methods(method, {} if method else models), given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
     index = read_index(source, given.database)

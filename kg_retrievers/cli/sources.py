@@ -6,7 +6,7 @@ import inspect
 import logging
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, Connection, Embedded, Reading
+from kg_retrievers.cli.options import LISTS, Connection, Embedded, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.serving.loading import (
@@ -304,6 +304,30 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
     return kg_retrievers.GraphIndex.open(folder, embeddings_of(source, recorded_embeddings(folder)))
 
 
+def index_of_graphs(
+    asked: QuestionSet,
+    embedded: Embedded,
+    cache: str | None,
+    questions: Sequence[Any],
+    examples: Sequence[Any] | None = None,
+) -> GraphIndex:
+    """Index the graph that a retriever is built on before it is moved to the graph of each question.
+
+    That is the graph of the first question. If there are examples, it is all their graphs as one, from which they
+    teach.
+
+    Raises:
+        InvalidArgumentError: If some question has no graph, so that one must be named.
+    """
+    datasets = kg_retrievers.datasets
+    if not questions or not all(isinstance(question, datasets.GraphQuestion) for question in questions):
+        raise InvalidArgumentError(f"--graph must name the graph that the questions of {asked.format} are about.")
+    graph = datasets.join_graphs(examples) if examples else questions[0].graph
+    return kg_retrievers.GraphIndex.build(
+        graph, embeddings_of(embedded), cache=cache, progress=on_terminal() and bool(examples)
+    )
+
+
 def embeddings_of(source: Source | Embedded, default: str = STATIC) -> Embeddings:
     """Return the embeddings that the options name. Their own code is run only if the options say so."""
     embedded = source if isinstance(source, Embedded) else source.embedded
@@ -371,6 +395,11 @@ class QueryDatabase:
     ) -> None:
         """Close the database."""
         self._at_end.close()
+
+    @property
+    def of_one_graph(self) -> Callable[[], Executor] | None:
+        """Returns the database of the graph; None if each question has a graph of its own."""
+        return None if self._source is None else lambda: self.executor
 
     @cached_property
     def executor(self) -> Executor:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
-#: The file that records a graph prompt's retriever.
-RECORD = "cli.json"
-
 #: The default embeddings: static token vectors, which the package brings.
 STATIC = "static"
 

@@ -105,7 +105,7 @@ class CausalLM:
                 f"{_missing(Path(name))}{cause!s:.300}",
                 name,
                 hint_python="Name another one: llm=...",
-                hint_shell="Name another one: --causal-lm ...",
+                hint_shell="Put it back, or name another model.",
             ) from cause
         return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
 

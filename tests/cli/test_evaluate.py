@@ -161,6 +161,19 @@ def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "test" not in json.dumps(written["settings"]).replace("test-model", "")  # no key is kept
 
 
+def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = Reply("They say so [1].\nAnswer: Spike Jonze")
+    with OpenAIServer(*[reply] * 4) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        argv = ("evaluate", *FILMS, "--method", "neighborhood", "--llm", "openai:test-model", "--answers", "prompt")
+        code, _, err = run(*argv, "--figure", "score_h", "--output", "out.json", "--records", "out.jsonl")
+    assert (code, err) == (0, "")
+    assert figures("out.json")["metrics"]["text_hit"] == 1
+    first = json.loads(Path("out.jsonl").read_text("utf-8").splitlines()[1])
+    assert first["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
+
+
 def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     claims = [
         {"question": "Spike Jonze directed Her.", "value": True},
@@ -246,17 +259,12 @@ def test_compare_takes_a_field_of_one_method(run: Run) -> None:
     assert "did you mean 'edge_cost'?" in err
 
 
-@pytest.mark.parametrize(
-    ("field", "read"),
-    [("max_distance=0.5", 0.5), ('on_refusal="empty"', "empty"), ("on_refusal=empty", "empty"), ("k_nodes=3", 3)],
-)
+@pytest.mark.parametrize(("field", "read"), [("max_distance=0.5", 0.5), ("on_refusal=empty", "empty")])
 def test_fields_of_the_retriever_are_set(run: Run, field: str, read: Any) -> None:
+    code, out, _ = run("evaluate", *FILMS, "--field", field, "--json")
+    settings = json.loads(out)["settings"]
     name = field.partition("=")[0]
-    assert run("evaluate", *FILMS, "--field", field, "--output", "out.json")[0] == 0
-    settings = figures("out.json")["settings"]
-    assert settings["field"] == {name: read}
-    assert settings["fields"][name] == read
-    assert run("compare", *FILMS, "--method", "simgrag", "--field", field)[0] == 0
+    assert (code, settings["field"], settings["fields"][name]) == (0, {name: read}, read)
 
 
 def test_a_high_confidence_raises_abstention(run: Run) -> None:
@@ -274,21 +282,18 @@ def test_a_high_confidence_raises_abstention(run: Run) -> None:
 
 def test_compare_methods_and_then_their_records(run: Run) -> None:
     more = ("--examples", "labelled.jsonl", "--records", "kept", "--output", "out.json")
-    code, out, err = run("compare", *FILMS, "--method", "simgrag:plain", "--method", "simgrag:examples", *more)
+    code, out, err = run("compare", *FILMS, "--method", "simgrag", "--method", "neighborhood", *more)
     assert (code, err) == (0, "")
-    assert [line.split()[:2] for line in out.splitlines()[2:4]] == [
-        ["simgrag:plain", "all"],
-        ["simgrag:examples", "all"],
-    ]
-    assert "\nNo failures of simgrag:plain\n" in out
+    assert [line.split()[:2] for line in out.splitlines()[2:4]] == [["simgrag", "all"], ["neighborhood", "all"]]
+    assert "\nNo failures of simgrag\n" in out
     written = figures("out.json")
-    plain, examples = written["runs"]
-    assert (plain["settings"]["examples"], examples["settings"]["examples"]["given"]) == (None, 1)
-    assert plain["settings"]["fields"]["pattern_generator"] == "QuestionReader"
-    assert examples["settings"]["fields"]["pattern_generator"] == "QuestionReader"
-    assert written["failures"] == {"simgrag:plain": [], "simgrag:examples": []}
-    code, again, err = run("compare", "kept/simgrag-plain.jsonl", "kept/simgrag-examples.jsonl")
-    assert (code, err, again) == (0, "", out)
+    simgrag, neighborhood = written["runs"]
+    assert (simgrag["settings"]["examples"]["given"], neighborhood["settings"]["examples"]) == (1, None)
+    assert written["failures"] == {"simgrag": [], "neighborhood": []}
+    assert run("compare", "kept/simgrag.jsonl", "kept/neighborhood.jsonl") == (0, out, "")
+    code, out, err = run("compare", "kept/simgrag.jsonl", *FILMS, "--method", "simgrag")
+    assert (code, err) == (0, "")
+    assert [line.split("  ")[0] for line in out.splitlines()[2:4]] == ["simgrag (kept/simgrag.jsonl)", "simgrag"]
 
 
 def test_compare_tells_failures_in_words(run: Run) -> None:
@@ -355,63 +360,26 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
             ["evaluate", *FILMS, "--method", "simrag"],
             "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers evaluate --help",
         ),
-        (
-            ["compare", *FILMS, "--method", "simgrag:linked"],
-            "not given 'linked', as in 'simgrag:linked'; wanted :plain or",
-        ),
         (["evaluate", *FILMS, "--method", "all"], "there is no method 'all'; the methods are"),
         (["compare", *FILMS, "--method", "all+pcst"], "there is no method 'all'"),
-        (["compare", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples."),
-        (["compare", *FILMS, "--method", "simgrag:llm"], "'simgrag:llm' needs --llm."),
         (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted integers with commas between them, such as 1,2,3"),
-        (["evaluate", *FILMS, "--hops", "0"], "--hops: wanted integers"),
-        (["evaluate", *FILMS, "--hops", "1,,2"], "but got '1,,2'"),
         (["evaluate", *FILMS, "--hops", "3"], "asked.jsonl has the hops [1], but got [3]"),
-        (["evaluate", *FILMS, "--limit", "0"], "--limit: wanted an integer of 1 or more, but got '0'"),
-        (["evaluate", *FILMS, "--seed", "-1"], "--seed: "),
-        (["evaluate", *FILMS, "--seed", "x"], "--seed: wanted an integer of 0 or more, but got 'x'"),
-        (["evaluate", *FILMS, "--k", "0"], "--k: wanted an integer of 1 or more"),
         (["evaluate", *FILMS, "--topic", "Her"], "--topic: 'Her' is not one of 'given', 'linked'."),
         (["evaluate", *FILMS, "--split", "dev"], "asked.jsonl is no folder, so it has no split 'dev'"),
         (["evaluate", *FILMS, "--unanswerable", "5"], "wanted 5, but only 0 can be made of 2 questions"),
         (["evaluate", *FILMS, "--examples-split", "dev"], "--examples-split is a part of --examples. Give that, too."),
         (["evaluate", *FILMS, "--examples", "asked.jsonl"], "all of the 2 examples are among the questions"),
-        (["evaluate", *FILMS, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["evaluate", *FILMS, "--output", "none/out.json"], "'none/out.json' cannot be written"),
-        (["evaluate", *FILMS, "--output", "splits"], "'splits' cannot be written"),
-        (["evaluate", *FILMS, "--records", "none/r.jsonl"], "'none/r.jsonl' cannot be written"),
-        (
-            ["evaluate", *FILMS, "--field", "max_distance"],
-            "--field: wanted NAME=VALUE, such as max_distance=0.5, but got",
-        ),
-        (["evaluate", *FILMS, "--field", "=1"], "--field: wanted NAME=VALUE"),
         (["evaluate", *FILMS, "--field", "k=abc"], "--field: k comes from other options: give --k, but got 'k=abc'"),
-        (["evaluate", *FILMS, "--field", "index=1"], "--field: index comes from other options"),
         (["evaluate", *FILMS, "--field", "max_distanc=1"], "no field 'max_distanc'; did you mean 'max_distance'?"),
         (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance must be a valid number"),
-        (["compare", *FILMS, "--method", "simgrag", "--field", "knodes=1"], "no field 'knodes'; did you mean"),
-        (["ask", "films.csv", "Who?", "--field", "max_distanc=1"], "did you mean 'max_distance'?"),
         (["evaluate", *FILMS, "--records", "notes.txt"], "notes.txt: this is no file of records"),
-        (["evaluate", "--graph", "none.csv", *FILMS[2:]], "none.csv: there is no such file"),
-        (["evaluate", "--graph", "splits", *FILMS[2:]], "the folder holds no saved graph"),
-        (["evaluate", "--graph", "broken.csv", *FILMS[2:]], "with --read on_error=skip."),
-        (["evaluate", "--graph", "notes.txt", *FILMS[2:]], "--read format="),
         (
             ["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"],
             "none: wanted a folder that holds 1-hop, 2-hop or 3-hop",
         ),
-        (["evaluate", *FILMS[:2], "--data", "splits", "--format", "jsonl"], "name one of its splits: ['test']"),
-        (["evaluate", *FILMS[:2], "--data", "notes.txt", "--format", "jsonl"], "notes.txt:1: no valid JSON"),
-        (
-            ["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"],
-            "--format: 'csv' is not one of 'jsonl', ",
-        ),
         (["compare"], "name files of records, or methods to run"),
-        (["compare", *FILMS, "--method", "simrag"], "did you mean 'simgrag'?"),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
-        (["compare", "notes.txt"], "notes.txt: this is no file of records"),
-        (["compare", "notes.txt", "--failures", "few"], "--failures: wanted an integer of 0 or more"),
-        (["compare", "notes.txt", "--output", "none/out.json"], "'none/out.json' cannot be written"),
         (["compare", *FILMS, "--method", "simgrag", "--records", "notes.txt"], "notes.txt is a file. Name a"),
     ],
 )

@@ -48,10 +48,3 @@ def test_the_shell_refuses_a_preset_that_a_method_lacks(tmp_path: Any, capsys: p
     graph.write_text("head,relation,tail\nHer,directed_by,Spike Jonze\n")
     assert main(["ask", str(graph), "Who directed Her?", "--method", "neighborhood", "--preset", "paper"]) == 2
     assert "NeighborhoodRetriever: there is no preset 'paper'" in capsys.readouterr().err
-
-
-def test_training_a_graph_prompt_has_no_preset(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    output = str(tmp_path / "model")
-    arguments = ["--questions", "q.jsonl", "--output", output, "--causal-lm", "model", "--graph", "g.csv"]
-    assert main(["train", "graph-prompt", *arguments, "--preset", "paper"]) == 2
-    assert "--preset is not for the training of graph-prompt. Leave it out." in capsys.readouterr().err
