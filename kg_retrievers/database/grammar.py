@@ -19,6 +19,9 @@ from kg_retrievers.database.tokens import Token, refusal, tokenize
 _NOT_READING = "ALTER ATTACH COPY CREATE DELETE DETACH DROP EXPORT FOREACH IMPORT INSERT INSTALL LOAD MERGE REMOVE SET"
 NOT_READING = frozenset(_NOT_READING.split())
 
+#: Names of clauses, which a variable has in back-ticks alone.
+CLAUSES = NOT_READING | {"CALL", "MATCH", "RETURN", "UNION", "USE", "WHERE", "WITH"}
+
 #: Words in capitals and signs stand for themselves, words with @ for a kind of token, words in small letters for rules.
 #: The first alternative that fits counts; ?, * and + take as much as fits; ! precedes what must not follow.
 GRAMMAR = """
@@ -28,12 +31,10 @@ part         = clause* RETURN projection
 clause       = OPTIONAL? MATCH match_mode? patterns hint* where?
              | WITH projection where?
              | UNWIND expression AS variable
-             | CALL procedure '(' arguments? ')' ( YIELD ( '*' | yielded ( ',' yielded )* ) )? where?
 match_mode   = REPEATABLE ( ELEMENTS | ELEMENT BINDINGS ) | DIFFERENT ( RELATIONSHIPS | RELATIONSHIP BINDINGS )
 hint         = USING ( ( TEXT | RANGE | POINT )? INDEX SEEK? variable is_a '(' name ( ',' name )* ')'
              | SCAN variable is_a | JOIN ON variable ( ',' variable )* )
 where        = WHERE expression
-yielded      = variable ( AS variable )?
 projection   = DISTINCT? columns order? ( ( SKIP | OFFSET ) count )? limit?
 columns      = ( '*' | column ) ( ',' column )*
 column       = expression alias?
@@ -90,23 +91,18 @@ when         = WHEN tested ( ',' tested )* THEN expression
 tested       = ( '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | STARTS WITH | ENDS WITH | IN ) expression
              | IS NOT? is_what | is_typed | expression
 subquery     = ( EXISTS | COUNT | COLLECT ) '{' ( parts | clause+ | patterns where? ) '}'
-call         = function '(' ( '*' | trimmed | DISTINCT? arguments where? ( '|' expression )? )? ')'
+call         = function '(' ( '*' | trimmed | DISTINCT? arguments where? )? ')'
 trimmed      = ( BOTH | LEADING | TRAILING ) FROM expression | ( BOTH | LEADING | TRAILING )? expression FROM expression
 arguments    = argument ( ',' argument )*
-argument     = lambda | expression ( AS cast_type )?
-lambda       = ( variable | '(' variable ',' variable ')' ) '-' '>' expression
+argument     = expression ( AS cast_type )?
 cast_type    = name ( '(' @integer ( ',' @integer )? ')' )? ( '[' @integer? ']' )*
 function     = !no_variable dotted
-procedure    = dotted
 dotted       = name ( '.' name )*
 parameter    = @parameter
 string       = @string
-variable     = !no_variable name | no_variable !opens
+variable     = !no_variable name
 no_variable  = CALL | CREATE | DELETE | DETACH | FOREACH | INSERT | LOAD | MERGE | NODETACH | REMOVE | SET | USE
              | MATCH | OPTIONAL | RETURN | UNION | UNWIND | WHERE | WITH | IS
-opens        = '(' | '[' | '{' | '+' | '-' | '*' | @quoted | @string | @integer | @number | @parameter | !follows @name
-follows      = AS | AND | OR | XOR | IN | IS | STARTS | ENDS | CONTAINS | ORDER | SKIP | LIMIT | ASC | DESC | WHERE
-             | WITH | MATCH | OPTIONAL | UNWIND | RETURN | UNION | THEN | ELSE | WHEN | END
 name         = @name | @quoted
 """
 
@@ -194,9 +190,15 @@ def _read(query: str) -> tuple[tuple[Token, ...], SyntaxNode]:
     state = _Query(query, tokens)
     if found := _rules()["query"](state, 0):
         return tokens, found[1][0]
-    wanted = sorted(word if word[0].isalpha() else repr(word) for word in state.wanted if word != "CALL")
-    writes = state.words[state.reached] in NOT_READING and "RETURN" in state.wanted  # where a clause can stand
-    what = ", which does more than read" if writes else ""
+    wanted = sorted(word if word[0].isalpha() else repr(word) for word in state.wanted)
+    word, clause_wanted = state.words[state.reached], "RETURN" in state.wanted
+    what = ""
+    if clause_wanted and word in NOT_READING:
+        what = ", which does more than read"
+    elif clause_wanted and word == "CALL":
+        what = ", a procedure that is not allowed"
+    elif word in CLAUSES:
+        what = ", the name of a clause, which a variable has in back-ticks alone"
     reason = f"{what}, where can stand: {', '.join(wanted)}. Write one query that only reads, in plain Cypher"
     raise refusal(query, tokens[state.reached], reason)
 

@@ -15,10 +15,7 @@ MAX_GROWTH = 10_000
 #: What counts as the length of a replacement that is computed, and as the size of a list whose size is.
 COMPUTED_TEXT, COMPUTED_SIZE = 30, 100
 
-_REPLACING = {"replace", "regexp_replace"}
-_REPEATING = {"repeat", "lpad", "rpad"}
 _JOINING = {"concat", "concat_ws", "list_concat", "list_cat", "array_concat", "array_cat"}
-_REDUCING = {"reduce", "list_reduce"}
 
 #: What the ends of `range` may be computed by: the sizes of what is there, and parts of dates.
 _SIZES = {"size", "length", "char_length", "count", "date", "datetime"}
@@ -32,7 +29,7 @@ _GROWS = "Replace by shorter texts, make shorter ranges, or join a value with it
 def check_growth(query: str, tokens: Sequence[Token], root: SyntaxNode, parameters: Mapping[str, Any]) -> None:
     """Refuse a query that can make a value more than `MAX_GROWTH` times as large as it was.
 
-    `replace(x, 'a', 'bcd')` counts 3, `repeat(x, 5)` and `range(1, 5)` 5, `x + y` 2. What is applied to a result
+    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. What is applied to a result
     multiplies: functions in functions, comprehensions in comprehensions, and one WITH after another.
 
     Args:
@@ -42,7 +39,7 @@ def check_growth(query: str, tokens: Sequence[Token], root: SyntaxNode, paramete
         parameters: The values of its parameters, as far as they are known.
 
     Raises:
-        CypherSafetyError: If it can, or if what bounds a range or a repetition is computed.
+        CypherSafetyError: If it can, or if the ends of a range are computed.
     """
     aliases: dict[str, list[SyntaxNode]] = {}
     for node in root.walk():
@@ -86,29 +83,16 @@ class _Growth(NamedTuple):
         if name in _JOINING:
             return max(1, sum(size for size, part in zip(inside, arguments, strict=False) if self._is_computed(part)))
         factor = self._factor(name, node, arguments)
-        if name in _REDUCING:
-            self._check_reduced(name, node, arguments)
-        if factor == 1 and not (self._has_bar(node) or name in _REDUCING or name.startswith("list_transform")):
-            return max(inside, default=1)
-        return factor * prod(inside)
+        return max(inside, default=1) if factor == 1 else factor * prod(inside)
 
     def _factor(self, name: str, node: SyntaxNode, arguments: Sequence[SyntaxNode]) -> int:
         """Return how many times as large a function makes its values."""
-        if name in _REPLACING and len(arguments) >= 3:
-            by = self._text(arguments[2])
-            found = self._text(arguments[1]) if name == "replace" else ""
+        if name == "replace" and len(arguments) >= 3:
+            found, by = self._text(arguments[1]), self._text(arguments[2])
             length = COMPUTED_TEXT if by is None else len(by)
             if found == "" and length:  # what fits nothing fits between all characters
                 return length + 1
             return max(1, -(-length // len(found or " ")))
-        if name in _REPEATING and len(arguments) >= 2:
-            count = self._integer(arguments[1])
-            if count is None and self._is_open(arguments[1]):
-                return COMPUTED_SIZE
-            if count is None:
-                reason = "which makes a text of a computed length. Write the length as an integer or a known parameter"
-                raise refusal(self.query, self.tokens[node.start], f", {reason}")
-            return max(1, count)
         if name == "range" and len(arguments) >= 2:
             return self._of_range(node, arguments)
         return 1
@@ -143,41 +127,18 @@ class _Growth(NamedTuple):
             return node.rule == "name" or self._is_open(node) or (number is not None and abs(number) <= MAX_GROWTH)
         return node.rule in _PLAIN and all(self._is_size(inner, depth) for inner in node.inside)
 
-    def _check_reduced(self, name: str, node: SyntaxNode, arguments: Sequence[SyntaxNode]) -> None:
-        """Refuse a reduction whose every step multiplies what was gathered before."""
-        body = node.inside[-1] if name == "reduce" else arguments[-1]
-        named = arguments[0] if name == "reduce" else body
-        variables = [self.tokens[inner.start].name for inner in named.walk() if inner.rule == "variable"]
-        gathered = variables[0] if variables else ""
-        for inner in body.walk():
-            twice = inner.rule == "expression" and len(self._joined(inner, gathered)) > 1
-            grows = inner.rule == "call" and self._uses(inner, gathered) and self.of(inner) > 1
-            if twice or grows:
-                reason = (
-                    f"which multiplies {gathered[:80]!r} at every step of a reduction. Join it with other values only"
-                )
-                raise refusal(self.query, self.tokens[inner.start], f", {reason}, as in {gathered[:80]} + x")
-
-    def _joined(self, node: SyntaxNode, using: str | None = None) -> list[int]:
-        """Return the places of the computed operands of + and || in an expression; if `using`, of those that use it."""
+    def _joined(self, node: SyntaxNode) -> list[int]:
+        """Return the places of the computed operands of + and || in an expression."""
         parts = node.inside
         joins = (part.rule == "operator" and self.tokens[part.start].text in ("+", "||") for part in parts)
         places = [place for place, is_join in enumerate(joins) if is_join]
         found = sorted({beside for place in places for beside in (place - 1, place + 1)})
-        if using is not None:
-            return [place for place in found if self._uses(parts[place], using)]
         return [place for place in found if self._is_computed(parts[place])]
 
     def _hands_on(self, node: SyntaxNode) -> bool:
         return node.rule == "projection" or (
             node.rule == "clause" and (node.find("projection") is not None or self.tokens[node.start].word == "UNWIND")
         )
-
-    def _uses(self, node: SyntaxNode, name: str) -> bool:
-        """Tell whether a variable goes into a value, and not only into what a CASE tests."""
-        if node.rule == "variable":
-            return self.tokens[node.start].name == name
-        return any(self._uses(inner, name) for inner in node.inside if inner.rule != "tested")
 
     def _is_computed(self, node: SyntaxNode) -> bool:
         return any(inner.rule in ("variable", "call", "parameter") for inner in node.walk())

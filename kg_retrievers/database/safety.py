@@ -22,7 +22,7 @@ MAX_QUERY = 100_000
 
 _FUNCTIONS = """
 all any avg coalesce collect count elementid endnode exists head id isempty keys labels last length max min none
-nodes nullif percentilecont percentiledisc properties reduce relationships reverse single size startnode stdev stdevp
+nodes nullif percentilecont percentiledisc properties relationships reverse single size startnode stdev stdevp
 sum tail type valuetype
 abs acos asin atan atan2 ceil cos cosh cot coth degrees e exp floor haversin isnan log log10 pi radians round sign
 sin sinh sqrt tan tanh
@@ -36,13 +36,13 @@ distance point point.distance point.withinbbox vector.similarity.cosine vector.s
 cardinality cast ceiling concat concat_ws contains cost count_if date_part date_trunc dayname element_at end_node
 ends_with greatest ifnull initcap interval is_acyclic is_trail label last_day lcase least levenshtein ln log2
 make_date map map_extract map_keys map_values monthname offset pow prefix regexp_extract regexp_extract_all
-regexp_full_match regexp_matches regexp_replace rels split_part start_node starts_with string_split
+regexp_full_match regexp_matches rels split_part start_node starts_with string_split
 struct_extract struct_pack substr suffix to_date to_timestamp typeof ucase
 list_any_value list_append list_concat list_contains list_distinct list_element list_extract list_has_all
 list_has_any list_max list_min list_position list_prepend list_product list_reverse list_reverse_sort list_slice
 list_sort list_sum list_to_string list_unique
 array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
-lpad range repeat rpad
+ range
 rand random randomuuid gen_random_uuid uuid current_date current_timestamp
 date.realtime date.statement date.transaction datetime.realtime datetime.statement datetime.transaction
 localdatetime.realtime localdatetime.statement localdatetime.transaction localtime.realtime localtime.statement
@@ -51,7 +51,7 @@ coll.distinct coll.flatten coll.indexof coll.insert coll.max coll.min coll.remov
 array_append array_cat array_concat array_contains array_cross_product array_extract array_has array_indexof
 array_position array_prepend array_push_back array_push_front array_slice
 bitshift_left bitshift_right bitwise_and bitwise_or bitwise_xor cbrt century datepart datetrunc epoch_ms even
-hash list_any list_all list_cat list_filter list_has list_indexof list_none list_reduce list_single list_transform
+hash list_cat list_has list_indexof
 md5 octet_length regexp_split_to_array sha256 str_split string string_to_array time_bucket union_extract union_tag
 blob encode decode to_blob to_bool to_days to_double to_epoch_ms to_float to_hours to_int128 to_int16 to_int32 to_int64
 to_int8 to_interval to_microseconds to_milliseconds to_minutes to_months to_seconds to_string to_uint128 to_uint16
@@ -59,8 +59,8 @@ to_uint32 to_uint64 to_uint8 to_uuid to_years
 vector_dimension_count vector_distance vector_norm
 """
 #: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings, or
-#: wait are not among them. Those that make a large value of a small one, such as `range` and `repeat`, may do so up to
-#: the bounds of `kg_retrievers.database.growth`.
+#: wait are not among them, nor those that make a large value of a small one, such as `repeat` and `reduce`, except
+#: `replace` and `range`, which `kg_retrievers.database.growth` bounds.
 READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 
@@ -98,17 +98,14 @@ def check_read_only(
     *,
     labels: Collection[str] | None = None,
     relations: Collection[str] | None = None,
-    procedures: Collection[str] = (),
-    functions: Collection[str] = (),
     parameters: Mapping[str, Any] | None = None,
-    values_as_parameters: bool = False,
 ) -> CheckedQuery:
     """Check that a query only reads, without running it, in time linear in its length.
 
     Allowed are MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, DISTINCT, ORDER BY, SKIP, LIMIT and UNION, with all
     patterns and expressions inside them, and the subqueries EXISTS, COUNT and COLLECT { ... }, which are read by the
-    same rules. Everything else is refused, among it CALL { ... }, EXPLAIN and a second query after `;`. Words such as
-    `create` and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
+    same rules. Everything else is refused, among it CALL, EXPLAIN and a second query after `;`. Words such as `create`
+    and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
 
     A query that merely takes long, as `-[*]->`, is not refused: that is what timeouts are for. What an engine does not
     survive, or plans for seconds, is: see `kg_retrievers.database.bounds`. Bound the memory of a database where it runs
@@ -118,10 +115,7 @@ def check_read_only(
         query: One query in Cypher, of at most `MAX_QUERY` characters.
         labels: The node labels that it may name; None allows any. Upper and lower case count, here and below.
         relations: The relationship types that it may name; None allows any.
-        procedures: The procedures that it may call, by full name.
-        functions: Functions that it may use besides `READ_FUNCTIONS`, by full name.
         parameters: The parameters that it is run with; others are refused. None allows any.
-        values_as_parameters: Whether texts in quotation marks are refused, so that each such value must be a parameter.
 
     Returns:
         The query as it is to be sent, and what is known of its result.
@@ -146,32 +140,22 @@ def check_read_only(
     nodes = list(root.walk())
     variables = {tokens[node.start].name for node in nodes if node.rule == "variable"}
     may_be = None if labels is None or relations is None else {*labels, *relations}
-    declared = _declared(tokens, nodes)
-    for node in nodes:
-        if node.rule == "variable" and node.find("no_variable") and not _is_free(tokens, node, declared):
-            word = tokens[node.start].text
-            reason = (
-                f", which is the name of a clause and of no variable here. Call a variable otherwise, or write `{word}`"
-            )
-            raise refusal(query, tokens[node.start], reason)
-    rules: dict[str, tuple[Collection[str] | None, str, str]] = {  # what is allowed, what is wrong, what to use
-        "labels": (labels, "a label that the graph does not have", ""),
-        "types": (relations, "a relationship type that the graph does not have", ""),
-        "is_a": (may_be, "a label or relationship type that the graph does not have", ""),
-        "procedure": (procedures, "a procedure that is not allowed", "MATCH"),
-        "function": (functions, "a function that is not known to only read and to stay small", "a plain one"),
-        "parameter": (parameters, "a parameter that is not given", ""),
-        "string": (() if values_as_parameters else None, "a value inside the query", "a parameter"),
+    rules: dict[str, tuple[Collection[str] | None, str]] = {  # what is allowed, and what is wrong
+        "labels": (labels, "a label that the graph does not have"),
+        "types": (relations, "a relationship type that the graph does not have"),
+        "is_a": (may_be, "a label or relationship type that the graph does not have"),
+        "function": (READ_FUNCTIONS, "a function that is not known to only read and to stay small"),
+        "parameter": (parameters, "a parameter that is not given"),
     }
     used = list(_used(tokens, nodes))
     for rule, name, token in used:
-        allowed, wrong, instead = rules[rule]
-        if allowed is None or name in allowed or (rule == "function" and name.lower() in READ_FUNCTIONS):
+        allowed, wrong = rules[rule]
+        if allowed is None or (name.lower() if rule == "function" else name) in allowed:
             continue
         if rule == "is_a" and name in variables:  # [x IN y WHERE x:Label | x]: no label stands behind |
             continue
-        ways = [*([instead] if instead else []), *([f"one of: {_shown(allowed)}"] if allowed else [])]
-        raise refusal(query, token, f", {wrong}" + (f". Use {', or '.join(ways)}" if ways else ""))
+        instead = "a plain one" if rule == "function" else f"one of: {_shown(allowed)}"
+        raise refusal(query, token, f", {wrong}" + (f". Use {instead}" if allowed else ""))
     check_bounds(query, tokens, root, parameters or {})
     parts = root.inside[0]
     text = without_comments(query)[: tokens[parts.end - 1].end]
@@ -195,25 +179,6 @@ def check_read_only(
         _order_end=tokens[(order or projection.inside[0]).end - 1].end,
         _limit_start=tokens[limit.start].position if limit else len(text),
     )
-
-
-def _declared(tokens: list[Token], nodes: list[SyntaxNode]) -> set[str]:
-    """Return the variables that patterns, AS and IN bring in."""
-    declared = set[str]()
-    for node in nodes:
-        if node.rule == "alias":
-            declared.add(tokens[node.end - 1].name)
-        elif node.rule in ("node", "relationship", "pattern", "clause", "yielded"):
-            declared |= {tokens[inner.start].name for inner in node.inside if inner.rule == "variable"}
-        elif node.rule == "variable" and tokens[node.start - 1].text in ("[", "(") and tokens[node.end].word == "IN":
-            declared.add(tokens[node.start].name)
-    return declared
-
-
-def _is_free(tokens: list[Token], node: SyntaxNode, declared: set[str]) -> bool:
-    """Tell whether the name of a clause can only be a variable here: one is called so, and no clause can begin."""
-    after_name = tokens[node.start - 1].word in ("DISTINCT", "*") and tokens[node.end].kind == "name"
-    return tokens[node.start].name in declared and not after_name
 
 
 class _Column(NamedTuple):
@@ -250,7 +215,7 @@ def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, s
             for inner in node.walk():
                 if inner.rule == "tag":
                     yield node.rule, tokens[inner.start].name, tokens[inner.start]
-        elif node.rule in ("procedure", "function", "parameter", "string"):
+        elif node.rule in ("function", "parameter"):
             yield node.rule, ".".join(token.name for token in tokens[node.start : node.end : 2]), tokens[node.start]
 
 
@@ -266,7 +231,7 @@ def _shown(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:20]) + (", ..." if len(names) > 20 else "")
 
 
-def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -> CheckedQuery:
+def limited(checked: CheckedQuery, limit: int, *, sort_key: str = "{}") -> CheckedQuery:
     """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
 
     The additional row tells whether there are more than `limit`; the order cuts off the same rows every time.
@@ -281,7 +246,7 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
         checked: A query from `check_read_only`.
         limit: The number of rows that are wanted, from 1.
         sort_key: How the engine sorts by a column `{}`: "CAST({} AS STRING)" for LadybugDB, which refuses to sort by
-            nodes, relationships, paths and lists as they are. None for no order.
+            nodes, relationships, paths and lists as they are.
 
     Returns:
         The query to send.
@@ -303,8 +268,8 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
     if checked.union:
         return checked
     order, columns = "", [column for column in checked._sort_by if column is not None]
-    total = checked.total_order or bool(sort_key and columns and len(columns) == len(checked._sort_by))
-    if sort_key and total and not checked.total_order:
+    total = checked.total_order or bool(columns and len(columns) == len(checked._sort_by))
+    if total and not checked.total_order:
         keys = [sort_key.format(name) for name in columns if name not in checked._sorted_by]
         if keys := [key for key in keys if key not in checked._sorted_by]:
             order = (", " if checked.order_by else " ORDER BY ") + ", ".join(keys)

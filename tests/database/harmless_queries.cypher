@@ -1,35 +1,3 @@
-MATCH (create:Person) RETURN create.name
-
-MATCH (create)-[set:KNOWS]->(delete) WHERE create.age > delete.age RETURN create.name, set.since, delete.name
-
-MATCH (match:Match)-[:PLAYED_IN]->(tournament) WHERE match.score > 3 RETURN match.id, tournament.name ORDER BY match.id
-
-MATCH (return:Return)<-[:HAS]-(order:Order) WITH return, order WHERE return.date > order.date RETURN return, order
-
-MATCH (union:Union) RETURN union.name AS name UNION MATCH (c:Club) RETURN c.name AS name
-
-MATCH (call:PhoneCall)-[:CALLED]->(phone) RETURN call.duration, phone.number ORDER BY call.duration DESC LIMIT 5
-
-MATCH (load:Load) WITH load.weight AS weight, load RETURN max(weight), collect(load.id)
-
-MATCH (use:Use)-[:IN]->(s:Site) WHERE use.year IN [2001, 2002] AND s.name = $site RETURN DISTINCT use.name
-
-UNWIND $sets AS set MATCH (s:Set {number: set.number}) RETURN set.name, s.year
-
-MATCH (remove:Task) WHERE remove.done = true OR remove.late RETURN count(remove) AS number
-
-MATCH (insert:Page)-->(merge:Page) RETURN insert.title, merge.title
-
-WITH 1 AS create RETURN create
-
-MATCH (n) WITH n.name AS delete RETURN delete ORDER BY delete
-
-MATCH p = (where:Place)-[:IN*1..3]->(with:Place) RETURN where.name, with.name, length(p)
-
-MATCH (detach:Unit) RETURN CASE WHEN detach.size > 5 THEN detach.name ELSE 'small' END AS name
-
-MATCH (n) RETURN [set IN n.sets WHERE set.size > 2 | set.name] AS names
-
 RETURN range(1, 10) AS numbers
 
 UNWIND range(1900, 2020, 10) AS decade MATCH (m:Movie) WHERE m.released >= decade AND m.released < decade + 10 RETURN decade, count(m)
@@ -118,35 +86,13 @@ MATCH REPEATABLE ELEMENTS (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) RETURN a.name, 
 
 MATCH DIFFERENT RELATIONSHIPS (a)-[:KNOWS]->(b)-[:KNOWS]->(c) RETURN count(*)
 
-RETURN lpad(toString(7), 3, '0') AS padded, rpad('ab', 10, '.')
-
-MATCH (m:Movie) RETURN m.title + ' ' + lpad(toString(m.month), 2, '0') + '-' + lpad(toString(m.day), 2, '0') AS line
-
-RETURN repeat('=', 80) AS line
-
 MATCH (n) RETURN replace(replace(replace(n.name, 'ä', 'ae'), 'ö', 'oe'), 'ü', 'ue') AS plain
 
 MATCH (n) WITH replace(n.name, ' ', '_') AS name, n WHERE toLower(name) = toLower($name) RETURN n
 
 MATCH (n) RETURN replace(n.template, '{name}', n.name) AS text
 
-MATCH (n) RETURN regexp_replace(n.name, '[^a-z]+', '-', 'g') AS slug
-
-MATCH (n) RETURN reduce(s = n.name, c IN ['.', ',', '!'] | replace(s, c, '')) AS bare
-
-MATCH p = (a)-[:ROAD*1..4]->(b) RETURN reduce(total = 0, r IN relationships(p) | total + r.length) AS length ORDER BY length LIMIT 1
-
-MATCH (n) WITH collect(n.tag) AS tags RETURN reduce(seen = [], t IN tags | CASE WHEN t IN seen THEN seen ELSE seen + t END) AS once
-
-RETURN reduce(best = null, x IN [3, 1, 2] | CASE WHEN best IS NULL OR x < best THEN x ELSE best END) AS least
-
-RETURN reduce(text = '', w IN ['a', 'b', 'c'] | text + CASE WHEN text = '' THEN '' ELSE ', ' END + w) AS line
-
 MATCH (p:Person) RETURN p.first + ' ' + p.middle + ' ' + p.last + ' (' + toString(p.born) + '-' + toString(p.died) + ')' AS name
-
-RETURN list_transform([1, 2, 3], x -> x + 1) AS more, list_filter([1, 2, 3], x -> x > 1) AS few
-
-RETURN list_reduce([1, 2, 3], (x, y) -> x + y) AS total
 
 RETURN [1, 2, 3, 4][2:3] AS middle, [1, 2, 3][1..]
 

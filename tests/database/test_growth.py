@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kg_retrievers.database import check_read_only
-from kg_retrievers.database.growth import MAX_GROWTH
 from kg_retrievers.errors import CypherSafetyError
 
 
@@ -13,13 +12,8 @@ from kg_retrievers.errors import CypherSafetyError
     ("query", "message"),
     [
         ("RETURN " + "replace(" * 10 + "'aa'" + ", 'a', 'aaaaaaaaaa')" * 10, "times as large; at most 10000"),
-        ("MATCH (n) RETURN " + "regexp_replace(" * 5 + "n.x" + r", '(.*)', '\1\1\1\1\1')" * 5, "times as large"),
         ("WITH 'a' AS s " + "WITH replace(s, 'a', 'aaaa') AS s " * 9 + "RETURN s", "times as large"),
         ("RETURN replace(replace(replace($x, 'a', $x), 'a', $x), 'a', $x)", "times as large"),
-        ("RETURN repeat('a', 1000000000)", "can make a value 1000000000 times as large"),
-        ("RETURN repeat(repeat(repeat('a', 100), 100), 100)", "1000000 times as large"),
-        ("MATCH (n) RETURN repeat(n.name, n.number)", "a text of a computed length"),
-        ("RETURN lpad('a', 99999999, 'b'), rpad('a', 99999999, 'b')", "times as large"),
         ("WITH 'ab' AS s " + "WITH s + s AS s " * 30 + "RETURN size(s)", "times as large"),
         ("WITH 'ab' AS s " + "WITH s || s AS s " * 30 + "RETURN size(s)", "times as large"),
         ("WITH 'ab' AS s " + "WITH concat(s, s) AS s " * 30 + "RETURN size(s)", "times as large"),
@@ -28,15 +22,10 @@ from kg_retrievers.errors import CypherSafetyError
         ("UNWIND range(0, 999999999) AS x RETURN sum(x)", "times as large"),
         ("RETURN [x IN range(1, 1000) | range(1, 1000)]", "1000000 times as large"),
         ("RETURN [x IN range(1, 1000) | [y IN range(1, 1000) | x * y]]", "times as large"),
-        ("RETURN list_transform(range(1, 1000), x -> range(1, 1000))", "times as large"),
         ("WITH 1000000000 AS x UNWIND range(1, x) AS y RETURN y", "a range whose end is computed"),
         ("MATCH (n) UNWIND range(1, n.number) AS x RETURN x", "Write its ends as integers, as known parameters, or by"),
         ("RETURN range(1, size($x) * 1000000)", "a range whose end is computed"),
         ("RETURN range(1, toInteger('1000000000'))", "a range whose end is computed"),
-        ("RETURN reduce(s = 'ab', x IN range(1, 60) | s + s)", "multiplies 's' at every step of a reduction"),
-        ("RETURN reduce(s = 'ab', x IN $xs | s + toUpper(s))", "Join it with other values only, as in s + x"),
-        ("RETURN reduce(s = 'ab', x IN $xs | replace(s, 'a', 'aa'))", "multiplies 's'"),
-        ("RETURN list_reduce($xs, (x, y) -> x + x)", "multiplies 'x'"),
     ],
     ids=lambda value: ascii(str(value)[:40]),
 )
@@ -53,12 +42,8 @@ def test_what_grows_too_much(query: str, message: str | None) -> None:
     "query",
     [
         "RETURN replace(replace(replace('a', 'a', 'bcd'), 'b', ''), 'and', '&')",
-        f"RETURN range(1, {MAX_GROWTH}), range(10, -10, -5), repeat('=', {MAX_GROWTH})",
         "UNWIND range(1, 12) AS month UNWIND range(1, 31) AS day RETURN month, day",
         "MATCH (n) WITH collect(n) AS ns, size(n.xs) AS last RETURN [i IN range(0, last - 1) | ns[i]]",
-        "RETURN lpad('7', 2, '0'), lpad('8', 2, '0'), lpad('9', 2, '0'), rpad('x', 80, ' '), rpad('y', 80, ' ')",
-        "RETURN reduce(s = '', x IN $xs | s + x), reduce(s = 0, x IN $xs | s + x * x)",
-        "RETURN reduce(s = 'a.b', x IN ['.', ','] | replace(s, x, ' '))",
         "MATCH (n) RETURN " + " + ' ' + ".join(f"n.x{i}" for i in range(20)) + " AS line",
     ],
     ids=lambda query: ascii(query[:40]),
@@ -68,12 +53,21 @@ def test_what_stays_small(query: str) -> None:
 
 
 def test_known_parameters_are_counted() -> None:
-    check_read_only("RETURN range(1, $n), repeat('a', $n), replace('a', 'a', $t)")
-    check_read_only("RETURN range(1, $n), repeat('a', $n)", parameters={"n": 50})
-    for query in ("RETURN range(1, $n)", "RETURN repeat('a', $n)"):
-        with pytest.raises(CypherSafetyError, match="times as large"):
-            check_read_only(query, parameters={"n": 10**9})
-        with pytest.raises(CypherSafetyError, match="computed"):
-            check_read_only(query, parameters={"n": "many"})
+    check_read_only("RETURN range(1, $n), replace('a', 'a', $t)")
+    check_read_only("RETURN range(1, $n)", parameters={"n": 50})
+    with pytest.raises(CypherSafetyError, match="times as large"):
+        check_read_only("RETURN range(1, $n)", parameters={"n": 10**9})
+    with pytest.raises(CypherSafetyError, match="computed"):
+        check_read_only("RETURN range(1, $n)", parameters={"n": "many"})
     with pytest.raises(CypherSafetyError, match="times as large"):
         check_read_only("RETURN replace('a', 'a', $t)", parameters={"t": "a" * 20_000})
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["repeat('a', 2)", "lpad('a', 9, ' ')", "regexp_replace(n.x, 'a', 'b')", "reduce(s = '', x IN $xs | s + x)",
+     "list_transform($xs, x -> x)", "list_reduce($xs, (x, y) -> x + x)", "repeat('a', 1000000000)"],
+)  # fmt: skip
+def test_functions_that_repeat_are_refused(call: str) -> None:
+    with pytest.raises(CypherSafetyError):
+        check_read_only(f"MATCH (n) RETURN {call} AS x")
