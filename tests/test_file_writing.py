@@ -98,16 +98,6 @@ def test_a_full_disk_is_told_and_what_was_there_stays(write: Callable[[Path, int
     assert contents(tmp_path) != before
 
 
-def test_vectors_of_another_graph_make_room(tmp_path: Path) -> None:
-    with full_disk(), pytest.raises(FileWriteError):
-        WRITERS["index"](tmp_path, 100)
-    left = set(contents(tmp_path))
-    assert left
-    assert all(map(is_vectors, left))
-    WRITERS["index"](tmp_path, 3)
-    assert not left & set(contents(tmp_path))
-
-
 @each_writer
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="no folder in which nobody may write")
 def test_a_folder_in_which_nobody_may_write_is_told(write: Callable[[Path, int], Any]) -> None:
@@ -290,7 +280,7 @@ def test_the_shell_tells_a_full_disk(command: list[str], tmp_path: Path) -> None
     assert code == 2, stderr
     assert "cannot be written" in stderr
     assert output in stderr
-    assert ("Make room for 1 MB, or name another folder." in stderr) is (command[0] == "index")
+    assert "Make room" in stderr
     assert "Traceback" not in stderr
     left = [] if not Path(output).is_dir() else os.listdir(output)
     assert all(map(is_vectors, left))

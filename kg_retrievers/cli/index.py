@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ import kg_retrievers
 from kg_retrievers.cli.options import (
     Connection,
     Embedded,
+    EmbeddingCache,
     Graph,
     Json,
     Reading,
@@ -48,6 +48,7 @@ def index(
     output: Annotated[str | None, option("FOLDER", "Where to save it.")] = None,
     triples: Annotated[bool, flag("--triples", "Embed every triple as well, for kaping.")] = False,
     vectors: Vectors = None,
+    embedding_cache: EmbeddingCache = None,
     workers: Workers = None,
 ) -> int:
     """Index a graph once, for many questions: in a folder, or the names of a graph in a server in a vector store.
@@ -62,16 +63,16 @@ def index(
             "its names: --vectors postgresql://user@host/database",
         )
     if vectors is None:
-        return _save(source, Path(str(output)), triples, workers)
-    for name, is_given in (("--output", output is not None), ("--triples", triples)):
+        return _save(source, Path(str(output)), triples, embedding_cache, workers)
+    for name, is_given in (("--output", output), ("--triples", triples), ("--embedding-cache", embedding_cache)):
         if is_given:
             raise InvalidArgumentError(f"{name} is for an index in a folder. Leave it out, or leave out --vectors.")
     return _load_names(source, vectors, workers)
 
 
-def _save(source: Source, output: Path, triples: bool, workers_name: str | None) -> int:
+def _save(source: Source, output: Path, triples: bool, cache: str | None, workers_name: str | None) -> int:
     """Save the graph and its index in a folder."""
-    from kg_retrievers.graph.storage.parts import is_saved, is_unfinished, may_hold_save  # loads numpy
+    from kg_retrievers.graph.storage.parts import is_saved, may_hold_save  # loads numpy
 
     if output.exists() and not output.is_dir():
         raise InvalidArgumentError(f"{output} is a file. Name a folder: --output ...")
@@ -81,21 +82,17 @@ def _save(source: Source, output: Path, triples: bool, workers_name: str | None)
     graph = read_graph(source)
     name = source.embedded.embeddings or STATIC
     embeddings = embeddings_of(source)
-    try:
-        with _shown_log("kg_retrievers.index.graph_vectors"), open_workers(workers_name) as workers:
-            kg_retrievers.GraphIndex.build(
-                graph,
-                embeddings,
-                output,
-                triples=triples,
-                progress=on_terminal(),
-                workers=workers,
-                embeddings_name=name,
-            )
-    except BaseException:
-        if is_unfinished(output):
-            note(f"the vectors that were made are in {output}; the same command goes on with them")
-        raise
+    with open_workers(workers_name) as workers:
+        kg_retrievers.GraphIndex.build(
+            graph,
+            embeddings,
+            output,
+            triples=triples,
+            cache=cache,
+            progress=on_terminal(),
+            workers=workers,
+            embeddings_name=name,
+        )
     if replaced:
         show(f"Replaced the earlier index in {output}.")
     show(
@@ -104,25 +101,6 @@ def _save(source: Source, output: Path, triples: bool, workers_name: str | None)
         f"Ask it: {Source(str(output), Reading()).command('ask', 'Who ...?')}",
     )
     return 0
-
-
-@contextmanager
-def _shown_log(name: str) -> Iterator[None]:
-    """Show on stderr what a module logs inside of the block."""
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            note(record.getMessage())
-
-    logger, handler = logging.getLogger(name), Notes()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
 
 
 def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:

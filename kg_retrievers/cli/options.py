@@ -259,7 +259,7 @@ Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", parser=natural)]
-EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors of small graphs.", panel=ADVANCED)]
+EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors for further runs.", panel=ADVANCED)]
 Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
 Vectors = Annotated[
     str | None, option("ADDRESS", "The vector store of its names.", parser=vectors_place, panel=ADVANCED)

@@ -238,12 +238,6 @@ def embedding_name(embeddings: Embeddings) -> str:
     return f"{type(embeddings).__module__}.{type(embeddings).__qualname__}({', '.join(known)})"
 
 
-def names_its_model(embeddings: Embeddings) -> bool:
-    """Whether embeddings say more of their model than its class and the length of its vectors."""
-    embeddings = _unwrapped(embeddings)
-    return any(isinstance(getattr(embeddings, name, None), str | int) for name in _MODEL_ATTRIBUTES)
-
-
 def _unwrapped(embeddings: Embeddings) -> Embeddings:
     """Return the embeddings that LangChain's CacheBackedEmbeddings call."""
     wrapped = getattr(embeddings, "underlying_embeddings", None)
@@ -295,8 +289,6 @@ def embed_batches(
     embeddings: Embeddings,
     texts: Sequence[str],
     *,
-    start: int = 0,
-    width: int = 0,
     batch_size: int = 1024,
     cache: VectorCache | None = None,
     progress: bool = False,
@@ -307,8 +299,6 @@ def embed_batches(
     Args:
         embeddings: As of `embed`.
         texts: The texts; a slice of them is taken for each batch.
-        start: How many texts to leave out.
-        width: The length of the vectors, where it is known.
         batch_size: As of `embed`.
         cache: As of `embed`.
         progress: As of `embed`.
@@ -316,7 +306,7 @@ def embed_batches(
     """
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
-    starts = range(start, len(texts), batch_size)
+    starts, width = range(0, len(texts), batch_size), 0
     waiting = deque[_Batch]()
 
     def missing() -> Iterator[list[str]]:
@@ -336,7 +326,7 @@ def embed_batches(
 def _shown(made: Iterator[Array], starts: range, total: int) -> Iterator[Array]:
     """Yield what was made of each batch, and show on stderr how many of all texts are embedded."""
     with Progress(console=Console(stderr=True)) as shown:
-        task = shown.add_task("Embedding", total=total, completed=starts.start)
+        task = shown.add_task("Embedding", total=total)
         for first, rows in zip(starts, made, strict=True):
             yield rows
             shown.update(task, completed=min(first + starts.step, total))

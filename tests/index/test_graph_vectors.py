@@ -1,27 +1,23 @@
-"""Vectors of a graph: made in batches, many of them as 8-bit numbers, and gone on with after a break."""
+"""Vectors of a graph: made in batches, many of them as 8-bit numbers, and made again after a break."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.errors import IndexLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.storage.parts import Part, open_parts, save_parts, verify
+from kg_retrievers.graph.storage.parts import open_parts, verify
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, graph_vectors
-from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.vector_store import ExactSearch
 
 WORDS = ["amber", "basin", "cedar", "delta", "ember", "fjord"]
 NAMES = [f"{a} {b}" for a in WORDS for b in WORDS]
 TRIPLES = [(name, f"relation {number % 5}", NAMES[number * 7 % 36]) for number, name in enumerate(NAMES)]
-TEXTS = 36 + 5 + 1
 
 
 class Breaking(HashedEmbeddings):
@@ -36,19 +32,6 @@ class Breaking(HashedEmbeddings):
             raise ConnectionError("the line is cut")
         self.calls.append(texts)
         return super().embed_documents(texts)
-
-
-class Nameless(Embeddings):
-    """Embeddings that do not tell which model they are."""
-
-    def __init__(self, breaks_at: int | None = None, dimension: int = 64) -> None:
-        self.inner = Breaking(breaks_at, dimension)
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return self.inner.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
 
 
 @pytest.fixture
@@ -74,18 +57,6 @@ def left(folder: Path) -> list[str]:
 
 
 # --- many names -------------------------------------------------------------------------------------------------------
-
-
-def test_many_names_are_kept_as_bytes_and_bits(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    built = GraphIndex.build(graph, HashedEmbeddings(64), tmp_path)
-    columns = open_parts(tmp_path, ["index"])["index"].columns
-    assert (columns["names"].dtype, columns["names"].shape) == (np.int8 if many else np.float32, (36, 64))
-    assert ("names_bits" in columns) is many
-    assert columns["relations"].dtype == np.float32
-    opened, unsaved = GraphIndex.open(tmp_path, HashedEmbeddings(64)), GraphIndex.build(graph, HashedEmbeddings(64))
-    assert all(isinstance(index._names, QuantizedSearch if many else ExactSearch) for index in (built, opened, unsaved))
-    assert found(built) == found(opened) == found(unsaved)
-    assert verify(tmp_path)
 
 
 @pytest.mark.parametrize("many", [True], indirect=True)
@@ -123,111 +94,25 @@ def test_updates_of_many_names(graph: KnowledgeGraph, tmp_path: Path, many: bool
     assert found(update.index) == found(anew) == found(in_memory)
 
 
-@pytest.mark.parametrize("many", [True], indirect=True)
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        ("names", lambda column: column.astype(np.float32)),
-        ("names", lambda column: column[1:]),
-        ("names_bits", lambda column: column[1:]),
-        ("names_bits", lambda column: np.repeat(column, 2, axis=1)),
-        ("names_bits", lambda column: column.astype(np.int64)),
-    ],
-)
-def test_columns_that_do_not_fit(graph: KnowledgeGraph, tmp_path: Path, many: bool, name: str, damage: object) -> None:
-    GraphIndex.build(graph, HashedEmbeddings(64), tmp_path)
-    parts = open_parts(tmp_path, ["graph", "index"])
-    columns = dict(parts["index"].columns)
-    columns[name] = damage(np.array(columns[name]))  # type: ignore[operator]
-    saved = {"graph": Part(parts["graph"].columns, parts["graph"].meta), "index": Part(columns, parts["index"].meta)}
-    save_parts(tmp_path, saved)
-    with pytest.raises(IndexLoadError, match=f"damaged: {name} has"):
-        GraphIndex.open(tmp_path, HashedEmbeddings(64))
-
-
 # --- after a break ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("triples", [False, True])
-@pytest.mark.parametrize("breaks_at", [0, 1, 3, 4, 5, 8])
-def test_no_text_is_embedded_twice(
-    graph: KnowledgeGraph, tmp_path: Path, many: bool, triples: bool, breaks_at: int
+@pytest.mark.parametrize("breaks_at", [0, 3, 8])
+def test_a_broken_build_leaves_nothing_and_a_cache_keeps_its_vectors(
+    graph: KnowledgeGraph, tmp_path: Path, many: bool, breaks_at: int
 ) -> None:
     first, second, whole = Breaking(breaks_at), Breaking(), Breaking()
-    expected = GraphIndex.build(graph, whole, tmp_path / "whole", triples=triples, batch_size=10)
-    calls = list(whole.calls)
-    folder = tmp_path / "broken"
-    if breaks_at < len(calls):
-        with pytest.raises(ConnectionError):
-            GraphIndex.build(graph, first, folder, triples=triples, batch_size=10)
-        with pytest.raises(IndexLoadError):
-            GraphIndex.open(folder, second)
-    index = GraphIndex.build(graph, second, folder, triples=triples, batch_size=10)
-    assert first.calls + second.calls == calls
+    expected = GraphIndex.build(graph, whole, tmp_path / "whole", triples=True, batch_size=10)
+    folder, cache = tmp_path / "broken", tmp_path / "vectors.db"
+    with suppress(ConnectionError):
+        GraphIndex.build(graph, first, folder, triples=True, batch_size=10, cache=cache)
+        assert breaks_at == 8
+    assert folder.exists() is (breaks_at == 8)
+    index = GraphIndex.build(graph, second, folder, triples=True, batch_size=10, cache=cache)
+    assert first.calls + second.calls == whole.calls
     assert found(index) == found(expected) == found(GraphIndex.open(folder, Breaking()))
     assert left(folder) == left(tmp_path / "whole")
     assert verify(folder)
-    GraphIndex.build(graph, third := Breaking(), folder, triples=triples, batch_size=10)
-    assert third.calls == calls, "a complete index is made anew"
-
-
-@pytest.mark.parametrize("other", ["graph", "model", "folder changed"])
-def test_what_does_not_fit_is_not_taken(graph: KnowledgeGraph, tmp_path: Path, many: bool, other: str) -> None:
-    with pytest.raises(ConnectionError):
-        GraphIndex.build(graph, Breaking(2), tmp_path, batch_size=10)
-    embeddings = Breaking(dimension=32 if other == "model" else 64)
-    if other == "graph":
-        graph = graph.with_changes(added=[("one", "more", "fact")])
-    elif other == "folder changed":
-        graph.save(tmp_path)
-    GraphIndex.build(graph, embeddings, tmp_path, batch_size=10)
-    assert sum(map(len, embeddings.calls)) >= TEXTS
-    assert verify(tmp_path)
-    assert len(list(tmp_path.glob("index.names-*"))) == 1, "what was left is swept"
-
-
-def test_vectors_of_a_model_without_a_name_are_not_taken(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    with pytest.raises(ConnectionError):
-        GraphIndex.build(graph, Nameless(2), tmp_path / "new", batch_size=10)
-    assert not (tmp_path / "new").exists()
-    embeddings = Nameless()
-    GraphIndex.build(graph, embeddings, tmp_path / "new", batch_size=10)
-    assert sum(map(len, embeddings.inner.calls)) == TEXTS
-
-
-def test_other_lengths_are_refused(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    class Same(Breaking):
-        model = "one"
-
-        @property
-        def dimension(self) -> None:  # type: ignore[override]
-            return None
-
-        def embed_array(self, texts: object) -> np.ndarray:
-            return np.eye(8, 64 if self.breaks_at else 32)[np.zeros(len(texts), int)]  # type: ignore[arg-type]
-
-        def __init__(self, breaks_at: int | None) -> None:
-            self.breaks_at, self.calls = breaks_at, []
-
-    with pytest.raises(ConnectionError):
-        GraphIndex.build(graph, Same(2), tmp_path, batch_size=10)
-    with pytest.raises(InvalidArgumentError, match="vectors of 64 and of 32 numbers"):
-        GraphIndex.build(graph, Same(None), tmp_path, batch_size=10)
-
-
-def test_rows_that_the_system_did_not_write_are_made_again(graph: KnowledgeGraph, tmp_path: Path, many: bool) -> None:
-    with pytest.raises(ConnectionError):
-        GraphIndex.build(graph, Breaking(3), tmp_path, batch_size=10)
-    (path,) = tmp_path.glob("index.names-*")
-    size = 64 * (1 if many else 4)
-    with open(path, "r+b") as file:
-        file.seek(13 * size)
-        file.write(bytes(2 * size))
-        file.truncate(29 * size + 5)
-    embeddings = Breaking()
-    index = GraphIndex.build(graph, embeddings, tmp_path, batch_size=10)
-    assert embeddings.calls[0][0] == index.graph.names[13]
-    assert found(index) == found(GraphIndex.build(graph, Breaking()))
 
 
 BUILD_AND_DIE = """
@@ -254,7 +139,6 @@ def dying(descriptor):
     sync(descriptor)
 
 os.fsync = dying
-Deadly.__module__, Deadly.__qualname__ = "kg_retrievers.index.embeddings", "HashedEmbeddings"
 graph = KnowledgeGraph.open(sys.argv[5])
 GraphIndex.build(graph, Deadly(64), sys.argv[1], batch_size=10)
 """
@@ -272,18 +156,8 @@ def test_killed(graph: KnowledgeGraph, tmp_path: Path, many: bool, call: int, sa
     process = subprocess.run([sys.executable, "-c", BUILD_AND_DIE, *arguments], check=False)
     assert process.returncode == -signal.SIGKILL
 
-    class Counting(HashedEmbeddings):
-        made = 0
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            Counting.made += len(texts)
-            return super().embed_documents(texts)
-
-    Counting.__module__, Counting.__qualname__ = "kg_retrievers.index.embeddings", "HashedEmbeddings"
-    index = GraphIndex.build(KnowledgeGraph.open(tmp_path / "graph"), Counting(64), folder, batch_size=10)
-    assert Counting.made == (TEXTS - 10 * (call - 1) if call else 0)
-    assert found(index) == found(GraphIndex.build(graph, HashedEmbeddings(64)))
+    index = GraphIndex.build(graph, HashedEmbeddings(64), folder, batch_size=10)
+    whole = GraphIndex.build(graph, HashedEmbeddings(64), tmp_path / "whole")
+    assert found(index) == found(whole)
+    assert left(folder) == left(tmp_path / "whole"), "what was left is swept"
     assert verify(folder)
-
-
-# --- where else -------------------------------------------------------------------------------------------------------

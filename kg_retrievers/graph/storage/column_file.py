@@ -1,4 +1,4 @@
-"""ColumnFile: a column that is written rows by rows before the save that names it, and goes on after a break."""
+"""ColumnFile: a column that is written rows by rows before the save that names it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -18,50 +19,28 @@ from kg_retrievers.graph.storage.manifest import SavedColumn
 #: How many bytes are read at once.
 BLOCK = 1 << 24
 
-# How many digits of the key are in the name of the file; before them are eight of the width.
-_DIGITS = 24
-
 
 class ColumnFile:
-    """A file of rows. What is written stays there when the writer is killed; the next writer finds it by its key.
+    """A file of rows. If the writer is killed, the next save removes it.
 
     Args:
         folder: The folder.
         name: The name of the column.
-        key: 32 hexadecimal digits of what the rows are made of.
         dtype: The type of the numbers.
         width: How many numbers a row has.
     """
 
-    def __init__(self, folder: Path, name: str, key: str, dtype: npt.DTypeLike, width: int) -> None:
-        """Open the file behind its last whole row; it is made where it is missing."""
-        self.dtype, self.width = np.dtype(dtype), width
-        self._path = folder / f"{name}-{width:08x}{key[:_DIGITS]}.column"
+    def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike, width: int) -> None:
+        """Make the file."""
+        self.dtype, self.width, self.rows = np.dtype(dtype), width, 0
+        self._path = folder / f"{name}-{uuid4().hex}.column"
         with raise_write_errors(folder):
-            self._path.touch()
-            self._stream: BinaryIO = open(self._path, "r+b")  # noqa: SIM115
-        self.cut(self._path.stat().st_size // self._row_size)
-
-    @classmethod
-    def found(cls, folder: Path, name: str, key: str, dtype: npt.DTypeLike) -> ColumnFile | None:
-        """Return the file that an earlier writer left; None if there is none.
-
-        A row of zeros alone ends what it holds: the system wrote no more before the power went.
-        """
-        for path in folder.glob(f"{name}-????????{key[:_DIGITS]}.column"):
-            file = cls(folder, name, key, dtype, int(path.name[len(name) + 1 :][:8], 16))
-            file.cut(file._written())
-            return file
-        return None
+            self._stream: BinaryIO = open(self._path, "x+b")  # noqa: SIM115
 
     @property
     def name(self) -> str:
         """The name of the file."""
         return self._path.name
-
-    @property
-    def _row_size(self) -> int:
-        return self.width * self.dtype.itemsize
 
     def append(self, rows: Array) -> None:
         """Write rows behind the others.
@@ -73,12 +52,6 @@ class ColumnFile:
             self._stream.write(np.ascontiguousarray(rows, self.dtype).data)
             self._stream.flush()
         self.rows += len(rows)
-
-    def cut(self, rows: int) -> None:
-        """Drop what is behind so many rows."""
-        self.rows = rows
-        self._stream.truncate(rows * self._row_size)
-        self._stream.seek(rows * self._row_size)
 
     def array(self) -> Array:
         """Return the rows, mapped from the file: read-only, shape (rows, width)."""
@@ -107,13 +80,3 @@ class ColumnFile:
         """Close and remove the file."""
         self.close()
         self._path.unlink(missing_ok=True)
-
-    def _written(self) -> int:
-        """Return how many rows come before the first one of zeros alone."""
-        rows = self.array()
-        step = max(1, BLOCK // self._row_size)
-        for start in range(0, self.rows, step):
-            empty = ~rows[start : start + step].any(axis=1)
-            if empty.any():
-                return start + int(empty.argmax())
-        return self.rows

@@ -39,7 +39,6 @@ __all__ = [
     "OpenedPart",
     "Part",
     "is_saved",
-    "is_unfinished",
     "may_hold_save",
     "open_parts",
     "save_parts",
@@ -102,14 +101,6 @@ def open_parts(
         except FileFormatError:
             if before == _read(folder / MANIFEST):
                 raise  # else another save replaced the files while they were opened
-
-
-def is_unfinished(folder: Path) -> bool:
-    """Whether a folder holds what a writer left that did not finish, and nobody writes there now."""
-    if not folder.is_dir() or writer_of(folder):
-        return False
-    saved = (read_manifest(folder) or Manifest()).sizes
-    return any(path.name not in saved for path in own_files(folder))
 
 
 def is_saved(folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -152,14 +152,10 @@ class FolderWriter:
                 self._switch(after)
             except BaseException:
                 with suppress(OSError):
-                    _sweep(self._folder, self.before, spared=_column_files(parts))
+                    _sweep(self._folder, self.before)
                 raise
             self.before, self._is_new = after, False
             _sweep(self._folder, after)
-
-    def sweep(self, spared: Collection[str]) -> None:
-        """Remove what earlier writers left that were killed, but for some files, so that there is room for others."""
-        _sweep(self._folder, self.before, spared)
 
     def _write_part(self, name: str, part: Part | Keep) -> SavedPart:
         before = self.before.parts.get(name)
@@ -237,19 +233,11 @@ def _size(parts: Mapping[str, Part | Keep]) -> int:
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
-def _column_files(parts: Mapping[str, Part | Keep]) -> set[str]:
-    """Return the names of the files that the next writer may go on with."""
-    columns = [column for part in parts.values() if isinstance(part, Part) for column in part.columns.values()]
-    return {column.name for column in columns if isinstance(column, ColumnFile)}
-
-
-def _sweep(folder: Path, manifest: Manifest, spared: Collection[str] = ()) -> None:
-    """Remove the files and the ends of files that a manifest does not name, but for some that are spared."""
+def _sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove the files and the ends of files that a manifest does not name."""
     sizes = manifest.sizes
     for path in own_files(folder):
         with suppress(OSError):  # in use, on Windows: the next save removes it
-            if path.name in spared:
-                continue
             if path.name not in sizes:
                 path.unlink()
             elif path.stat().st_size > sizes[path.name]:
