@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import (
@@ -14,14 +13,12 @@ from kg_retrievers import (
     KnowledgeGraph,
     NeighborhoodRetriever,
     SimGRAGRetriever,
-    UnionRetriever,
     answer_chain,
     build_workflow,
 )
 from kg_retrievers.chains import cited_answer_chain, show_evidence
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.graph import Known, Pattern, Unknown
-from kg_retrievers.llama_index import as_llama_index
 from kg_retrievers.testing import ScriptedChatModel
 
 FACTS = [
@@ -73,14 +70,6 @@ def test_nothing_is_told_where_the_entity_is_known(retriever: SimGRAGRetriever) 
         assert tell_ambiguous_names(documents) == ""
 
 
-def test_entities_that_start_a_search() -> None:
-    near = NeighborhoodRetriever.from_index(INDEX, max_hops=1)
-    documents = near.invoke(QUESTION)
-    assert tell_ambiguous_names(documents) == APART
-    assert UnionRetriever.of(near).invoke(QUESTION)[0].metadata["details"]["ambiguous"]
-    assert as_llama_index(near).retrieve(QUESTION)[0].metadata["details"]["ambiguous"]
-
-
 def test_chains_workflows_and_tools_tell(retriever: SimGRAGRetriever) -> None:
     told = f"{APART} The evidence is about d1."
     assert answer_chain(retriever).invoke(QUESTION) == f"David Lynch\n({told})"
@@ -101,11 +90,3 @@ def test_a_note_that_fills_the_budget_is_left_out(retriever: SimGRAGRetriever, s
     tight = show_evidence(documents, style, max_tokens=20)  # type: ignore[arg-type]
     assert "David Lynch" in tight.text
     assert "is the name" not in tight.text
-
-
-def test_of_many_entities_the_first_are_told() -> None:
-    entities = [{"key": f"k{n}", "label": "Ann", "text": f"k{n}"} for n in range(6)]
-    details = {"ambiguous": [{"name": "ann", "entities": entities}]}
-    document = Document("", metadata={"details": details})
-    told = "'ann' is the name of 6 entities: Ann (k0), Ann (k1), Ann (k2), Ann (k3) and 2 more."
-    assert tell_ambiguous_names([document]) == told

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, SimGRAGRetriever, answer_chain
-from kg_retrievers.agents import build_router, build_workflow
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
+from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import LESS_SURE, NOT_UNDERSTOOD, cited_answer_chain
-from kg_retrievers.core.confidence import check_confidence
 from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError
 from kg_retrievers.graph import Pattern, Unknown
@@ -48,29 +47,6 @@ def test_a_refusal_says_what_was_not_understood_and_what_to_do() -> None:
     assert (error.confidence, error.unplaced, error.nearest) == (0.125, ["salary"], ["directed_by", "written_by"])
     assert "lower min_confidence, or give examples= or llm=" in str(error)
     assert "lower --min-confidence, or give --examples or --llm" in error.on_shell
-
-
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
-        ({}, "(confidence 0.49, wanted 0.5). Rephrase"),
-        ({"unplaced": ["tax", "of"]}, "0.5): no relation fits 'tax', 'of'. Rephrase"),
-        (
-            {"unplaced": ["Country"], "nearest": ["built_by", "country"]},
-            "fits 'Country'; the nearest are 'built by'. Re",
-        ),
-        ({"nearest": ["paidBy", "b", "c", "d"]}, "0.5): the nearest relations are 'paid by', 'b', 'c'. Rephrase"),
-    ],
-)
-def test_a_refusal_names_what_there_is(told: dict[str, list[str]], said: str) -> None:
-    with pytest.raises(LowConfidenceError) as refusal:
-        check_confidence("Toy", "Tax of Ann?", 0.4999, 0.5, **told)
-    assert said in str(refusal.value)
-
-
-@pytest.mark.parametrize("confidence", [None, 0.5, 1.0])
-def test_who_is_sure_enough_or_cannot_tell_answers(confidence: float | None) -> None:
-    check_confidence("Toy", "Tax of Ann?", confidence, 0.5)
 
 
 def test_who_wants_more_than_there_is_hears_how_much_there_is() -> None:
@@ -116,17 +92,6 @@ def test_whoever_gives_a_pattern_is_sure_of_it() -> None:
         assert "confidence" not in flat_metadata(document).metadata
 
 
-def test_worse_matches_have_no_confidence() -> None:
-    documents = unsure(min_confidence=0).invoke(SALARY, k=2)
-    assert documents[1].metadata["score"] < documents[0].metadata["score"]
-    assert [document.metadata["confidence"] for document in documents] == [0.125, None]
-
-
-def test_single_triples_have_the_confidence_of_their_evidence() -> None:
-    documents = unsure(min_confidence=0, granularity="triple").invoke(SALARY, k=2)
-    assert [document.metadata["confidence"] for document in documents] == [0.125, 0.125]
-
-
 # --- what answers -----------------------------------------------------------------------------------------------------
 
 
@@ -143,15 +108,6 @@ async def test_chains_and_engines_answer_with_the_reason() -> None:
     assert as_llama_index(retriever, min_confidence=0).retrieve(SALARY)[0].metadata["confidence"] == 0.125
 
 
-async def test_a_workflow_answers_with_the_reason() -> None:
-    workflow = build_workflow(unsure())
-    got = await workflow.ainvoke({"question": SALARY})
-    assert (got["answer"], got["documents"]) == (NOT_UNDERSTOOD, [])
-    assert got["reason"].startswith(SAID)
-    assert workflow.invoke({"question": SALARY, "min_confidence": 0.1})["answers"] == FILMS
-    assert workflow.invoke({"question": SALARY, "pattern": UNSURE})["answers"] == FILMS
-
-
 def test_a_person_may_approve_an_unsure_pattern() -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
@@ -162,14 +118,3 @@ def test_a_person_may_approve_an_unsure_pattern() -> None:
     workflow.update_state(approved, {"pattern": workflow.get_state(approved).values["pattern"]})
     assert workflow.invoke(None, approved)["answers"] == FILMS
     assert workflow.invoke(None, left)["answer"] == NOT_UNDERSTOOD
-
-
-def test_a_router_goes_on_to_the_next_retriever() -> None:
-    near = NeighborhoodRetriever.from_index(INDEX, max_hops=1)
-    router = build_router({"patterns": unsure(), "near": near}, choose=lambda _: ["patterns", "near"])
-    got = router.invoke({"question": SALARY})
-    assert (got["retriever"], got["reason"]) == ("near", None)
-    assert got["documents"][0].metadata["confidence"] is None
-    assert router.invoke({"question": SALARY, "min_confidence": 0})["retriever"] == "patterns"
-    alone = build_router({"patterns": unsure()})
-    assert alone.invoke({"question": SALARY})["reason"].startswith(SAID)

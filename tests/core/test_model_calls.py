@@ -19,7 +19,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
-from misbehaving import ENDLESS_REPLY, ENDLESS_STREAM, Conduct, MisbehavingServer, cut, http, say_nothing, send
+from misbehaving import ENDLESS_REPLY, ENDLESS_STREAM, Conduct, MisbehavingServer, http, say_nothing, send
 
 from kg_retrievers import (
     Budget,
@@ -27,13 +27,10 @@ from kg_retrievers import (
     HashedEmbeddings,
     LLMPatternGenerator,
     SimGRAGRetriever,
-    answer_chain,
     build_workflow,
 )
 from kg_retrievers.core.model_calls import guarded
-from kg_retrievers.core.replies import plain_answers
-from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import BudgetError, KGRetrieversError, ModelCallError
+from kg_retrievers.errors import KGRetrieversError, ModelCallError
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = {"question": "Who starred in Amélie?"}
@@ -114,19 +111,6 @@ async def test_an_answerer_ends_at_the_budget_and_the_evidence_stays(index: Grap
         assert "Audrey Tautou" in got["answers"]
 
 
-@both
-async def test_a_chain_ends_at_a_deadline(index: GraphIndex, asynchronous: bool) -> None:
-    chain_of = {"parse_answers": plain_answers}
-    with MisbehavingServer(ENDLESS_STREAM) as server:
-        retriever = SimGRAGRetriever.from_index(index).model_copy(update=chain_of)
-        chain = answer_chain(retriever, client(server))
-        began = time.monotonic()
-        question = QUESTION["question"]
-        with deadline(LIMIT, lambda: BudgetError("too late")), pytest.raises(BudgetError, match="too late"):
-            _ = [part async for part in chain.astream(question)] if asynchronous else list(chain.stream(question))
-        assert time.monotonic() - began < LIMIT + LATE
-
-
 def test_a_call_that_cannot_be_cancelled_holds_up_nothing() -> None:
     """Neither the caller nor the end of the process, in sync and in async."""
     code = f"""
@@ -192,11 +176,6 @@ async def test_what_is_no_completion_is_a_typed_error(index: GraphIndex, reply: 
         workflow = build_workflow(by_model(index, client(server)), retry=None)
         with pytest.raises((KGRetrieversError, openai.OpenAIError)):
             _ = await workflow.ainvoke(QUESTION) if asynchronous else workflow.invoke(QUESTION)
-
-
-def test_a_connection_that_is_cut(index: GraphIndex) -> None:
-    with MisbehavingServer(cut) as server, pytest.raises(openai.APIConnectionError):
-        by_model(index, client(server)).invoke(QUESTION["question"])
 
 
 @pytest.mark.parametrize(

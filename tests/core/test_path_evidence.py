@@ -27,19 +27,6 @@ PATHS = [
 ]
 
 
-def test_each_path_is_evidence() -> None:
-    evidence = path_evidence(PATHS, merge=False, truncated=True, details={"said": 1})
-    assert [(item.score, item.answers) for item in evidence] == [
-        (0.9, ("dan",)),
-        (0.7, ("eve",)),
-        (0.5, ("bob",)),  # equal scores keep their order
-        (0.5, ("cat",)),
-    ]
-    assert evidence[0].triples == (KNOWS, BOSS)
-    assert evidence[3].details == {"said": 1, "relation_path": [["likes", "backward"]], "paths": [["ann", [0]]]}
-    assert all(item.truncated for item in evidence)
-
-
 def test_paths_of_one_relation_path_are_one_evidence() -> None:
     evidence = path_evidence(PATHS, merge=True, truncated=False, details={})
     assert [(item.score, item.answers, item.details["paths"]) for item in evidence] == [
@@ -61,22 +48,6 @@ def test_of_equal_scores_the_one_with_more_answers_is_first() -> None:
     evidence = path_evidence(paths, merge=True, truncated=False, details={})
     assert [item.answers for item in evidence] == [("dan", "eve"), ("bob",)]
     assert len(evidence[0].details["paths"]) == 3  # two lead to eve, from different entities
-
-
-def test_one_triple_crossed_in_both_directions_is_two_pieces() -> None:
-    paths = [scored(1, "ann", "bob", by=(KNOWS,)), scored(1, "bob", "ann", by=(KNOWS,))]
-    for merge in (False, True):
-        evidence = path_evidence(paths, merge=merge, truncated=False, details={})
-        assert [item.triples for item in evidence] == [(KNOWS,), (KNOWS,)]
-        assert [item.answers for item in evidence] == [("bob",), ("ann",)]
-        assert [item.details["paths"] for item in evidence] == [[["ann", [0]]], [["bob", [0]]]]
-
-
-def test_a_way_there_and_back_shows_its_triple_once() -> None:
-    there_and_back = scored(1, "ann", "bob", "ann", by=(KNOWS, KNOWS))
-    (item,) = path_evidence([there_and_back], merge=True, truncated=False, details={})
-    assert (item.triples, item.answers, item.details["paths"]) == ((KNOWS,), ("ann",), [["ann", [0, 0]]])
-    assert item.details["relation_path"] == [["knows", "forward"], ["knows", "backward"]]
 
 
 def test_a_path_without_triples_and_a_path_said_twice() -> None:

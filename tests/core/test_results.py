@@ -81,13 +81,6 @@ def test_documents_say_what_an_operation_gives(
     assert "value" in flat_metadata(document).metadata
 
 
-def test_a_value_without_facts_is_a_document_of_single_triples_too() -> None:
-    pattern = {**EXISTS, "conditions": [Condition("year", ">", 2020)]}
-    (document,) = ask(("Her", "released", YEAR), fields={"granularity": "triple"}, **pattern)
-    assert (document.metadata["triples"], document.metadata["value"]) == ([], False)
-    assert document.page_content.startswith("Result: no.")
-
-
 def test_documents_without_operation_say_nothing_more() -> None:
     (document,) = ask((FILM, "directed_by", "Spike Jonze"), target="film")
     assert (document.metadata["value"], tell_result(document.metadata)) == (None, "")
@@ -135,13 +128,6 @@ def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
 )
 def test_answers_agree_with_the_value(answer: str, value: Any, wanted: bool) -> None:
     assert agrees(answer, {"answers": [], "value": value}) is wanted
-
-
-def test_a_value_of_one_of_several_answers_is_no_answer() -> None:
-    (document,) = ask(RELEASED, **ORDER)
-    assert agrees("Her", document.metadata)
-    assert agrees("Her (2013)", document.metadata)
-    assert not agrees("2013", document.metadata)
 
 
 def test_the_runner_up_does_not_agree() -> None:

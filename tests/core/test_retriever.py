@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import pickle
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import pytest
-from langchain_chroma import Chroma
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ConfigDict
 
-from kg_retrievers.core.documents import flat_metadata, top_answers
+from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, Event, GeneratorRunnable, run_async, run_sync
+from kg_retrievers.core.runnables import Body, Call, Event, GeneratorRunnable
 from kg_retrievers.core.stages import REFUSAL_EVENT, STAGE_EVENT, RetrievalState, Stage
 from kg_retrievers.errors import (
     EntityLinkingError,
@@ -31,15 +29,12 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
-from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import tiny_graph
 
 GRAPH = tiny_graph()
 INDEX = GraphIndex.build(GRAPH, HashedEmbeddings())
 AMELIE = tuple(GRAPH.triples("Amélie"))
-
-Run = Callable[[Any], Any]
 
 
 # --- bodies ---
@@ -118,18 +113,6 @@ def test_body_may_handle_an_error(run: Callable[[Body[Any], Watcher], Any]) -> N
 
 
 @both_ways
-def test_body_may_end_on_an_error(run: Callable[[Body[Any], Watcher], Any]) -> None:
-    def body() -> Body[str]:
-        try:
-            yield Call(fails(TimeoutError("late")), 1)
-        except TimeoutError:
-            return "gave up"
-        return "not reached"
-
-    assert run(body(), Watcher()) == "gave up"
-
-
-@both_ways
 def test_error_that_nobody_handles(run: Callable[[Body[Any], Watcher], Any]) -> None:
     closed = []
 
@@ -144,32 +127,6 @@ def test_error_that_nobody_handles(run: Callable[[Body[Any], Watcher], Any]) -> 
     with pytest.raises(RuntimeError):  # it would otherwise look like the end of the body
         run(body(StopIteration("end")), Watcher())
     assert closed == [True, True]
-
-
-@both_ways
-def test_error_of_the_body_itself(run: Callable[[Body[Any], Watcher], Any]) -> None:
-    def body() -> Body[None]:
-        yield Event("news", {})
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        run(body(), Watcher())
-
-
-@both_ways
-def test_body_without_steps(run: Callable[[Body[Any], Watcher], Any]) -> None:
-    def body() -> Generator[Call | Event, Any, str]:
-        return "at once"
-        yield
-
-    assert run(body(), Watcher()) == "at once"
-
-
-async def test_drivers_alone() -> None:
-    def body() -> Body[int]:
-        return (yield Call(double, 1))
-
-    assert run_sync(body(), {}) == await run_async(body(), RunnableConfig()) == 2
 
 
 # --- a retriever in few words ---
@@ -308,18 +265,6 @@ def test_the_tool_says_why() -> None:
 # --- copies ---
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "deep", "pickle"]
-)
-def test_copies_find_the_same(copied: Callable[[Any], Any]) -> None:
-    retriever = TripleSimilarityRetriever.from_index(INDEX, k=3)
-    expected = [document.id for document in retriever.invoke("Who starred in Amélie?")]
-    other = copied(retriever)
-    other.k = 2
-    assert retriever.k == 3
-    assert [document.id for document in other.invoke("Who starred in Amélie?")] == expected[:2]
-
-
 def test_errors_come_out_of_a_pickle_as_they_were() -> None:
     for error in (LOST, GraphLoadError("Bad.", "a.tsv", 3), InvalidArgumentError("Got.", hint_python="Do.")):
         other = pickle.loads(pickle.dumps(error))
@@ -370,11 +315,6 @@ def test_question_is_checked(question: Any) -> None:
         toy().initial_state(question)
 
 
-def test_initial_state() -> None:
-    assert toy(k=2).initial_state("Who?") == {"question": "Who?", "k": 2}
-    assert toy(k=2).initial_state("Who?", k=3, number=1) == {"question": "Who?", "k": 3, "number": 1}
-
-
 @pytest.mark.parametrize("field", [{"k": 0}, {"granularity": "film"}, {"on_refusal": "no"}, {"top_k": 1}], ids=str)
 def test_fields_are_checked(field: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
@@ -421,19 +361,6 @@ def test_id_changes_with_what_a_document_says() -> None:
     assert len({document.id for document in documents}) == 4
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 9])
-def test_triples_one_by_one(k: int) -> None:
-    """Each fact once, with what is said by the first evidence that holds it."""
-    retriever = toy(granularity="triple")
-    evidence = [Evidence(AMELIE[:2], 0.9, ("a",)), Evidence(AMELIE[1:3], 0.8, ("b",), True)]
-    documents = retriever.documents_from(evidence, k)
-    assert [document.metadata["triples"] for document in documents] == [[list(triple)] for triple in AMELIE[:3]][:k]
-    assert [document.metadata["score"] for document in documents] == [0.9, 0.9, 0.8][:k]
-    assert [document.metadata["truncated"] for document in documents] == [False, False, True][:k]
-    assert [document.metadata["rank"] for document in documents] == [1, 2, 3][:k]
-    assert len(retriever.documents_from([], k)) == 0
-
-
 def test_documents_show_the_paths_of_the_evidence() -> None:
     """Where they are some among its triples, and it is not cut to single ones."""
     directed, starring = Triple("Her", "directed_by", "Jonze"), Triple("Her", "starring", "Adams")
@@ -461,22 +388,6 @@ def test_top_answers() -> None:
     assert top_answers([Evidence((triple,), 1.0), worse]) == top_answers([]) == []
 
 
-def test_labels_of_answers_outside_of_the_facts() -> None:
-    (document,) = toy().documents_from([Evidence((Triple("a", "r", "b"),), 1.0, ("Dune (1984)", "c"))], 1)
-    assert document.metadata["labels"] == {"a": "a", "b": "b", "Dune (1984)": "Dune", "c": "c"}
-
-
-def test_flat_metadata_goes_into_chroma() -> None:
-    documents = toy(k=3).invoke("Who?")
-    store = Chroma("flat_metadata", embedding_function=HashedEmbeddings())
-    store.add_documents([flat_metadata(document) for document in documents])
-    found = store.similarity_search("Audrey Tautou", k=1)[0]
-    original = next(document for document in documents if document.id == found.id)
-    assert found.metadata == flat_metadata(original).metadata
-    assert "Amélie" in found.metadata["triples"]
-    assert documents == toy(k=3).invoke("Who?"), "the originals are left as they were"
-
-
 # --- the tool ---
 
 
@@ -491,20 +402,6 @@ def test_tool() -> None:
         toy().as_tool(dict)
     with pytest.raises(InvalidArgumentError, match="arg_types"):
         toy().as_tool(arg_types={"query": str})
-
-
-def test_langchain_sees_a_retriever() -> None:
-    retriever = toy(tags=["films"], metadata={"of": "tests"})
-    assert retriever.get_name() == "Toy"
-    assert retriever.graph is GRAPH
-    assert retriever.with_config({"run_name": "x"}).invoke("Who?") == retriever.invoke("Who?")
-    assert retriever.with_fallbacks([toy()]).invoke("Who?") == retriever.invoke("Who?")
-    broken = toy(error=TimeoutError("late"))
-    assert broken.with_fallbacks([retriever]).invoke("Who?") == retriever.invoke("Who?")
-
-
-def test_base_is_abstract() -> None:
-    assert BaseKGRetriever.__abstractmethods__ == {"stages"}
 
 
 def test_empty_graph_is_a_graph() -> None:

@@ -11,19 +11,18 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from openai_server import Cut, OpenAIServer, Reply
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, LLMPatternGenerator, SimGRAGRetriever, build_router
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, build_router
 from kg_retrievers.agents.prompts import MethodReply
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core.structured_replies import (
-    MAX_TEXT,
     StructuredModel,
     bounded_schema,
     read_object,
     reply_text,
     was_cut,
 )
-from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, ModelCallError, PatternParseError
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, ModelCallError
 from kg_retrievers.questions.prompts import PatternReply
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -67,13 +66,6 @@ def test_each_form_is_closed_and_bounded(form: Any) -> None:
     assert all(part.get("maxLength") or part.get("enum") or part.get("const") for part in texts)
 
 
-def test_what_a_form_says_itself_stays() -> None:
-    schema = bounded_schema(PatternReply)
-    assert schema["properties"]["triples"]["maxItems"] < 20
-    assert schema["properties"]["triples"]["items"]["minItems"] == 3
-    assert bounded_schema(AnswerReply)["properties"]["explanation"]["maxLength"] == MAX_TEXT
-
-
 def test_evidence_bounds_the_citations(retriever: SimGRAGRetriever) -> None:
     with OpenAIServer(Reply(GOOD)) as server:
         cited_answer_chain(retriever, client(server)).invoke(QUESTION)
@@ -93,15 +85,6 @@ def test_a_router_sends_its_methods(retriever: SimGRAGRetriever) -> None:
     sent = server.requests[0]
     assert sent["response_format"]["json_schema"]["schema"]["properties"]["method"]["enum"] == ["first", "second"]
     assert '{"method": "first"}\n{"method": "second"}' in sent["messages"][0]["content"]
-
-
-@pytest.mark.parametrize("structured", [None, False])
-def test_patterns_with_and_without_a_schema(structured: bool | None) -> None:
-    reply = '{"segments": [], "triples": [["Amélie", "starring", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-    with OpenAIServer(Reply(reply)) as server:
-        pattern = LLMPatternGenerator(client(server), structured=structured).invoke({"question": QUESTION})
-    assert pattern.target == "person 1"
-    assert ("response_format" in server.requests[0]) == (structured is None)
 
 
 def test_a_model_without_structured_output_is_asked_for_text() -> None:
@@ -131,12 +114,6 @@ def test_clients_say_that_a_reply_was_cut(told: dict[str, str]) -> None:
         read_object(AIMessage("{", response_metadata=told), AnswerReply)
 
 
-def test_a_whole_reply_is_not_told_to_be_cut() -> None:
-    with pytest.raises(AnswerParseError) as caught:
-        read_object(AIMessage("{", response_metadata={"finish_reason": "stop"}), AnswerReply)
-    assert "cut at" not in str(caught.value)
-
-
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_a_cut_reply_is_repaired(retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool) -> None:
@@ -155,20 +132,6 @@ def test_two_cut_replies_raise_a_typed_error(retriever: SimGRAGRetriever, make: 
     with OpenAIServer(Cut(GOOD[:40]), Cut(GOOD[:30])) as server, cut as caught:
         make(retriever, client(server)).invoke(QUESTION)
     assert caught.value.reply == GOOD[:30]
-
-
-@pytest.mark.parametrize("structured", [None, False])
-def test_two_cut_patterns_raise_a_typed_error(structured: bool | None) -> None:
-    with OpenAIServer(Cut('{"triples": [["Am'), Cut('{"triples": [[')) as server:
-        generator = LLMPatternGenerator(client(server), structured=structured)
-        with pytest.raises(PatternParseError, match="cut at the limit of its length"):
-            generator.invoke({"question": QUESTION})
-
-
-def test_a_cut_reply_of_a_router_leaves_it_to_the_rules(retriever: SimGRAGRetriever) -> None:
-    with OpenAIServer(Cut('{"meth')) as server:
-        got = build_router({"only": retriever}, llm=client(server)).invoke({"question": QUESTION})
-    assert got["routed_by"].endswith("the reply of the language model names no method")
 
 
 def test_a_reply_that_is_withheld_is_a_typed_error(retriever: SimGRAGRetriever) -> None:

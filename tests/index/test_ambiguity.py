@@ -43,12 +43,6 @@ def test_by_type_then_by_fact_then_by_key(index: GraphIndex) -> None:
     assert texts(index, "x2", "x1") == {"x2": "x2", "x1": "x1"}
 
 
-def test_the_fact_that_tells_most_of_them_apart() -> None:
-    graph = KnowledgeGraph.from_triples(FACTS, labels=LABELS)
-    index = GraphIndex.build(graph, HashedEmbeddings())
-    assert texts(index, "s1", "s2") == {"s1": "located in: Illinois", "s2": "located in: Ohio"}
-
-
 def test_the_whole_of_one(index: GraphIndex) -> None:
     found = tell_apart(index, ["s1", "s1", "unknown", "s2", "s3"])
     assert json.loads(json.dumps(found)) == found

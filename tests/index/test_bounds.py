@@ -9,7 +9,6 @@ import pytest
 
 from kg_retrievers.errors import DamagedDataError, IndexLoadError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.columns import StringTable
 from kg_retrievers.graph.storage import parts as storage
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, parts
@@ -32,17 +31,6 @@ def test_columns_that_do_not_fit(tmp_path: Path, column: str) -> None:
         GraphIndex.open(tmp_path, EMBEDDINGS)
 
 
-def test_ids_of_names_that_do_not_exist(tmp_path: Path) -> None:
-    GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
-    saved = open_parts(tmp_path, ["index"])["index"]
-    for column in ("linking.ids", "linking.word_names"):
-        far = np.full_like(saved.columns[column], 10**6)
-        part = Part(dict.fromkeys(saved.columns, KEEP) | {column: far}, saved.meta)
-        save_parts(tmp_path / column, {"graph": open_part(tmp_path, "graph"), "index": filled(part, saved.columns)})
-        with pytest.raises(IndexLoadError, match="holds ids of nothing"):
-            GraphIndex.open(tmp_path / column, EMBEDDINGS)
-
-
 def test_damaged_ids_of_names_are_told_when_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "CHECKED", 0)  # as for long columns
     GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
@@ -60,11 +48,6 @@ def open_part(folder: Path, name: str) -> Part:
     return Part(opened.columns, opened.meta)
 
 
-def filled(part: Part, columns: dict[str, np.ndarray]) -> Part:
-    kept = {name: columns[name] if values is KEEP else values for name, values in part.columns.items()}
-    return Part(kept, part.meta)
-
-
 def test_damaged_vectors_are_told_when_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "CHECKED", 0)  # as for long columns
     GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
@@ -73,12 +56,3 @@ def test_damaged_vectors_are_told_when_they_are_used(tmp_path: Path, monkeypatch
     index = GraphIndex.open(tmp_path, EMBEDDINGS)
     with pytest.raises(DamagedDataError, match=r"a vector is damaged\. Save or build it again.*--verify"):
         index.nearest_entities(["a film"], 2)
-
-
-def test_damaged_texts_are_told_when_they_are_used() -> None:
-    table = StringTable.from_strings(["Her", "Adaptation"])
-    columns = table.columns("names") | {"names.data": np.frombuffer(b"H\xffrAdaptation", np.uint8)}
-    damaged = StringTable.from_columns(columns, "names")
-    assert damaged[1] == "Adaptation"
-    with pytest.raises(DamagedDataError, match=r"a text of the graph is damaged: b'H.*r'"):
-        damaged[0]

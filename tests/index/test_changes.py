@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from kg_retrievers.errors import FileWriteError, IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.writer import FolderWriter
@@ -167,32 +167,6 @@ def test_an_update_says_what_it_did(tmp_path: Path) -> None:
     assert fact in GraphIndex.update(tmp_path, EMBEDDINGS, removed_sources=["one"]).index.graph  # it was there before
 
 
-def names_file(folder: Path) -> tuple[str, int]:
-    (path,) = folder.glob("index.names-*")
-    return path.name, path.stat().st_size
-
-
-def test_vectors_are_added_to_the_file_until_too_many_are_unused(tmp_path: Path) -> None:
-    GraphIndex.build(
-        KnowledgeGraph.from_triples([(f"head {id}", "r", "tail") for id in range(20)]), EMBEDDINGS, tmp_path
-    )
-    name, size = names_file(tmp_path)
-    reader = GraphIndex.open(tmp_path, EMBEDDINGS)
-    before = near(reader, TEXTS)
-    index = GraphIndex.update(
-        tmp_path, EMBEDDINGS, added=[("new", "r", "tail")], removed=[("head 3", "r", "tail")]
-    ).index
-    assert names_file(tmp_path) == (name, size + 64 * 4)
-    assert (len(index.graph.names), len(index._names.vectors)) == (21, 22)  # type: ignore[union-attr]
-    assert near(index, ["head 3", "new"]) == near(anew(index.graph), ["head 3", "new"])
-    index = GraphIndex.update(tmp_path, EMBEDDINGS, removed=[(f"head {id}", "r", "tail") for id in range(4, 10)]).index
-    assert names_file(tmp_path)[0] != name, "a quarter of the rows would be unused"
-    assert index._names.rows is None
-    assert names_file(tmp_path)[1] == 15 * 64 * 4
-    assert near(index, TEXTS) == near(anew(index.graph), TEXTS)
-    assert near(reader, TEXTS) == before, "who has opened it goes on"
-
-
 def test_a_wrong_change_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     index = GraphIndex.build(tiny_graph(), EMBEDDINGS, tmp_path)
     files = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
@@ -204,31 +178,11 @@ def test_a_wrong_change_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     assert GraphIndex.open(tmp_path, EMBEDDINGS).fingerprint == index.fingerprint
 
 
-def test_an_update_needs_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexLoadError, match="no such folder; no index is saved there"):
-        GraphIndex.update(tmp_path / "none", EMBEDDINGS, added=[("a", "r", "b")])
-    assert not (tmp_path / "none").exists()
-    with pytest.raises(IndexLoadError, match="no saved index"):
-        GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
-    assert not list(tmp_path.iterdir())
-
-
 def test_one_of_two_updates_is_told(tmp_path: Path) -> None:
     GraphIndex.build(tiny_graph(), EMBEDDINGS, tmp_path)
     with FolderWriter(tmp_path), pytest.raises(FileWriteError, match="is writing there"):
         GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
     assert GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")]).added == 1
-
-
-def test_another_model_of_the_same_class_is_refused(tmp_path: Path) -> None:
-    class Turned(CountedEmbeddings):
-        def embed_array(self, texts: Sequence[str]) -> Array:
-            return -super().embed_array(texts)
-
-    Turned.__module__, Turned.__qualname__ = CountedEmbeddings.__module__, CountedEmbeddings.__qualname__
-    GraphIndex.build(tiny_graph(), CountedEmbeddings(), tmp_path)
-    with pytest.raises(StaleIndexError, match="another model of that class"):
-        GraphIndex.update(tmp_path, Turned(), added=[("a", "r", "b")])
 
 
 def test_a_store_gets_new_names_and_loses_others(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from graph_reader import GraphReader, in_order, names_in_memory
-from langchain_core.language_models import FakeListChatModel
 
 from kg_retrievers import (
     CypherRetriever,
@@ -17,13 +15,11 @@ from kg_retrievers import (
     GraphReasoner,
     HashedEmbeddings,
     KnowledgeGraph,
-    LadybugExecutor,
     NeighborhoodRetriever,
     PCSTRetriever,
     Question,
     RelationPathRetriever,
     SimGRAGRetriever,
-    SubgraphRAGRetriever,
     TripleSimilarityRetriever,
     UnionRetriever,
     train_graph_reasoner,
@@ -32,7 +28,6 @@ from kg_retrievers import (
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import DatabaseTimeoutError, EntityLinkingError, InvalidArgumentError, SearchBudgetError
-from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import PartRequest, linker_of
@@ -101,14 +96,6 @@ def test_all_stages_share_one_part_of_three_hops(kind: type[BaseKGRetriever]) ->
     assert asked(retriever, question) == ["facts_of"] * 3 + ["describe"]
 
 
-def test_only_the_outermost_entities_have_no_names_where_these_are_not_wanted() -> None:
-    builder = [("a", "knows", "b"), ("b", "knows", "c")]
-    graph = KnowledgeGraph.from_triples(builder, labels={"a": "Ann", "b": "Ben", "c": "Cat"})
-    index = connected(in_order(graph))
-    graph = index.part(PartRequest(("a",), hops=2, labels=False)).graph
-    assert [graph.label(key) for key in "abc"] == ["Ann", "Ben", "c"]
-
-
 class CountlessReader(GraphReader):
     """Reads parts, and counts no facts, as an endpoint."""
 
@@ -149,36 +136,6 @@ def test_patterns_of_examples_are_those_of_the_graph_in_memory() -> None:
     here, there = (SimGRAGRetriever.from_index(index, examples=examples) for index in (LOCAL, connected()))
     for question in asked:
         assert there.invoke(question.text) == here.invoke(question.text), question.text
-
-
-def test_relation_paths_of_examples_are_those_of_the_graph_in_memory() -> None:
-    questions = load_questions()
-    examples, asked = questions[::2], questions[1::4]
-    here, there = (RelationPathRetriever.from_index(index, examples=examples) for index in (LOCAL, connected()))
-    for question in asked:
-        assert there.invoke(question.text) == here.invoke(question.text), question.text
-
-
-def test_evaluation_is_that_of_the_graph_in_memory() -> None:
-    questions = [*load_questions()[:8], Question("Who directed Alien?", answers=("Nobody",))]
-    with pytest.warns(UserWarning, match="no gold answer of 1 of 9"):
-        here, there = (evaluate(SimGRAGRetriever.from_index(index), questions) for index in (LOCAL, connected()))
-    measured = [
-        {name: value for name, value in report.metrics.items() if "latency" not in name} for report in (here, there)
-    ]
-    assert measured[0] == measured[1]
-
-
-def test_scores_of_triples_are_those_of_the_graph_in_memory() -> None:
-    examples = [question for question in load_questions() if question.answers][:20]
-    model = train_triple_scorer(LOCAL, examples, num_examples=100, hidden=16).model
-    here, there = (SubgraphRAGRetriever.from_index(index, model=model) for index in (LOCAL, connected()))
-    for question in examples[:6]:
-        expected, found = (
-            [document.metadata for document in retriever.invoke(question.text, k=5)] for retriever in (here, there)
-        )
-        assert [one["triples"] for one in found] == [one["triples"] for one in expected]
-        assert [one["score"] for one in found] == pytest.approx([one["score"] for one in expected])
 
 
 def test_queries_are_those_of_the_graph_in_memory() -> None:
@@ -253,16 +210,6 @@ def test_questions_about_all_entities_of_a_type_are_refused(question: str) -> No
         SimGRAGRetriever.from_index(connected(graph), on_refusal="raise").invoke(question)
     assert "CypherRetriever with llm=" in refused.value.hint_python
     assert "--method sg-rag --llm" in refused.value.hint_shell
-
-
-def test_a_language_model_writes_queries_about_all_entities_of_a_type() -> None:
-    ladybug = pytest.importorskip("kg_retrievers.database.ladybug")
-    reply = "MATCH (f)-[r:has_genre]->(g) RETURN f, r, g LIMIT 1"
-    with ladybug.LadybugExecutor.from_graph(GRAPH) as executor:
-        index = GraphIndex.connect(QueryingReader(GRAPH, executor), EMBEDDINGS)
-        retriever = CypherRetriever.from_index(index, llm=FakeListChatModel(responses=[reply]))
-        (found,) = retriever.invoke("Which film is the oldest?", on_refusal="raise")
-    assert found.metadata["triples"][0][1] == "has_genre"
 
 
 def _told(retriever: BaseKGRetriever, question: str) -> list[Any]:
@@ -378,14 +325,6 @@ def test_parts_are_bounded_by_relations_hop_by_hop() -> None:
     assert {triple.relation for triple in part.graph.triples()} == {"starring"}
 
 
-def test_what_the_database_lacks_is_looked_for_once() -> None:
-    """The store still holds a name that the database has lost."""
-    graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("Ghost", "has_genre", "Drama")]))
-    index = GraphIndex.connect(GraphReader(STAR), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
-    part = index.part(PartRequest(names=("Ghost",)))
-    assert not len(part.nearest_entities(["Ghost"], 1)[0].ids)
-
-
 def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
     index = connected()
     retriever = SimGRAGRetriever.from_index(index)
@@ -459,13 +398,6 @@ def test_facts_of_new_relations_are_left_out_until_connected_again(caplog: pytes
     found = again.part(PartRequest(("Drama",), 1))
     assert not found.truncated
     assert ("Drama", "part_of", "Cinema") in set(found.graph.triples())
-
-
-def test_connecting_again_with_the_same_executor_sees_new_relations(tmp_path: Path) -> None:
-    with LadybugExecutor.from_graph(STAR, tmp_path / "star.lbdb") as executor:
-        schema = executor.schema()
-        assert GraphIndex.connect(executor, EMBEDDINGS).graph.relations
-        assert executor.schema() is not schema  # which is read anew
 
 
 @pytest.mark.parametrize(

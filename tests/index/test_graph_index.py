@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter, methodcaller
 from pathlib import Path
 from threading import Lock
 
@@ -27,12 +25,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
     EXACT_NAME_MARGIN,
     Candidates,
-    EntityLinker,
     GraphIndex,
     HashedEmbeddings,
     VectorStoreSearch,
@@ -155,13 +151,6 @@ def test_relations_match_exactly_or_readably(index: GraphIndex) -> None:
     assert len(one.ids) == 2, "both have that readable form"
 
 
-def test_a_relation_that_is_the_readable_form_of_another() -> None:
-    graph = KnowledgeGraph.from_triples([("a", "born_in", "b"), ("a", "born in", "b")])
-    (candidates,) = GraphIndex.build(graph, HashedEmbeddings()).nearest_relations(["born in"], 2)
-    assert [graph.relations[number] for number in candidates.ids] == ["born in", "born_in"]
-    assert candidates.distances[1] > 0
-
-
 def test_types(index: GraphIndex) -> None:
     (candidates,) = index.nearest_types(["film director"], 5)
     assert index.graph.types[candidates.ids[0]] == "film_director"
@@ -207,22 +196,6 @@ def test_exact_names_win_with_embeddings_that_are_blind_to_case(graph: Knowledge
 # --- embed ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_one_call_and_recent_texts_are_none(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    embeddings = Counted()
-    index = GraphIndex.build(graph, embeddings, batch_size=1000)
-    assert len(embeddings.calls) == 1
-    embeddings.calls.clear()
-    index.nearest_entities(["a", "b", "a"], 1)
-    index.nearest_relations(["b", "c"], 1)
-    vectors = index.embed(["c", "a"])
-    assert embeddings.calls == [["a", "b"], ["c"]]
-    assert np.allclose(vectors, HashedEmbeddings(64).embed_documents(["c", "a"]), atol=1e-6)
-    assert index.embed([]).shape == (0, 64)
-    monkeypatch.setattr(text_vectors, "RECENT_TEXTS", 2)
-    index.embed(["d"])
-    assert list(index._texts.recent) == ["a", "d"]
-
-
 def test_names_are_found_without_the_model(graph: KnowledgeGraph) -> None:
     index = GraphIndex.build(graph, embeddings := Counted())
     embeddings.calls.clear()
@@ -265,21 +238,6 @@ def cosines(text: str, texts: list[str], dimension: int = 512) -> np.ndarray:
 
 
 stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
-
-
-@stored_or_not
-def test_triple_similarities(graph: KnowledgeGraph, stored: bool) -> None:
-    """The cosines of labels and relations in words, whichever triples are asked for first, in the order asked for."""
-    index = GraphIndex.build(graph, HashedEmbeddings(), triples=stored)
-    expected = cosines("Who directed Her?", TRIPLE_TEXTS)
-    for numbers in ([3, 1], [1, 1, 4, 3], [], [0]):
-        found = index.triple_similarities("Who directed Her?", np.array(numbers, np.int32))
-        assert found.dtype == np.float32
-        assert found.tolist() == expected[numbers].tolist()
-    everything = index.triple_similarities("Who directed Her?")
-    assert everything.tolist() == expected.tolist()
-    assert np.argmax(everything) == 2
-    assert index.triple_similarities("Her directed by Spike Jonze").max() == 1
 
 
 @stored_or_not
@@ -335,23 +293,6 @@ def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
     for found in (one_by_one, together.triple_similarities("who made Her")):
         assert np.allclose(found, expected, atol=1.1 * 10**-triple_vectors.SIMILARITY_DECIMALS)
         assert np.argsort(found).tolist() == np.argsort(expected).tolist()
-
-
-@stored_or_not
-def test_triples_of_another_model_are_refused(tmp_path: Path, graph: KnowledgeGraph, stored: bool) -> None:
-    GraphIndex.build(graph, Nameless(""), tmp_path, triples=stored)
-    with pytest.raises(StaleIndexError, match="gives another vector for"):
-        GraphIndex.open(tmp_path, Nameless("another model ")).triple_similarities("Her?")
-    found = GraphIndex.open(tmp_path, Nameless("")).triple_similarities("Her?")
-    assert found.tolist() == cosines("Her?", TRIPLE_TEXTS, 64).tolist()
-
-
-def test_damaged_triples(tmp_path: Path, graph: KnowledgeGraph) -> None:
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=True)
-    (path,) = files(tmp_path, "index.triples-*")
-    path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(IndexLoadError, match="again"):
-        GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
 # --- the vectors themselves -------------------------------------------------------------------------------------------
@@ -424,25 +365,6 @@ def test_an_index_whose_folder_holds_another_by_now(graph: KnowledgeGraph, tmp_p
     assert answers(pickle.loads(pickle.dumps(index))) == found, "its vectors are pickled now"
 
 
-@pytest.mark.heavy
-def test_in_a_spawned_process(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
-    linker = EntityLinker(opened)
-    mentions = linker.link("who directed Her")
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        for index in (built, opened):
-            assert pool.apply(attrgetter("fingerprint"), (index,)) == index.fingerprint
-            there, here = (
-                pool.apply(methodcaller("nearest_entities", NAMES, 3), (index,)),
-                index.nearest_entities(NAMES, 3),
-            )
-            assert [one.ids.tolist() for one in there] == [one.ids.tolist() for one in here]
-            assert [one.distances.tolist() for one in there] == [one.distances.tolist() for one in here]
-        assert pool.apply(methodcaller("link", "who directed Her"), (linker,)) == mentions
-        assert pool.apply(methodcaller("triple", 0), (opened.graph,)) == opened.graph.triple(0)
-
-
 def test_embeddings_that_cannot_be_pickled(graph: KnowledgeGraph) -> None:
     embeddings = HashedEmbeddings()
     embeddings.lock = Lock()
@@ -476,22 +398,6 @@ def test_other_embeddings_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> 
         StaleIndexError, match=r"was built with .*dimension=64\), but got .*dimension=32\)\. Open it wi"
     ):
         GraphIndex.open(tmp_path, HashedEmbeddings(32))
-
-
-def test_another_dimension_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    class Unnamed(Embeddings):
-        def __init__(self, dimension: int) -> None:
-            self.hashed = HashedEmbeddings(dimension)
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return self.hashed.embed_documents(texts)
-
-        def embed_query(self, text: str) -> list[float]:
-            return self.hashed.embed_query(text)
-
-    GraphIndex.build(graph, Unnamed(8), tmp_path)
-    with pytest.raises(StaleIndexError, match=r"its vectors have 8 numbers, but .*Unnamed\(\) gives 16"):
-        GraphIndex.open(tmp_path, Unnamed(16)).nearest_entities(["Her"], 2)
 
 
 def test_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
@@ -535,17 +441,6 @@ def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left
     if left is not None:
         path.write_bytes(content[:left])
     with pytest.raises(IndexLoadError, match=r"again|first"):
-        GraphIndex.open(tmp_path, HashedEmbeddings())
-
-
-@pytest.mark.parametrize("missing", ["names", "dimension"])
-def test_incomplete_manifest(tmp_path: Path, graph: KnowledgeGraph, missing: str) -> None:
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    part = open_parts(tmp_path, ["index"])["index"]
-    columns = dict.fromkeys(name for name in part.columns if name != missing)
-    meta = {name: value for name, value in part.meta.items() if name != missing}
-    save_parts(tmp_path, {"graph": KEEP, "index": Part(dict.fromkeys(columns, KEEP), meta)})
-    with pytest.raises(IndexLoadError, match=f"'{missing}' is missing. Build the index again"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
@@ -601,27 +496,6 @@ def chroma(folder: Path) -> VectorStoreSearch:
     return VectorStoreSearch(Chroma("names", persist_directory=str(folder)), "squared_l2")
 
 
-def near(found: Sequence[Candidates], wanted: Sequence[Candidates]) -> bool:
-    """Equal but for what the store finds first among equals."""
-    pairs = zip(found, wanted, strict=True)
-    return all(a.ids[0] == b.ids[0] and abs(a.distances[0] - b.distances[0]) < 1e-5 for a, b in pairs)
-
-
-def test_names_in_chroma(graph: KnowledgeGraph, index: GraphIndex, tmp_path: Path) -> None:
-    texts = ["Inferno", "INFERNO", "Howard", "Her", "Sie", "m1", "Ludwig II of Bavaria"]
-    store = chroma(tmp_path / "chroma")
-    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=store)
-    assert near(built.nearest_entities(texts, 3), index.nearest_entities(texts, 3))
-    assert isinstance(store.store, Chroma)
-    store.store._client.close()
-    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=chroma(tmp_path / "chroma"))
-    assert near(opened.nearest_entities(texts, 3), index.nearest_entities(texts, 3))
-    for a, b in zip(opened.nearest_entities(texts, 999), index.nearest_entities(texts, 999), strict=True):
-        assert sorted(a.ids) == sorted(b.ids)
-        assert np.allclose(a.distances, b.distances, atol=1e-6)
-    assert not list(tmp_path.glob("index.names-*"))
-
-
 def test_store_must_be_handed_in(graph: KnowledgeGraph, tmp_path: Path) -> None:
     store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "with", store=store)
@@ -664,25 +538,6 @@ print(index.fingerprint, [(c.ids.tolist(), c.distances.tolist()) for c in index.
 """
     outputs = outputs_under_hash_seeds(code)
     assert len(outputs) == 1
-
-
-def test_importing_loads_no_optional_package() -> None:
-    code = "import sys, kg_retrievers.index; print({'torch', 'chromadb', 'sentence_transformers'} & set(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "set()"
-
-
-@pytest.mark.real
-def test_metaqa(metaqa_graph: KnowledgeGraph, tmp_path: Path) -> None:
-    GraphIndex.build(metaqa_graph, HashedEmbeddings(), tmp_path)
-    index = GraphIndex.open(tmp_path, HashedEmbeddings())
-    texts = ["Inferno", "inferno", "spike jonez", "$", "Unknown", "directed by"]
-    found = index.nearest_entities(texts, 16)
-    assert [keys(index, candidates)[0] for candidates in found[2:5]] == ["Spike Jonze", "$", "Unknown"]
-    assert keys(index, found[0])[0] == "Inferno"
-    everything = index.nearest_entities(texts[:1], 10**6)[0]
-    assert sorted(everything.ids.tolist()) == list(range(len(metaqa_graph.entities)))
-    assert index.graph.relations[index.nearest_relations(["directed by"], 1)[0].ids[0]] == "directed_by"
 
 
 def test_another_model_that_hides_its_name_is_refused(tmp_path: Path, graph: KnowledgeGraph) -> None:

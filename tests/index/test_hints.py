@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
@@ -11,11 +9,6 @@ from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.index.hints import ANOTHER_LANGUAGE, REPHRASE, hints_for, looks_foreign
 
 GRAPH = KnowledgeGraph.from_triples([("Payments", "owned_by", "Team Ruby"), ("Team Ruby", "led_by", "Ann Miller")])
-
-OWN_GRAPHS = Path(__file__).parents[2] / "benchmarks" / "own_graphs" / "fit"
-
-#: The most questions in English that may be taken for another language, as a share.
-MOST_WRONG = 0.01
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +79,6 @@ def test_other_languages(question: str) -> None:
     assert all(hint.endswith(ANOTHER_LANGUAGE[name]) for name, hint in hints.items())
 
 
-@pytest.mark.parametrize("question", ["genre 七人の侍", "La Liga teams"])
-def test_both_hints_where_in_doubt(question: str) -> None:
-    hints = hints_for(question, REPHRASE)
-    assert hints == {name: f"{REPHRASE[name]} {ANOTHER_LANGUAGE[name]}" for name in REPHRASE}
-
-
 def test_a_refusal_says_what_to_do_about_the_language(retriever: SimGRAGRetriever) -> None:
     for question, kind in (("Wer leitet Team Ruby?", LowConfidenceError), ("Quien dirige todo?", EntityLinkingError)):
         with pytest.raises(kind, match=r"Only English is understood by default: .* llm=") as refusal:
@@ -104,9 +91,3 @@ def test_a_text_that_names_nothing_says_what_to_ask(retriever: SimGRAGRetriever)
     with pytest.raises(EntityLinkingError, match=r"Ask about an entity of the graph .* generate_questions") as refusal:
         retriever.invoke("Hello")
     assert refusal.value.on_shell.endswith("kg-retrievers questions GRAPH --output FILE")
-
-
-@pytest.mark.parametrize("question", ["Who owns Payyymentts?", "Wem gehört Payyymentts?"])
-def test_nothing_but_the_nearest_names_where_there_are_some(retriever: SimGRAGRetriever, question: str) -> None:
-    with pytest.raises(EntityLinkingError, match=r"Did you mean: 'Payments'\?$"):
-        retriever.invoke(question)

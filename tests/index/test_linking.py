@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, LinkedEntity, Mention
-from kg_retrievers.index.linking import RECENT_QUESTIONS
 
 FILMS = [
     "Her", "It", "Up", "Who", "What?", "The Film", "Film", "1984", "$", "!!!", "?", "Inferno", "INFERNO", "inferno",
@@ -150,16 +149,6 @@ def test_words_of_the_schema_only_where_there_is_nothing_else(linker: EntityLink
     assert [text for text, *_ in found(linker, "who was it by the director")] == ["director"]
 
 
-def test_a_word_like_one_of_the_schema_in_lower_case() -> None:
-    graph = KnowledgeGraph.from_triples(
-        [("Helena", "capital_of", "Montana"), ("Helena", "founded_in_month", "October")]
-    )
-    linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
-    assert [text for text, *_ in found(linker, "what's the capital of montana here")] == ["montana"]
-    with pytest.raises(EntityLinkingError):
-        linker.link("is montana where Bruce Springsteen lives")
-
-
 # --- words and names ---
 
 
@@ -193,12 +182,6 @@ def words() -> EntityLinker:
 )
 def test_words_beside_names(words: EntityLinker, question: str, texts: list[str]) -> None:
     assert [text for text, *_ in found(words, question)] == texts
-
-
-@given(st.lists(st.sampled_from(["together", "prince", "drama", "ginger", "spike jonze", "1984", "who"])))
-def test_in_lower_case_all_are_names(words: EntityLinker, parts: list[str]) -> None:
-    mentions = EntityLinker(words.index, no_entity="empty").link(" and ".join(["who", *parts]))
-    assert [mention.text for mention in mentions] == [part for part in parts if part != "who"]
 
 
 # --- rank -------------------------------------------------------------------------------------------------------------
@@ -240,32 +223,6 @@ def test_typos(linker: EntityLinker, question: str, text: str, entity: str | Non
     else:
         assert found(linker, question) == [(text, "fuzzy", [entity])]
         assert linker.link(question)[0].candidates[0].score < 0.8
-
-
-def test_what_is_found_needs_no_embedding(graph: KnowledgeGraph) -> None:
-    linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
-    linker.link("who directed Spider-Man and her mother?")
-    assert not linker.index._texts.recent
-
-
-def test_recent_questions_are_not_searched_again(graph: KnowledgeGraph) -> None:
-    linker, question = EntityLinker(GraphIndex.build(graph, HashedEmbeddings())), "who was born in New Yrok City"
-    embedded = linker.index._texts.recent
-    first = linker.link(question)
-    assert embedded
-    embedded.clear()
-    again = linker.link(question)
-    assert again == first
-    assert not embedded
-    again.clear()
-    assert linker.link(question) == first
-    for number in range(RECENT_QUESTIONS):
-        linker.link(f"What is NYC {number}?")
-    embedded.clear()
-    assert linker.link(question) == first
-    assert embedded
-    linker.max_candidates = 1
-    assert [len(mention.candidates) for mention in linker.link("Solaris")] == [1]
 
 
 def test_long_questions(linker: EntityLinker) -> None:

@@ -12,7 +12,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.name_columns import name_columns
-from kg_retrievers.index.name_table import NameTable, halved, hashes_of
+from kg_retrievers.index.name_table import NameTable
 
 LABELS = {"m1": "The Matrix", "m2": "the-matrix", "m3": "$", "m4": "Bank of New York", "m5": "Ångström Unit"}
 
@@ -49,20 +49,6 @@ def test_names_by_words_and_initials(graph: KnowledgeGraph, table: NameTable) ->
         ["Bank of New York"],
         [],
     ]
-
-
-def test_an_equal_hash_proves_nothing(graph: KnowledgeGraph) -> None:
-    columns = name_columns(graph)
-    columns["hashes"] = np.sort(np.append(columns["hashes"][1:], halved(hashes_of(["her"]))))  # now of some name
-    assert NameTable(graph, columns).names("her") == []
-
-
-def test_an_empty_graph() -> None:
-    graph = KnowledgeGraph.from_triples([])
-    table = NameTable(graph, name_columns(graph))
-    assert table.has(hashes_of(["a", ""])).tolist() == [False, False]
-    assert table.names("a") == []
-    assert len(table.names_with("a")) == 0
 
 
 QUESTIONS = ["who made the matrix", "who runs Bank", "what is $ ?", "who owns BNY", "when was m5 found"]

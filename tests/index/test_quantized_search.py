@@ -73,14 +73,6 @@ def test_rows_of_nothing_are_not_found() -> None:
     assert len(search) == 40
 
 
-def test_k_are_found_where_few_rows_have_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantized_search, "LEAST_CANDIDATES", 1)
-    monkeypatch.setattr(quantized_search, "CANDIDATES", 1)
-    vectors = some_vectors(300)
-    search = search_of(vectors, np.arange(0, 300, 2))
-    assert all(len(set(ids)) == 20 for ids in search.search(vectors[1::2][:9], 20)[0].tolist())
-
-
 def test_a_damaged_vector_is_reported() -> None:
     columns = QuantizedSearch.encoded(some_vectors(5))
     columns[""][2] = 0

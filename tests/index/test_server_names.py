@@ -73,17 +73,6 @@ def test_names_are_found_as_an_exact_search_finds_them(names: ServerNames, embed
     assert names.nearest(vectors[:0], 5) == []
 
 
-def test_equally_near_names_come_as_they_were_added(names: ServerNames, embeddings: Counting) -> None:
-    """Embeddings of letters do not tell names apart that differ in case alone."""
-    many = [f"{'x' * (number % 5)}HER{'.' * number}" for number in range(60)]
-    names.add(stored(many), batch_size=7)
-    vectors = embed(embeddings, ["her", "xher"])
-    ids, _ = ExactSearch(embed(embeddings, [readable(name) for name in many])).search(vectors, 9)
-    for k in range(1, 10):
-        found = names.nearest(vectors, k)
-        assert [[near.name.name for near in row] for row in found] == [[many[id] for id in row[:k]] for row in ids]
-
-
 def test_names_are_found_by_their_letters_and_digits(names: ServerNames) -> None:
     names.add(stored(NAMES), batch_size=3)
     found = names.written_as(["HÉR", "amelie", "spike  jonze!", "$", "nobody", ""])

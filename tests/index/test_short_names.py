@@ -90,11 +90,6 @@ def test_initials_beside_a_name_are_none(linker: EntityLinker) -> None:
     assert found(linker, "Is Acme Ltd. an IBM?") == [("Acme Ltd.", "exact", ["Acme Ltd."])]
 
 
-def test_at_most_so_many_candidates(linker: EntityLinker) -> None:
-    strict = EntityLinker(linker.index, max_candidates=1, no_entity="empty")
-    assert strict.link("Where is Springfield?") == [], "it would be a guess"
-
-
 def test_a_pattern_gets_the_entity(linker: EntityLinker) -> None:
     (acme,) = question_entities(linker, "Where is Acme?")
     assert acme.term == Known("Acme", entity="Acme Ltd.")
@@ -109,8 +104,3 @@ def test_other_languages_are_not_guessed_at(linker: EntityLinker, question: str)
     with pytest.raises(EntityLinkingError) as caught:
         linker.link(question)
     assert caught.value.suggestions == []
-
-
-def test_a_name_in_a_question_of_another_language(linker: EntityLinker) -> None:
-    assert found(linker, "Wer ist der Chef von Ann Lee?") == [("Ann Lee", "exact", ["Ann Lee"])]
-    assert found(linker, "Où travaille Ann ?") == [("Ann", "short", ["Ann Lee"])]

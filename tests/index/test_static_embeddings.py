@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,27 +75,6 @@ def test_other_scripts_have_a_spelling_and_no_meaning() -> None:
     assert same > 0.5 > other
 
 
-def test_an_empty_text_is_far_from_all_others() -> None:
-    assert max(map(abs, cosines("", *NAMES[:5], *NAMES[6:]))) < 0.35
-
-
-def test_the_share_of_letters_goes_from_meaning_to_spelling() -> None:
-    meaning = cosines("spouse", "wife", "spruce", letters=0)
-    spelling = cosines("spouse", "wife", "spruce", letters=1)
-    assert meaning[0] > meaning[1]
-    assert spelling[0] < spelling[1]
-
-
-@pytest.mark.heavy
-def test_vectors_are_the_same_in_every_process() -> None:
-    code = (
-        "from kg_retrievers.index import default_embeddings, embed; from hashlib import sha256;"
-        f"print(sha256(embed(default_embeddings(), {NAMES!r}).tobytes()).hexdigest())"
-    )
-    digests = outputs_under_hash_seeds(code)
-    assert len(digests) == 1
-
-
 def test_copies_pickles_and_threads() -> None:
     embeddings = StaticEmbeddings(0.4)
     wanted = embeddings.embed_array(NAMES)
@@ -119,17 +96,3 @@ def test_an_index_finds_a_relation_by_another_word_for_it() -> None:
         for text in ("wife", "works for", "birthplace")
     }
     assert found == {"wife": "spouse", "works for": "employer", "birthplace": "born_in"}
-
-
-def test_a_subclass_may_embed_documents_in_its_own_way() -> None:
-    class Folded(StaticEmbeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return super().embed_documents(["film" for _ in texts])
-
-    assert np.allclose(embed(Folded(), ["river"]), embed(StaticEmbeddings(), ["film"]), atol=1e-6)
-
-
-def _seconds(texts: list[str]) -> float:
-    start = time.process_time()
-    default_embeddings().embed_array(texts)
-    return time.process_time() - start

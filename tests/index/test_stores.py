@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-import chromadb
 import numpy as np
 import psycopg
 import pytest
@@ -174,24 +173,6 @@ def test_an_index_that_finds_fewer_names_is_told_once(postgres: Postgres) -> Non
         assert names.nearest(vectors_of(NAMES[:1]), 5) == [found[:5]]
 
 
-@pytest.mark.heavy
-def test_the_most_rows_that_milvus_returns_are_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("langchain_milvus")
-    pytest.importorskip("milvus_lite")
-    monkeypatch.setattr("kg_retrievers.index.vector_store.MOST", 20)
-    monkeypatch.setattr("kg_retrievers.index.server_names.MOST", 20)
-    names = names_at(str(tmp_path / "names.db"))
-    names.add(stored(NAMES))
-    with pytest.warns(
-        FewerNamesWarning, match=r"Milvus found (19|20) names where 50 .*returns 16384 rows at most\. Ask for"
-    ):
-        [found] = names.nearest(vectors_of(NAMES[:1]), 50)
-    assert len(found) in (19, 20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert names_at(str(tmp_path / "names.db")).nearest(vectors_of(NAMES[:1]), 10) == [found[:10]]
-
-
 # --- opening without making -------------------------------------------------------------------------------------------
 
 
@@ -215,11 +196,6 @@ def test_postgres_is_opened_without_making_a_table(postgres: Postgres) -> None:
         with pytest.raises(StaleIndexError, match=f"there is no table {name!r} in the schema {schema!r}"):
             open_store(f"{postgres.url()}?table={name}&schema={schema}", EMBEDDINGS, create=False)
     assert not postgres.run(f"SELECT FROM pg_tables WHERE tablename = '{name}'")
-
-
-@pytest.mark.heavy
-def test_chroma_is_opened_without_making_a_collection(chroma: ChromaServer) -> None:
-    check_nothing_is_made(chroma.address(table()))
 
 
 @pytest.mark.heavy
@@ -276,11 +252,6 @@ def test_names_of_tables_that_not_every_store_takes(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match="name of a schema of 3 to 63 letters") as caught:
         read_address(f"postgresql://localhost/films?table=names&schema={name}")
     assert "names'" not in str(caught.value)
-
-
-def test_an_empty_password_is_named() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"has ':' after the user, and no password\. Remove the ':'"):
-        read_address("postgresql://postgres:@/postgres?host=localhost")
 
 
 def test_a_table_of_another_kind_is_refused(postgres: Postgres) -> None:
@@ -497,26 +468,6 @@ def test_a_chroma_server_that_is_stopped_and_started(chroma: ChromaServer) -> No
     finally:
         chroma.start()
     assert names.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
-
-
-@pytest.mark.heavy
-def test_collections_that_compare_by_inner_products(chroma: ChromaServer, tmp_path: Path) -> None:
-    from langchain_chroma import Chroma
-    from langchain_milvus import Milvus
-
-    address, name = read_address(chroma.address(table())), "inner"
-    host, _, port = address.url.removeprefix("http://").partition(":")
-    client = chromadb.HttpClient(host, int(port))
-    Chroma(name, client=client, collection_configuration={"hnsw": {"space": "ip"}})
-    with pytest.raises(InvalidArgumentError, match="compares by 'ip'; wanted one of l2, cosine"):
-        open_store(chroma.address(name), EMBEDDINGS)
-    file = str(tmp_path / "names.db")
-    params = {"index_type": "FLAT", "metric_type": "IP", "params": {}}
-    other = Milvus(EMBEDDINGS, collection_name=name, connection_args={"uri": file}, index_params=params, auto_id=True)
-    other.add_texts(["a"])
-    other.client.close()
-    with pytest.raises(InvalidArgumentError, match="compares by 'IP'; wanted one of L2, COSINE"):
-        open_store(f"{file}?collection={name}", EMBEDDINGS)
 
 
 @pytest.mark.heavy

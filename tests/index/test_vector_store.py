@@ -59,23 +59,6 @@ def test_exact_search_equals_a_naive_one(rows: int, dimension: int, questions: i
     assert np.allclose(distances, wanted_distances, atol=1e-7)
 
 
-def test_equal_vectors_have_a_distance_of_exactly_zero() -> None:
-    stored = unit(np.random.default_rng(0).standard_normal((2000, 384)))
-    stored[[7, 99, 1500]] = stored[3]
-    for few in (stored[3:4], stored[:5]):  # a vector alone and among others
-        ids, distances = ExactSearch(stored).search(few, 5)
-        row = np.flatnonzero((few == stored[3]).all(axis=1))[0]
-        assert ids[row, :4].tolist() == [3, 7, 99, 1500]
-        assert not distances[row, :4].any()
-        assert ExactSearch(stored).search(few, 2)[0][row].tolist() == [3, 7]
-
-
-def test_exact_search_in_nothing_and_for_nothing() -> None:
-    some, none = unit(np.ones((3, 2))), np.empty((0, 2), np.float32)
-    assert [array.shape for array in ExactSearch(none).search(some, 4)] == [(3, 0), (3, 0)]
-    assert [array.shape for array in ExactSearch(some).search(none, 2)] == [(0, 2), (0, 2)]
-
-
 # --- stores -----------------------------------------------------------------------------------------------------------
 
 
