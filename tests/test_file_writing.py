@@ -26,7 +26,7 @@ from kg_retrievers.errors import FileWriteError
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, read_records
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embeddings import EmbeddingCache
 
 resource = pytest.importorskip("resource")
 

@@ -11,7 +11,7 @@ from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
 from kg_retrievers.core import replies
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA, FRAMED_FACTS
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import (

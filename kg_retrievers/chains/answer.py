@@ -13,14 +13,14 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
-from kg_retrievers.core.ambiguity import tell_ambiguous_names
-from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.results import result_text
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.ambiguity import tell_ambiguous_names
+from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.core.results import tell_result, tell_results
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError

@@ -8,25 +8,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableSequence
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
 from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
-from kg_retrievers.core.facts_frame import TOOL_MESSAGE
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
-from kg_retrievers.core.other_graph import on_index
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
-from kg_retrievers.core.readings import linked_entities, note_readings
+from kg_retrievers.core.readings import linked_entities, note_ambiguous_names, note_readings, tell_ambiguous_names
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
@@ -52,7 +49,7 @@ from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
-from kg_retrievers.index import GraphIndex, PartRequest, check_index, link_question, linker_of
+from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.hints import RAISE_FACTS
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
@@ -78,6 +75,7 @@ MADE: Any = None
 
 Arguments = ParamSpec("Arguments")
 Retriever = TypeVar("Retriever", bound="BaseKGRetriever")
+Part = TypeVar("Part")
 
 
 class _ToolInput(BaseModel):
@@ -506,3 +504,42 @@ def nothing_fetched(
     return SearchBudgetError(
         f"{who}: {'; '.join(why)}; there are more facts around the entities of the question.", **RAISE_FACTS
     )
+
+
+def on_index(part: Part, index: GraphIndex) -> Part:
+    """Return a part of a retriever as it is over another graph.
+
+    A part that has `with_index` says how; of a list or a sequence of Runnables, so does each item. Any other part knows
+    no graph, and is returned as it is.
+
+    Args:
+        part: The value of a field, or what a part holds.
+        index: The index of the other graph.
+
+    Raises:
+        InvalidArgumentError: If the part holds an index and cannot be moved.
+
+    Example:
+        >>> from kg_retrievers import KnowledgeGraph, default_embeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
+        >>> index = GraphIndex.build(graph, default_embeddings())
+        >>> on_index(5, index)
+        5
+    """
+    return cast(Part, _moved(part, index))
+
+
+def _moved(part: Any, index: GraphIndex) -> Any:
+    if isinstance(part, list | tuple):
+        return type(part)(_moved(item, index) for item in part)
+    if isinstance(part, RunnableSequence):
+        return RunnableSequence(*(_moved(step, index) for step in part.steps))
+    if hasattr(part, "with_index"):
+        return part.with_index(index)
+    if isinstance(part, Runnable) and any(isinstance(one, GraphIndex | EntityLinker) for one in vars(part).values()):
+        kind = type(part).__name__
+        raise InvalidArgumentError(
+            f"{kind} is made for one graph, and has no method with_index(index) that makes it for another. "
+            "Give it one, or build the retriever on the other graph without it."
+        )
+    return part

@@ -15,7 +15,7 @@ from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMism
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.text_vectors import SAME_VECTOR
+from kg_retrievers.index.graph_search import SAME_VECTOR
 
 #: A text whose vector is kept with the weights, so that other embeddings are found out.
 PROBE = "Who directed the film?"

@@ -3,8 +3,8 @@
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.index.ambiguity import Homonym, tell_apart
 from kg_retrievers.index.connected_graph import PartRequest
-from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import (
+    EmbeddingCache,
     HashedEmbeddings,
     SentenceTransformerEmbeddings,
     embed,
@@ -12,9 +12,9 @@ from kg_retrievers.index.embeddings import (
     local_embeddings,
 )
 from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index, check_same_embeddings
+from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.index.linking import EntityLinker, linker_of
 from kg_retrievers.index.mentions import LinkedEntity, Mention
-from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.question_entities import (
     MASK,
     QuestionEntity,

@@ -183,16 +183,13 @@ class ConnectedGraph(Immutable):
         timeout: float = TIMEOUT,
     ) -> None:
         """Read the names of the relations."""
-        if not _is_number(max_facts, int) or max_facts < 1:
-            raise InvalidArgumentError(
-                f"GraphIndex.connect: max_facts must be an integer from 1, but got {max_facts!r}."
-            )
-        if not _is_number(fresh_seconds, int, float) or not fresh_seconds >= 0:
-            raise InvalidArgumentError(
-                f"GraphIndex.connect: fresh_seconds must be 0 or more, but got {fresh_seconds!r}."
-            )
-        if not _is_number(timeout, int, float) or not timeout > 0:
-            raise InvalidArgumentError(f"GraphIndex.connect: timeout must be above 0 seconds, but got {timeout!r}.")
+        for name, value, fits, wanted in (
+            ("max_facts", max_facts, _is_number(max_facts, int) and max_facts >= 1, "an integer from 1"),
+            ("fresh_seconds", fresh_seconds, _is_number(fresh_seconds, int, float) and fresh_seconds >= 0, "0 or more"),
+            ("timeout", timeout, _is_number(timeout, int, float) and timeout > 0, "above 0 seconds"),
+        ):
+            if not fits:
+                raise InvalidArgumentError(f"GraphIndex.connect: {name} must be {wanted}, but got {value!r}.")
         self.reader, self.store = reader, store
         self.names = None if store is None else ServerNames(store, embeddings)
         if self.names is not None:

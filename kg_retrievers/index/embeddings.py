@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
+import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Protocol
 from unicodedata import combining, normalize
 from zlib import crc32
 
@@ -20,11 +24,74 @@ from rich.progress import Progress
 
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.deadline import call_foreign
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embedding_cache import VectorCache
+
+#: The low byte of SQLite's error codes where the file cannot be written, each with the system's error if it tells one.
+_UNWRITABLE: dict[int, int | None] = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: None,
+}
+
+
+class VectorCache(Protocol):
+    """Keeps vectors by embedding name and text."""
+
+    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
+        """Return the vectors that are known, float32 of shape (d), by text."""
+
+    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
+        """Keep vectors, float32 of shape (d), by text."""
+
+
+class EmbeddingCache:
+    """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
+
+    Args:
+        path: The file; it is made where there is none.
+
+    Raises:
+        IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
+        FileWriteError: From every method, if the disk is full, or this user may not write there.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Make the file where there is none."""
+        self.path = Path(path)
+        with raise_write_errors(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._run(
+            "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
+        )
+
+    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
+        """Return the vectors that are known, float32 of shape (d), by text."""
+        rows = self._run(
+            "SELECT text, vector FROM vectors WHERE name = ? AND text = ?", [(name, text) for text in texts]
+        )
+        return {text: np.frombuffer(vector, np.float32) for text, vector in rows}
+
+    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
+        """Keep vectors, float32 of shape (d), by text."""
+        rows = [(name, text, vector.tobytes()) for text, vector in vectors.items()]
+        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+
+    def _run(self, statement: str, rows: Sequence[Sequence[str | bytes]]) -> list[tuple[str, bytes]]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
+                return [found for row in rows for found in database.execute(statement, row)]
+        except sqlite3.DatabaseError as cause:
+            code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+            if code in _UNWRITABLE:
+                raise write_error(self.path, str(cause), _UNWRITABLE[code]) from cause
+            remedy = "Name another file." if code == sqlite3.SQLITE_NOTADB else "Delete the file, or name another."
+            raise IndexLoadError(f"cannot be used as an embedding cache ({cause}). {remedy}", self.path) from cause
+
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
 #: one of 43,234 names with lengths 2 to 4, and 82 % with 3 to 5.
@@ -272,8 +339,6 @@ def embed(
         InvalidArgumentError: If the batch size is less than 1, or the embeddings return too few or too many vectors,
             vectors of different lengths, not-a-number, infinity, or a vector of zeros.
     """
-    if batch_size < 1:
-        raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
     vectors, done = np.empty((0, 0), np.float32), 0
     for rows in embed_batches(
         embeddings, texts, batch_size=batch_size, cache=cache, progress=progress, workers=workers
@@ -314,7 +379,7 @@ def embed_batches(
             waiting.append(_Batch.of(embeddings, texts[first : first + batch_size], cache))
             yield waiting[-1].missing
 
-    made = map_batches(_UnitRows(embeddings), missing(), workers)
+    made = map_batches(partial(_unit_rows, embeddings), missing(), workers)
     for new in _shown(made, starts, len(texts)) if progress else made:
         rows = waiting.popleft().rows(embeddings, new, cache)
         width = width or rows.shape[1]
@@ -358,18 +423,10 @@ class _Batch:
         return np.array([rows[text] for text in self.texts], np.float32)
 
 
-@dataclass(frozen=True)
-class _UnitRows:
-    """Embeds batches."""
-
-    embeddings: Embeddings
-
-    def __call__(self, texts: list[str]) -> Array:
-        """Return a unit vector for each text, each of which is there once; no call for no texts."""
-        return _unit_rows(self.embeddings, texts) if texts else np.empty((0, 0), np.float32)
-
-
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
+    """Return a unit vector for each text, each of which is there once; no call for no texts."""
+    if not texts:
+        return np.empty((0, 0), np.float32)
     if isinstance(embeddings, ArrayEmbeddings) and not _overrides_documents(embeddings):
         made: Array = embeddings.embed_array(texts).astype(np.float32, copy=False)
         return made

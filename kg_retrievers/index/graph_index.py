@@ -21,11 +21,9 @@ from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.relation_samples import FACTS
-from kg_retrievers.graph.shown_table import html_table
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.connected_graph import (
     FRESH_SECONDS,
     MAX_FACTS,
@@ -34,12 +32,13 @@ from kg_retrievers.index.connected_graph import (
     GraphPart,
     PartRequest,
 )
-from kg_retrievers.index.embedding_cache import EmbeddingCache, VectorCache
-from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embedding_name
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
 from kg_retrievers.index.graph_vectors import embed_graph
-from kg_retrievers.index.name_columns import NAME_COLUMNS, VERSION, name_columns
+from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, name_columns
 from kg_retrievers.index.parts import (
+    IndexChange,
+    IndexParts,
     check_model,
     check_name_table,
     check_store,
@@ -554,21 +553,6 @@ class GraphIndex(GraphSearch):
         if self.is_connected:
             return f"GraphIndex.connect({self.reader!r}, {embedding_name(self.embeddings)})"
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
-
-    def _repr_html_(self) -> str | None:
-        """The sizes, and what the vectors are of; nothing where the graph is in a database, which is not counted."""
-        if self.is_connected:
-            return None
-        rows: list[tuple[str, object]] = [
-            ("entities", len(self.graph.entities)),
-            ("relations", len(self.graph.relations)),
-            ("triples", len(self.graph)),
-            ("embeddings", embedding_name(self.embeddings)),
-            ("dimension", self.dimension),
-            ("folder", self._folder.name if self._folder else "not saved"),
-            ("fingerprint", self.fingerprint),
-        ]
-        return html_table("GraphIndex", ("of", "is"), rows)
 
 
 def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:

@@ -2,25 +2,254 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.cache import Cache, Immutable
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.cache import Cache, Immutable, LocalLock
+from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.name_columns import name_columns
-from kg_retrievers.index.name_table import NameTable
-from kg_retrievers.index.nearest import EXACT_NAME_MARGIN, find_nearest, ids_by_text, sorted_candidates
+from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.name_table import NameTable, name_columns
+from kg_retrievers.index.parts import triple_texts
 from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.text_vectors import TextVectors
-from kg_retrievers.index.triple_vectors import TripleVectors
-from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store
+
+#: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
+#: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
+EXACT_NAME_MARGIN = 1e-3
+
+
+def find_nearest(
+    search: NameSearch,
+    table: StringTable,
+    texts: Sequence[str],
+    k: int,
+    embed: Callable[[Sequence[str]], Array],
+    exact: Callable[[str], Sequence[int]],
+) -> list[Candidates]:
+    """Find the ids of a table that are nearest to each text.
+
+    Args:
+        search: Finds vectors of the table.
+        table: The names.
+        texts: The texts.
+        k: How many to find for each; 1 or more. A text that equals so many is not embedded.
+        embed: Embeds texts.
+        exact: Returns the ids that a text equals.
+
+    Raises:
+        InvalidArgumentError: If k is less than 1 or `texts` is one text.
+        StaleIndexError: If the embeddings or the store do not fit the index.
+    """
+    if isinstance(texts, str):
+        raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
+    if k < 1:
+        raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
+    if not len(table) or not texts:
+        return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
+
+    def scan(texts: Sequence[str]) -> list[tuple[Array, Array]]:
+        ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
+        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
+            raise stale_store()
+        return list(zip(ids, distances, strict=True))
+
+    equal = {text: exact(text) for text in texts}
+    vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
+    rows = {}
+    if vague and not (isinstance(search, ExactSearch) and not len(search)):  # else none of the names can be found
+        rows = dict(zip(vague, scan(vague), strict=True))
+    nothing = np.empty(0, np.int64), np.empty(0, np.float32)
+    return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
+
+
+def ids_by_text(table: StringTable) -> dict[str, list[int]]:
+    """Map each string, and its readable form unless that is another string of the table, to its ids."""
+    ids: dict[str, list[int]] = {}
+    for id, string in enumerate(table):
+        ids.setdefault(readable(string), []).append(id)
+    return ids | {string: [id] for id, string in enumerate(table)}
+
+
+def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
+    """Give exact matches a distance of 0, in place of the last where they are missing, and others the margin."""
+    if exact:
+        others = ~np.isin(ids, exact)
+        rest = max(len(ids) - len(exact), 0)
+        far = np.maximum(distances[others][:rest], np.float32(EXACT_NAME_MARGIN))
+        ids = np.concatenate([exact, ids[others][:rest]])
+        distances = np.concatenate([np.zeros(len(exact), np.float32), far])
+    return sorted_candidates(ids, distances)
+
+
+def sorted_candidates(ids: Array, distances: Array) -> Candidates:
+    """Sort by distance, then id, and keep each id once."""
+    order = np.lexsort((ids, distances))
+    _, first = np.unique(ids[order], return_index=True)
+    kept = order[np.sort(first)]
+    return Candidates(ids[kept].astype(np.int32), distances[kept])
+
+
+#: The largest distance between two embeddings of one text by the same model: machines and batches round differently.
+#: Other models are at a distance of about 1.
+SAME_VECTOR = 0.05
+
+#: How many vectors of recent texts are kept, since the parts of a question and further questions repeat them.
+RECENT_TEXTS = 1024
+
+
+class TextVectors:
+    """Embeds texts that the index does not hold, keeps recent ones, and checks that the model is that of the index.
+
+    Args:
+        embeddings: The model.
+        dimension: The length of the vectors of the index.
+        held: Returns the vectors of the index by their texts.
+
+    Attributes:
+        probe: A text and its vector in the index, which the first call compares; None where there is none.
+        recent: The vectors of recent texts.
+    """
+
+    def __init__(self, embeddings: Embeddings, dimension: int, held: Callable[[], Mapping[str, Array]]) -> None:
+        """Begin without recent texts."""
+        self.probe: tuple[str, Array] | None = None
+        self.recent: dict[str, Array] = {}
+        self._embeddings, self._dimension, self._held = embeddings, dimension, held
+        self._lock = LocalLock()
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts; see `GraphIndex.embed`."""
+        probe, held = self.probe, self._held()
+        rows = {text: held[text] for text in texts if text in held}
+        with self._lock:
+            recent = {text: self.recent[text] for text in texts if text in self.recent}
+        new = [text for text in dict.fromkeys(texts) if text not in rows and text not in recent]
+        wanted = list(dict.fromkeys([*new, probe[0]])) if probe else new
+        if wanted:
+            recent |= zip(wanted, self.embed_new(wanted), strict=True)
+        if probe and np.linalg.norm(recent.pop(probe[0]) - probe[1]) > SAME_VECTOR:
+            raise StaleIndexError(
+                f"GraphIndex: {embedding_name(self._embeddings)} gives another vector for {probe[0]!r} than the index "
+                "holds: another model of that class. Open it with the one it was built with, or build it again."
+            )
+        self.probe = None  # once is enough
+        with self._lock:
+            for text, row in recent.items():
+                self.recent.pop(text, None)
+                self.recent[text] = row
+            while len(self.recent) > RECENT_TEXTS:
+                del self.recent[next(iter(self.recent))]
+        rows |= recent
+        return np.array([rows[text] for text in texts], np.float32).reshape(-1, self._dimension)
+
+    def embed_new(self, texts: Sequence[str]) -> Array:
+        """Embed texts and keep none of them."""
+        return self.checked(embed(self._embeddings, texts, batch_size=len(texts)))
+
+    def checked(self, vectors: Array) -> Array:
+        """Return vectors of the embeddings as they are.
+
+        Raises:
+            StaleIndexError: If they are not as long as those of the index.
+        """
+        if vectors.shape[1] != self._dimension:
+            raise StaleIndexError(
+                f"GraphIndex: its vectors have {self._dimension} numbers, but {embedding_name(self._embeddings)} "
+                f"gives {vectors.shape[1]}. Open it with the embeddings it was built with, or build it again."
+            )
+        return vectors
+
+
+#: How many triples are embedded at once.
+TRIPLE_BATCH = 1024
+
+#: Similarities of triples are rounded to so many decimals. One text embedded in two batches has cosines that differ by
+#: up to 2e-7 (MiniLM): of 6 decimals, up to 3 % of them would still differ, of 5 only 0.3 %.
+SIMILARITY_DECIMALS = 5
+
+
+class TripleVectors:
+    """The vectors of the triples of a graph, made when they are first needed. Safe to share between threads.
+
+    Args:
+        graph: The graph.
+        dimension: The length of the vectors.
+        embed: Embeds texts.
+        search: The vectors of all triples, where they are made.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        dimension: int,
+        embed: Callable[[Sequence[str]], Array],
+        search: ExactSearch | None,
+    ) -> None:
+        """Take what is made."""
+        self._graph, self._dimension, self._embed = graph, dimension, embed
+        self._whole = search
+        # The vectors that are made, in the order in which they were needed; behind them is room for more.
+        self._vectors, self._count = np.empty((0, dimension), np.float32), 0
+        # The row of each triple, counted from 1; 0 where it is not made. The system keeps what is never written.
+        self._rows = np.zeros(len(graph) if search is None else 0, np.int32)
+        self._lock = LocalLock()
+
+    def search(self) -> ExactSearch | None:
+        """Return the vectors of all triples; None unless all are embedded."""
+        if self._whole is None and 0 < len(self._graph) == self._count:
+            self._whole = ExactSearch(self._vectors[: self._count], self._rows - 1)
+        return self._whole
+
+    def similarities(self, direction: Array, triples: Array | None) -> Array:
+        """Return the cosine of a vector and each of the given triples; see `GraphIndex.triple_similarities`.
+
+        Args:
+            direction: A unit vector.
+            triples: Ids of triples; all where it is None.
+        """
+        direction = direction.astype(np.float64)
+        ids = np.arange(len(self._graph)) if triples is None else triples
+        vectors, rows = self._made(ids)
+        # In float64, so that it does not matter which rows are beside a row; BLAS threads would wait for each other.
+        if triples is None:
+            cosines: Array = np.einsum("ij,j->i", vectors, direction)[rows]
+        else:
+            cosines = np.einsum("ij,j->i", vectors[rows], direction)
+        return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
+
+    def _made(self, ids: Array) -> tuple[Array, Array]:
+        """Return vectors, and the rows of some triples among them; those that are missing are made."""
+        if (whole := self.search()) is not None:
+            return whole.vectors, ids if whole.rows is None else whole.rows[ids]
+        rows = self._rows[ids]
+        if rows.all():  # nobody waits for a model that makes others
+            return self._vectors, rows - 1
+        with self._lock:
+            new = np.unique(ids[self._rows[ids] == 0])
+            if len(new):
+                self._reserve(self._count + len(new))
+            for start in range(0, len(new), TRIPLE_BATCH):
+                batch = new[start : start + TRIPLE_BATCH]
+                end = self._count + len(batch)
+                self._vectors[self._count : end] = self._embed(triple_texts(self._graph, batch))
+                self._rows[batch] = np.arange(self._count, end) + 1
+                self._count = end
+            return self._vectors[: self._count], self._rows[ids] - 1
+
+    def _reserve(self, count: int) -> None:
+        """Make room for so many vectors, and for as many again where the graph has them."""
+        if count > len(self._vectors):
+            larger = np.empty((min(len(self._graph), 2 * count), self._dimension), np.float32)
+            larger[: self._count] = self._vectors[: self._count]
+            self._vectors = larger
+
 
 #: How many labels of entities are embedded at once.
 LABEL_BATCH = 1024

@@ -15,9 +15,8 @@ from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.column_file import ColumnFile
 from kg_retrievers.graph.storage.writer import FolderWriter
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.changes import triple_texts
-from kg_retrievers.index.embedding_cache import VectorCache
-from kg_retrievers.index.embeddings import embed_batches
+from kg_retrievers.index.embeddings import VectorCache, embed_batches
+from kg_retrievers.index.parts import triple_texts
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM
 from kg_retrievers.index.vector_store import VectorStoreSearch
 

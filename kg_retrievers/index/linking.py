@@ -30,8 +30,14 @@ from kg_retrievers.index.mentions import (
     longest,
     with_ranks,
 )
-from kg_retrievers.index.misspelt_names import FUZZY_NAMES, misspelt, misspelt_windows, near_entities, nearest_labels
-from kg_retrievers.index.short_names import ShortNames
+from kg_retrievers.index.misspelt_names import (
+    FUZZY_NAMES,
+    ShortNames,
+    misspelt,
+    misspelt_windows,
+    near_entities,
+    nearest_labels,
+)
 from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
 
 NoEntity = Literal["raise", "empty"]

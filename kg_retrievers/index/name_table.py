@@ -1,14 +1,16 @@
-"""NameTable: the names of a graph by what a question may call them, in columns that an index saves."""
+"""NameTable: the names of a graph by what a question may call them, and the columns that an index saves of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kg_retrievers.errors import DamagedDataError
-from kg_retrievers.graph.columns import DAMAGED, Array
+from kg_retrievers.graph.columns import DAMAGED, Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.words import FUNCTION_WORDS, words_of
 
 # The hash of code points c[0], c[1], ... is the sum of (c[i] + 1) * BASE ** i modulo 2 ** 64, so that the hashes of all
@@ -159,3 +161,210 @@ def _powers(base: int, count: int) -> Array:
     powers = np.full(count, base, np.uint64)
     powers[:1] = 1
     return np.multiply.accumulate(powers, out=powers)
+
+
+# --- making the columns ---------------------------------------------------------------------------------------------
+
+#: Raised by one with every change of the contents; columns of another version are made again.
+VERSION = 3
+
+#: What `name_columns` returns.
+NAME_COLUMNS = ("hashes", "ids", "words", "word_starts", "word_names", "longest")
+
+#: How many names are read at once while the columns are made.
+BATCH = 1 << 16
+
+_FUNCTION_WORDS = np.sort(hashes_of(sorted(FUNCTION_WORDS)))
+
+# A hash and an id are sorted as one number: the hash above, the id below.
+_ABOVE = np.uint64(32)
+
+
+_FOLDED = np.frombuffer(bytes(range(256)).lower(), np.uint8)
+_IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
+
+
+class _Hashed(NamedTuple):
+    """The hash of each name with its id, and of each of its words and initials, as numbers to sort; unsorted."""
+
+    names: Array
+    words: Array
+    longest: int
+
+
+class _Letters(NamedTuple):
+    """The letters and digits of some names, folded, one after the other, and where names and words start in them."""
+
+    codes: Array
+    names: Array  # shape (names + 1)
+    words: Array  # shape (words + 1)
+
+    @classmethod
+    def of(cls, codes: Array, is_letter: Array, lengths: Array) -> _Letters:
+        """Leave out what is between the words of names that have some lengths."""
+        before = np.append(0, np.cumsum(is_letter))
+        starts = np.append(0, np.cumsum(lengths))
+        begins = is_letter.copy()
+        begins[1:] &= ~is_letter[:-1]
+        first = starts[:-1][lengths > 0]
+        begins[first] = is_letter[first]
+        return cls(codes[is_letter], before[starts], np.append(before[:-1][begins], before[-1]))
+
+
+def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
+    """Return the columns of the table of a graph.
+
+    Cost: a few passes over the bytes of the names; about 24 bytes a name on disk.
+
+    Returns:
+        hashes: uint32, ascending: of each name, and of each entity key that is no name.
+        ids: int32: the name of each, or the number of names plus the entity.
+        words: uint32, ascending: of each word, and of the initials, of names of several words.
+        word_starts: int32, or int64 where they are many: where the names with each word begin in `word_names`, and
+            where the last ends.
+        word_names: int32: ids of names, ascending for each word.
+        longest: int64, shape (1): how many letters and digits the longest name has.
+    """
+    size = len(graph.names)
+    parts = [*_hashed_table(graph.names, np.arange(size), 0, True)]
+    parts += _hashed_table(graph.entities, _keys_without_name(graph), size, False)
+    return _columns(parts)
+
+
+def _columns(parts: list[_Hashed]) -> dict[str, Array]:
+    """Sort the hashes, and keep each word of a name once; the list is emptied, so that less is held at once."""
+    longest = max((part.longest for part in parts), default=0)
+    nothing = np.empty(0, np.uint64)
+    names = np.concatenate([nothing, *(part.names for part in parts)])
+    words = np.concatenate([nothing, *(part.words for part in parts)])
+    parts.clear()
+    names.sort()
+    words.sort()
+    words = words[np.append(True, words[1:] != words[:-1])[: len(words)]]
+    hashes = (words >> _ABOVE).astype(np.uint32)
+    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+    fits = len(words) <= np.iinfo(np.int32).max
+    return {
+        "hashes": (names >> _ABOVE).astype(np.uint32),
+        "ids": names.astype(np.uint32).view(np.int32),
+        "words": hashes[starts],
+        "word_starts": np.append(starts, len(words)).astype(np.int32 if fits else np.int64),
+        "word_names": words.astype(np.uint32).view(np.int32),
+        "longest": np.array([longest], np.int64),
+    }
+
+
+def _paired(halves: Array, ids: Array) -> Array:
+    """Return hashes of 32 bits with their ids as numbers to sort: uint64."""
+    pairs: Array = (halves.astype(np.uint64) << _ABOVE) | ids.astype(np.uint64)
+    return pairs
+
+
+def _hashed_table(table: StringTable, ids: Array, shift: int, named: bool) -> Iterator[_Hashed]:
+    """Hash some texts of a table, `BATCH` at once: their ids are raised by `shift`."""
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
+        data, lengths = _bytes_of(table, some)
+        high = np.append(0, np.cumsum(data >= 128))
+        ends = np.cumsum(lengths)
+        plain = high[ends] == high[ends - lengths]
+        ascii = data if plain.all() else data[np.repeat(plain, lengths)]
+        letters = _Letters.of(_FOLDED[ascii], _IS_LETTER[ascii], lengths[plain])
+        yield _hashed(letters, some[plain] + shift, named)
+        silent = some[plain][np.diff(letters.names) == 0]  # names of signs alone
+        others = np.append(some[~plain], silent).tolist()
+        yield _hashed_rows([(id + shift, table[id]) for id in others], named)
+
+
+def _bytes_of(table: StringTable, ids: Array) -> tuple[Array, Array]:
+    """Return the bytes of some texts, one after the other, and how many each has."""
+    columns = table.columns("texts")
+    data, offsets = columns["texts.data"], columns["texts.offsets"]
+    starts = offsets[ids].astype(np.int64)
+    lengths = offsets[ids + 1] - starts
+    inside = np.arange(int(lengths.sum())) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return data[inside], lengths
+
+
+def _hashed_rows(rows: Sequence[tuple[int, str]], named: bool) -> _Hashed:
+    """Hash texts in any script, each with its id."""
+    texts = [folded(text) for _, text in rows]
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    text = "".join(texts)
+    is_letter = np.frombuffer(bytes(map(str.isalnum, text)), np.bool_)
+    ids = np.array([id for id, _ in rows], np.int64)
+    letters = _Letters.of(codes_of([text]), is_letter, lengths)
+    silent = np.diff(letters.names) == 0
+    signs = [rows[at][1].strip() for at in np.flatnonzero(silent).tolist()]
+    found = _hashed(letters, ids, named)
+    return _Hashed(
+        np.append(found.names, _paired(halved(hashes_of(signs)), ids[silent])),
+        found.words,
+        max(found.longest, max(map(len, signs), default=0)),
+    )
+
+
+def _hashed(letters: _Letters, ids: Array, named: bool) -> _Hashed:
+    """Hash names by their letters, but for those that have none; their words and initials if they are `named`."""
+    sums = RunningHash(letters.codes)
+    sizes = np.diff(letters.names)
+    spoken = sizes > 0
+    names = _paired(halved(sums.between(letters.names[:-1], letters.names[1:])[spoken]), ids[spoken])
+    longest = int(sizes.max(initial=0))
+    if not named:
+        return _Hashed(names, np.empty(0, np.uint64), longest)
+    words = sums.between(letters.words[:-1], letters.words[1:])
+    bounds = np.searchsorted(letters.words, letters.names)
+    counts = np.diff(bounds)
+    several = np.repeat(counts > 1, counts)
+    firsts = letters.codes[letters.words[:-1]]
+    telling = ~_is_function_word(words)
+    told = np.append(0, np.cumsum(telling))[bounds]
+    parts = [
+        _paired(halved(words[several]), np.repeat(ids, counts)[several]),
+        _initials(firsts, bounds, ids),
+        _initials(firsts[telling], told, ids),
+    ]
+    return _Hashed(names, np.concatenate(parts), longest)
+
+
+def _is_function_word(hashes: Array) -> Array:
+    at = np.minimum(np.searchsorted(_FUNCTION_WORDS, hashes), len(_FUNCTION_WORDS) - 1)
+    found: Array = _FUNCTION_WORDS[at] == hashes
+    return found
+
+
+def _initials(firsts: Array, bounds: Array, ids: Array) -> Array:
+    """Return the hashes of initials with the ids of their names, where they have as many words as that takes."""
+    counts = np.diff(bounds)
+    has = (counts >= INITIALS.start) & (counts < INITIALS.stop)
+    hashes = RunningHash(firsts).between(bounds[:-1][has], bounds[1:][has])
+    return _paired(halved(hashes ^ OF_INITIALS), ids[has])
+
+
+def _keys_without_name(graph: KnowledgeGraph) -> Array:
+    """Return the entities whose key is no name: ids, ascending."""
+    if _is_same(graph.entities, graph.names):
+        return np.empty(0, np.int64)
+    unnamed = np.ones(len(graph.entities), np.bool_)
+    for start in range(0, len(unnamed), BATCH):
+        ids = np.arange(start, min(start + BATCH, len(unnamed)))
+        unnamed[ids] = ~_equal(graph.entities, ids, graph.names, graph.labels[ids])
+    rest = np.flatnonzero(unnamed)
+    unnamed[rest] = graph.names.ids_of(graph.entities.subset(unnamed)) < 0
+    return np.flatnonzero(unnamed)
+
+
+def _is_same(one: StringTable, other: StringTable) -> bool:
+    texts, others = one.columns("texts"), other.columns("texts")
+    return one is other or all(np.array_equal(texts[name], others[name]) for name in ("texts.offsets", "texts.data"))
+
+
+def _equal(one: StringTable, ids: Array, other: StringTable, other_ids: Array) -> Array:
+    """Return whether texts of one table equal those of another, one by one."""
+    (data, lengths), (other_data, other_lengths) = _bytes_of(one, ids), _bytes_of(other, other_ids)
+    equal: Array = lengths == other_lengths
+    alike = data[np.repeat(equal, lengths)] == other_data[np.repeat(equal, other_lengths)]
+    owners = np.repeat(np.flatnonzero(equal), lengths[equal])
+    equal[owners[~alike]] = False
+    return equal

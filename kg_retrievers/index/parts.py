@@ -1,27 +1,230 @@
-"""The parts of an index: what is embedded of a graph, what searches it, and whether a folder holds them whole."""
+"""The parts of an index: what searches a graph, whether a folder holds it whole, and what a change embeds anew.
+
+A vector stays as long as its text: only names, relations and types that are new are embedded, and triples in which a
+name is new. A saved column of vectors grows at its end, and a second column says in which row each vector is. Rows of
+what is gone stay until they are more than `MOST_UNUSED` of all; then the vectors are written anew, without embedding.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.quantization import words_of
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
 from kg_retrievers.graph.storage.parts import CHECKED, OpenedPart
+from kg_retrievers.graph.storage.writer import Column, Grown
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.static_embeddings import default_embeddings
 from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch, stale_store
+
+#: The greatest share of the rows of a column of vectors that may belong to nothing.
+MOST_UNUSED = 0.25
+
+
+class VectorChange(NamedTuple):
+    """The vectors of one kind after a change.
+
+    Attributes:
+        rows: The row that each vector had, -1 where it is new: int64, shape (n).
+        new: The new vectors in the order of their ids: float32, shape (m, d).
+    """
+
+    rows: Array
+    new: Array
+
+    @property
+    def is_new(self) -> Array:
+        """Which vectors are new."""
+        return self.rows < 0
+
+    def whole(self, before: Array, new: Array) -> Array:
+        """Return a column of all vectors, given that of before and that of the new ones."""
+        column = np.empty((len(self.rows), new.shape[1]), new.dtype)
+        if not self.is_new.all():
+            column[~self.is_new] = before[self.rows[~self.is_new]]
+        column[self.is_new] = new
+        return column
+
+    def grown_rows(self, before: int) -> Array:
+        """Return the row of each vector if the new ones are put behind so many: int64."""
+        rows = self.rows.copy()
+        rows[self.is_new] = before + np.arange(len(self.new))
+        return rows
+
+    def wastes(self, before: int) -> bool:
+        """Whether too many rows belong to nothing if the new ones are put behind so many."""
+        count = before + len(self.new)
+        return count - len(self.rows) > MOST_UNUSED * count
+
+
+class IndexParts(NamedTuple):
+    """What a change needs of an index.
+
+    Attributes:
+        graph: The graph.
+        dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches names, relations and types, and triples where all of them are embedded, by kind.
+    """
+
+    graph: KnowledgeGraph
+    dimension: int
+    searches: Mapping[str, ExactSearch | QuantizedSearch | VectorStoreSearch]
+
+
+class IndexChange:
+    """What a change of the graph does to an index.
+
+    Args:
+        index: The index before.
+        change: The changed graph.
+        embed_texts: Embeds texts and checks what comes back.
+
+    Attributes:
+        graph: The changed graph.
+        dimension: The length of the vectors.
+        store: The vector store of the names, if there is one, with the numbers that names have in it.
+    """
+
+    def __init__(self, index: IndexParts, change: GraphChange, embed_texts: Callable[[Sequence[str]], Array]) -> None:
+        """Embed what is new."""
+        self.graph = change.graph
+        self._index, self._change = index, change
+        names = index.searches["names"]
+        self._before = {kind: one for kind, one in index.searches.items() if not isinstance(one, VectorStoreSearch)}
+        self._vectors = self._embedded(embed_texts)
+        self.dimension = index.dimension or self._vectors["names"].new.shape[1]
+        self.store: VectorStoreSearch | None = None
+        if isinstance(names, VectorStoreSearch):
+            rows = np.arange(len(index.graph.names)) if names.rows is None else names.rows
+            self._first = int(rows.max(initial=-1)) + 1
+            self.store = names.with_rows(self._vectors["names"].grown_rows(self._first))
+            self._gone = np.setdiff1d(rows, self._vectors["names"].rows)
+
+    def whole_columns(self) -> dict[str, Array]:
+        """Return all vectors by kind, in memory, and the numbers of names in a store."""
+        columns = self._numbers()
+        for kind in self._before:
+            columns |= self._whole(kind)
+        return columns
+
+    def saved_columns(self, grows: bool) -> dict[str, Column]:
+        """Return the columns of vectors as they are saved.
+
+        Args:
+            grows: Whether the columns of before are saved, so that they can grow.
+        """
+        columns: dict[str, Column] = {**self._numbers()}
+        for kind, before in self._before.items():
+            change = self._vectors[kind]
+            size = len(before.vectors)
+            if kind not in ("names", "triples") or not grows or not self._index.dimension or change.wastes(size):
+                columns |= self._whole(kind)
+            else:
+                columns |= {kind + end: Grown(new) for end, new in before.encoded(change.new).items()}
+                columns |= _row_columns(kind, change.grown_rows(size), size + len(change.new))
+        return columns
+
+    def _whole(self, kind: str) -> dict[str, Array]:
+        """Return the columns of all vectors of a kind."""
+        change, before = self._vectors[kind], self._before[kind]
+        new = before.encoded(change.new)
+        return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
+
+    def add_to_store(self) -> None:
+        """Add new names to the vector store, if there is one."""
+        if self.store is not None:
+            new = self._vectors["names"].new
+            names = _texts(self.graph, "names", np.flatnonzero(self._vectors["names"].is_new))
+            self.store.add(range(self._first, self._first + len(new)), names, new)
+
+    def remove_from_store(self) -> None:
+        """Remove the names that are gone from the vector store, if there is one."""
+        if self.store is not None and len(self._gone):
+            self.store.remove(self._gone.tolist())
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Return how many facts are new, were to be added and there already, and are gone, and what was embedded."""
+        before, origins = self._index.graph, self._change.triples
+        added, kept = int((origins < 0).sum()), int((origins >= 0).sum())
+        embedded = sum(len(vectors.new) for vectors in self._vectors.values())
+        return added, self.graph.duplicates - before.duplicates, len(before) - kept, embedded
+
+    def _numbers(self) -> dict[str, Array]:
+        if self.store is None or self.store.rows is None:
+            return {}
+        return _row_columns("names", self.store.rows, self._first + len(self._vectors["names"].new))
+
+    def _embedded(self, embed_texts: Callable[[Sequence[str]], Array]) -> dict[str, VectorChange]:
+        """Embed what is new, all in one call."""
+        index, graph = self._index, self.graph
+        origins = {
+            "names": self._change.names,
+            "relations": index.graph.relations.ids_of(graph.relations),
+            "types": index.graph.types.ids_of(graph.types),
+        }
+        if "triples" in index.searches:
+            origins["triples"] = np.where(_is_reworded(index.graph, self._change), -1, self._change.triples)
+        new = {kind: np.flatnonzero(origin < 0) for kind, origin in origins.items()}
+        texts = [text for kind, ids in new.items() for text in _texts(graph, kind, ids)]
+        vectors = embed_texts(texts) if texts else np.empty((0, index.dimension), np.float32)
+        ends = np.cumsum([len(ids) for ids in new.values()])[:-1]
+        parts = zip(origins.items(), np.split(vectors, ends), strict=True)
+        return {kind: VectorChange(_rows_of(index.searches[kind].rows, origin), part) for (kind, origin), part in parts}
+
+
+def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
+    """Return what is embedded of triples: the words of the head's label, the relation and the tail's label."""
+    label = cache(lambda entity: readable(graph.label(graph.entities[entity])))
+    words = cache(lambda relation: readable(graph.relations[relation]))
+    return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
+
+
+def _texts(graph: KnowledgeGraph, kind: str, ids: Array) -> list[str]:
+    """Return what is embedded of some ids of a kind."""
+    if kind == "triples":
+        return triple_texts(graph, ids)
+    table = {"names": graph.names, "relations": graph.relations, "types": graph.types}[kind]
+    return [readable(table[id]) for id in ids.tolist()]
+
+
+def _row_columns(kind: str, rows: Array, count: int) -> dict[str, Array]:
+    """Return the column of the rows of a kind; none where each of `count` rows is that of the id of the same number."""
+    plain = len(rows) == count and np.array_equal(rows, np.arange(count))
+    return {} if plain else {f"{kind}_rows": rows.astype(np.int32)}
+
+
+def _rows_of(rows: Array | None, origins: Array) -> Array:
+    """Return the row of each earlier id, -1 where there was none."""
+    if rows is None or not len(rows):
+        return origins.astype(np.int64)
+    return np.where(origins < 0, -1, rows[origins])
+
+
+def _is_reworded(before: KnowledgeGraph, change: GraphChange) -> Array:
+    """Return which triples are new or have an end or a relation that is called otherwise: bool."""
+    graph, found = change.graph, change.triples < 0
+    ids = np.flatnonzero(~found)
+    edges, earlier = graph.edges[ids], before.edges[change.triples[ids]]
+    different = before.relations.ids_of(graph.relations)[edges[:, 1]] != earlier[:, 1]
+    for end in (0, 2):
+        different |= change.names[graph.labels[edges[:, end]]] != before.labels[earlier[:, end]]
+    found[ids[different]] = True
+    return found
+
 
 # The model in the `embedding_name` of LangChain's embeddings of a provider, and of those of sentence-transformers.
 _MODEL = re.compile(

@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embeddings import EmbeddingCache
 from kg_retrievers.index.graph_index import GraphIndex
 
 #: How many vectors of names stay in memory, those used last: 0.3 GB with 384 numbers each.

@@ -15,15 +15,14 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.embedding_cache import EmbeddingCache
-from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
 from kg_retrievers.index.name_table import parts_of
 from kg_retrievers.index.parts import embeddings_option
 from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
@@ -456,14 +455,14 @@ def load_names(
     about = names.refresh()
     position = (about.position or "") if about else ""
     read = embedded = 0
-    with _bar(progress) as bar:
+    with Progress(console=Console(stderr=True), transient=True, disable=not progress) as bar:
         task = bar.add_task("Loading names", total=None)
         at: str | None = position
         while at is not None:
             page = reader.entities_after(at, page_size, timeout=PAGE_SECONDS)
             embedded += names.add(_names_of(page.entities), position=page.position, cache=cache, workers=workers)
             read += len(page.entities)
-            bar.update(task, completed=read)
+            bar.update(task, description=f"Loading names: {read:,} entities")
             at = page.position
     held = names.about
     return LoadedNames(read, embedded, held.count if held else 0)
@@ -473,15 +472,3 @@ def _names_of(entities: Sequence[StoredEntity]) -> Iterator[StoredName]:
     for entity in entities:
         for name in dict.fromkeys((entity.label, *entity.aliases)):
             yield StoredName(name, (entity.key,))
-
-
-def _bar(progress: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not progress,
-    )

@@ -15,8 +15,7 @@ from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
 from kg_retrievers.index.embeddings import embed
-from kg_retrievers.index.store_errors import store_errors, tried_again
-from kg_retrievers.index.vector_store import KnownVectors, Score, VectorStoreSearch
+from kg_retrievers.index.vector_store import KnownVectors, Score, VectorStoreSearch, store_errors, tried_again
 from kg_retrievers.redaction import names_secret, without_secrets
 
 #: The table or collection of names, where the address names none.

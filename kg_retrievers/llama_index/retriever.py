@@ -16,7 +16,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 
-from kg_retrievers.core.facts_frame import TOOL_MESSAGE
+from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.shown_text import as_data, as_data_lines

@@ -30,7 +30,7 @@ from kg_retrievers.index import (
     find_name,
     mask,
 )
-from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
+from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.questions.reading import LinkingGenerator, walks_of
 
 #: How many examples of a template are compared.

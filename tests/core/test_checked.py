@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-from copy import deepcopy
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -64,12 +62,3 @@ def test_names_that_do_not_exist() -> None:
         Sizes(**{"width": 3, "with": 4})
     with pytest.raises(TypeError, match="'width'"):
         Sizes()  # type: ignore[call-arg]
-
-
-def test_it_is_a_frozen_dataclass() -> None:
-    sizes = Sizes(6, heads=2)
-    assert asdict(sizes) == {"width": 6, "heads": 2}
-    assert sizes == Sizes(width=6, heads=2) == deepcopy(sizes) == pickle.loads(pickle.dumps(sizes))
-    assert hash(sizes) == hash(Sizes(6, 2))
-    with pytest.raises(FrozenInstanceError):
-        sizes.width = 4  # type: ignore[misc]

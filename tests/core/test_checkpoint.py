@@ -81,14 +81,6 @@ def test_the_same_model_is_saved_as_the_same_bytes(tmp_path: Path) -> None:
     assert (one / WEIGHTS).read_bytes() == (two / WEIGHTS).read_bytes()
 
 
-def test_a_later_model_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    saved(tmp_path)
-    save_checkpoint(tmp_path, "subgraph-rag", {}, {"bias": np.zeros(2)})
-    assert load_checkpoint(tmp_path, "subgraph-rag")[1].keys() == {"bias"}
-    assert sorted(os.listdir(tmp_path)) == [WEIGHTS, "notes.txt"]
-
-
 def test_the_header_alone(tmp_path: Path) -> None:
     """Its digest changes with the configuration, the weights, their names, types and shapes."""
     header = read_header(saved(tmp_path / "model"))

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
-from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import LESS_SURE, NOT_UNDERSTOOD, cited_answer_chain
 from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError
@@ -106,15 +105,3 @@ async def test_chains_and_engines_answer_with_the_reason() -> None:
     assert bridge.retrieve(SALARY) == []
     assert str(bridge.as_tool().call(input=SALARY)).startswith(SAID)
     assert as_llama_index(retriever, min_confidence=0).retrieve(SALARY)[0].metadata["confidence"] == 0.125
-
-
-def test_a_person_may_approve_an_unsure_pattern() -> None:
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    workflow = build_workflow(unsure(), checkpointer=InMemorySaver(), interrupt_before=["match_subgraphs"])
-    approved, left = ({"configurable": {"thread_id": thread}} for thread in ("approved", "left"))
-    for config in (approved, left):
-        workflow.invoke({"question": SALARY}, config)
-    workflow.update_state(approved, {"pattern": workflow.get_state(approved).values["pattern"]})
-    assert workflow.invoke(None, approved)["answers"] == FILMS
-    assert workflow.invoke(None, left)["answer"] == NOT_UNDERSTOOD

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from uuid import uuid4
 
@@ -56,10 +55,6 @@ def test_threads_share_a_counter() -> None:
     for thread in threads:
         thread.join()
     assert (counter.llm_calls, counter.input_tokens, counter.output_tokens) == (8, 40, 24)
-
-
-def test_the_logs_of_langchain_are_left_alone() -> None:
-    assert logging.getLogger("langchain_core.callbacks.manager").filters == []
 
 
 @pytest.mark.parametrize("count", ["many", None, -3, float("nan"), float("inf"), 10**400, True, [], 2.5])

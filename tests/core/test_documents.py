@@ -11,11 +11,8 @@ from kg_retrievers import (
     HashedEmbeddings,
     KnowledgeGraph,
     SimGRAGRetriever,
-    as_llama_index,
-    build_workflow,
     cited_answer_chain,
     fact_verification_chain,
-    flat_metadata,
 )
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.testing import ScriptedChatModel
@@ -64,11 +61,6 @@ def test_single_triples_have_their_own_sources(retriever: SimGRAGRetriever) -> N
     assert by_head == {"Her": [SOURCES], "Adaptation": [["credits.csv"]]}
 
 
-def test_flat_metadata_keeps_sources_as_json(retriever: SimGRAGRetriever) -> None:
-    flat = flat_metadata(retriever.invoke(QUESTION)[0]).metadata
-    assert json.loads(flat["sources"]) == [SOURCES]
-
-
 def test_citations_say_where_their_facts_are_from(retriever: SimGRAGRetriever) -> None:
     cited = cited_answer_chain(retriever).invoke(QUESTION)
     assert [one["sources"] for one in cited["citations"]] == [SOURCES]
@@ -78,10 +70,3 @@ def test_citations_say_where_their_facts_are_from(retriever: SimGRAGRetriever) -
     reply = json.dumps({"explanation": "", "verdict": "supported", "citations": [1]})
     verdict = fact_verification_chain(retriever, ScriptedChatModel(replies=[reply])).invoke("Spike Jonze directed Her.")
     assert [one["sources"] for one in verdict["citations"]] == [SOURCES]
-
-
-def test_workflows_and_llama_index_carry_sources(retriever: SimGRAGRetriever) -> None:
-    final = build_workflow(retriever).invoke({"question": QUESTION})
-    assert [one["sources"] for one in final["citations"]] == [SOURCES]
-    assert final["documents"][0].metadata["sources"] == [SOURCES]
-    assert as_llama_index(retriever).retrieve(QUESTION)[0].metadata["sources"] == [SOURCES]

@@ -8,7 +8,7 @@ from langchain_core.prompts import BasePromptTemplate
 from kg_retrievers.agents.middleware import EVIDENCE_PROMPT
 from kg_retrievers.chains import prompts as chains
 from kg_retrievers.core import facts_prompt, path_prompt
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA, TOOL_MESSAGE
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, TOOL_MESSAGE
 from kg_retrievers.methods.g_retriever import prompts as g_retriever
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS as PROMPTS_OF_GNN_RAG
 from kg_retrievers.methods.kaping import prompts as kaping

@@ -50,18 +50,6 @@ def test_of_equal_scores_the_one_with_more_answers_is_first() -> None:
     assert len(evidence[0].details["paths"]) == 3  # two lead to eve, from different entities
 
 
-def test_a_path_without_triples_and_a_path_said_twice() -> None:
-    paths = [scored(0.5, "ann", by=()), scored(0.1, "ann", "bob", by=(KNOWS,)), scored(0.4, "ann", "bob", by=(KNOWS,))]
-    for merge in (False, True):
-        (item,) = path_evidence(paths, merge=merge, truncated=False, details={})
-        assert (item.score, item.details["paths"]) == (0.4, [["ann", [0]]])
-
-
-def test_a_loop_is_crossed_forward() -> None:
-    loop = Triple("ann", "knows", "ann")
-    assert relation_path(Path(("ann", "ann", "bob"), (loop, KNOWS))) == (("knows", "forward"), ("knows", "forward"))
-
-
 @st.composite
 def some_paths(draw: st.DrawFn) -> ScoredPath:
     here = draw(st.sampled_from("abc"))

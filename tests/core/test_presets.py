@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, NeighborhoodRetriever
-from kg_retrievers.cli import main
 from kg_retrievers.errors import InvalidArgumentError
 
 GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
@@ -29,10 +28,6 @@ def test_a_field_that_is_given_wins_over_the_preset() -> None:
     assert (retriever.max_hops, retriever.max_triples) == (1, 7)
 
 
-def test_no_preset_leaves_the_defaults() -> None:
-    assert PresetRetriever.from_index(INDEX, preset=None).max_hops == NeighborhoodRetriever.from_index(INDEX).max_hops
-
-
 def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidArgumentError, match=r"PresetRetriever: there is no preset 'papers'; it has paper\."):
         PresetRetriever.from_index(INDEX, preset="papers")  # type: ignore[typeddict-item]
@@ -41,10 +36,3 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
 def test_a_method_without_presets_says_so() -> None:
     with pytest.raises(InvalidArgumentError, match=r"no preset 'paper'; it has none; leave it out"):
         NeighborhoodRetriever.from_index(INDEX, preset="paper")
-
-
-def test_the_shell_refuses_a_preset_that_a_method_lacks(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    graph = tmp_path / "films.csv"
-    graph.write_text("head,relation,tail\nHer,directed_by,Spike Jonze\n")
-    assert main(["ask", str(graph), "Who directed Her?", "--method", "neighborhood", "--preset", "paper"]) == 2
-    assert "NeighborhoodRetriever: there is no preset 'paper'" in capsys.readouterr().err

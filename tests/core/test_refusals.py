@@ -11,8 +11,6 @@ from kg_retrievers.core.refusals import (
     read_reason,
     sort_reasons,
     summarize_failures,
-    summarize_reasons,
-    summarize_refusals,
 )
 from kg_retrievers.core.replies import NO_TARGET
 from kg_retrievers.errors import (
@@ -57,16 +55,6 @@ def test_the_most_telling_first() -> None:
     }
     reasons = {name: read_reason(error, None) for name, error in errors.items()}
     assert [*sort_reasons(reasons)] == ["e", "d", "c", "b", "a"]
-
-
-def test_the_hint_of_the_most_telling_reason_stands_behind_it() -> None:
-    reasons: dict[str, Reason] = {
-        "a": {"rank": 2, "text": "Nothing fits.", "hint": "Ask again."},
-        "b": {"rank": 0, "text": "Not sure.", "hint": "Rephrase it."},
-        "c": {"rank": 0, "text": "Not sure.", "hint": "Rephrase it."},
-    }
-    assert summarize_refusals(reasons) == "b, c: Not sure. Rephrase it. a: Nothing fits."
-    assert summarize_reasons({}) == ""
 
 
 def test_failures_of_any_document() -> None:

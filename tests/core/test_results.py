@@ -81,13 +81,6 @@ def test_documents_say_what_an_operation_gives(
     assert "value" in flat_metadata(document).metadata
 
 
-def test_documents_without_operation_say_nothing_more() -> None:
-    (document,) = ask((FILM, "directed_by", "Spike Jonze"), target="film")
-    assert (document.metadata["value"], tell_result(document.metadata)) == (None, "")
-    assert document.page_content.split("\n")[0].endswith("Spike Jonze")
-    assert result_text(document.metadata) == "Her; Adaptation"
-
-
 def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
     (document,) = ask(RELEASED, fields={"max_bindings": 2}, **COUNT)
     assert document.metadata["truncated"]
@@ -100,42 +93,26 @@ def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
     ("answer", "value", "wanted"),
     [
         ("6", 6, True),
-        ("6 films.", 6, True),
         ("1,250", 1250, True),
         ("7", 6, False),
         ("at least 6", 6, False),
         ("six", 6, True),
-        ("Six Houses", 6, True),
         ("seven", 6, False),
         ("yes, he did", True, True),
         ("Yes, he did", False, False),
         ("no: nobody", False, True),
         ("2 January 2013", "2013-01-02", True),
         ("January 2013", "2013-01-02", False),
-        ("2013-01-02", 2013, False),
         ("2,013", 2013, True),
-        ("None", None, False),
         ("Yes.", True, True),
-        ("true", True, True),
         ("no", True, False),
         ("No", False, True),
         ("1", True, False),
-        ("yes", 1, False),
         ("March 2011", "March 2011", True),
-        ("84.5", 84.5, True),
-        ("", 0, False),
     ],
 )
 def test_answers_agree_with_the_value(answer: str, value: Any, wanted: bool) -> None:
     assert agrees(answer, {"answers": [], "value": value}) is wanted
-
-
-def test_the_runner_up_does_not_agree() -> None:
-    (document,) = ask(RELEASED, **FIRST)
-    assert ["Her", "released", "2013"] in document.metadata["triples"]
-    assert agrees("adaptation", document.metadata)
-    assert agrees("2002", document.metadata)
-    assert not agrees("Her", document.metadata)
 
 
 def test_lines_are_bounded_and_say_of_how_many() -> None:

@@ -27,7 +27,7 @@ from kg_retrievers.errors import (
     RefusalError,
     SearchBudgetError,
 )
-from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
+from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import tiny_graph
@@ -258,10 +258,6 @@ def test_other_errors_are_no_refusals(ask: Callable[..., list[Document]]) -> Non
         ask(toy(), on_refusal="no")
 
 
-def test_the_tool_says_why() -> None:
-    assert toy(error=LOST).as_tool().invoke("Who?") == "Found nothing. Did you mean: 'Her'?"
-
-
 # --- copies ---
 
 
@@ -296,34 +292,6 @@ def test_inputs_are_checked(
         ask(toy(on_refusal="empty"), **inputs)
 
 
-@pytest.mark.parametrize(
-    ("seeds", "keys"),
-    [
-        (["Amélie"], ["Amélie"]),
-        (("Hayao Miyazaki", "千と千尋の神隠し"), ["Q55400", "Q155653"]),
-        ([], None),
-        (None, None),
-    ],
-)
-def test_seed_entities_become_keys(seeds: Any, keys: Any) -> None:
-    assert toy().initial_state("Who?", seed_entities=seeds).get("seed_entities") == keys
-
-
-@pytest.mark.parametrize("question", ["", "  ", None, 3, ["Who?"]])
-def test_question_is_checked(question: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"the question (is empty|must be a text)"):
-        toy().initial_state(question)
-
-
-@pytest.mark.parametrize("field", [{"k": 0}, {"granularity": "film"}, {"on_refusal": "no"}, {"top_k": 1}], ids=str)
-def test_fields_are_checked(field: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError):
-        toy(**field)
-    retriever = toy()
-    with pytest.raises(InvalidArgumentError):
-        setattr(retriever, *next(iter(field.items())))
-
-
 # --- Documents ---
 
 
@@ -347,18 +315,6 @@ def test_documents_hold_the_evidence() -> None:
     }
     assert document.page_content == "千と千尋の神隠し -> directed by -> 宮崎駿"
     assert document.id == toy().documents_from([evidence], 1)[0].id
-
-
-def test_id_changes_with_what_a_document_says() -> None:
-    triple, other = AMELIE[:2]
-    evidence = [
-        Evidence((triple,), 1.0),
-        Evidence((other,), 1.0),
-        Evidence((triple,), 1.0, ("Amélie",)),
-        Evidence((triple,), 1.0, details={"way": 2}),
-    ]
-    documents = toy().documents_from(evidence, 9)
-    assert len({document.id for document in documents}) == 4
 
 
 def test_documents_show_the_paths_of_the_evidence() -> None:
@@ -402,8 +358,3 @@ def test_tool() -> None:
         toy().as_tool(dict)
     with pytest.raises(InvalidArgumentError, match="arg_types"):
         toy().as_tool(arg_types={"query": str})
-
-
-def test_empty_graph_is_a_graph() -> None:
-    index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
-    assert Toy.from_index(index, found=()).invoke("Who?") == []

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from openai_server import Cut, OpenAIServer, Reply
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, build_router
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
 from kg_retrievers.agents.prompts import MethodReply
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
@@ -75,16 +75,6 @@ def test_evidence_bounds_the_citations(retriever: SimGRAGRetriever) -> None:
     assert schema["properties"]["citations"]["maxItems"] == facts
     assert schema["properties"]["citations"]["items"] == {"type": "integer", "minimum": 1, "maximum": facts}
     assert "maxItems" not in AnswerReply.model_json_schema()["properties"]["citations"]
-
-
-def test_a_router_sends_its_methods(retriever: SimGRAGRetriever) -> None:
-    methods = {"first": retriever, "second": retriever}
-    with OpenAIServer(Reply('{"method": "second"}')) as server:
-        got = build_router(methods, llm=client(server)).invoke({"question": QUESTION})
-    assert (got["methods"], got["routed_by"]) == (["second", "first"], "language model")
-    sent = server.requests[0]
-    assert sent["response_format"]["json_schema"]["schema"]["properties"]["method"]["enum"] == ["first", "second"]
-    assert '{"method": "first"}\n{"method": "second"}' in sent["messages"][0]["content"]
 
 
 def test_a_model_without_structured_output_is_asked_for_text() -> None:

@@ -30,7 +30,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import DatabaseTimeoutError, EntityLinkingError, InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.index import PartRequest, linker_of
+from kg_retrievers.index import PartRequest
 from kg_retrievers.sample import load_graph, load_questions
 
 EMBEDDINGS = HashedEmbeddings()
@@ -96,23 +96,6 @@ def test_all_stages_share_one_part_of_three_hops(kind: type[BaseKGRetriever]) ->
     assert asked(retriever, question) == ["facts_of"] * 3 + ["describe"]
 
 
-class CountlessReader(GraphReader):
-    """Reads parts, and counts no facts, as an endpoint."""
-
-    def count_facts(self, *, timeout: float = 1.0) -> int | None:
-        return None
-
-
-@pytest.mark.parametrize(("kind", "found"), [(GraphReader, ["film", "Her"]), (CountlessReader, ["Her"])])
-def test_an_english_word_is_no_entity_beside_a_name_where_no_facts_are_counted(
-    kind: type[GraphReader], found: list[str]
-) -> None:
-    """A half of two facts is more than the share of "film" in English text."""
-    graph = in_order(KnowledgeGraph.from_triples([("Her", "has_tags", "film"), ("Her", "directed_by", "Jonze")]))
-    index = GraphIndex.connect(kind(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
-    assert [mention.text for mention in linker_of(index).link("who directed the film Her")] == found
-
-
 # --- as in memory -----------------------------------------------------------------------------------------------------
 
 
@@ -128,14 +111,6 @@ def test_answers_are_those_of_the_graph_in_memory(kind: type[BaseKGRetriever], s
         seeds = list(question.seed_entities)
         expected = here.invoke(question.text, seed_entities=seeds)
         assert there.invoke(question.text, seed_entities=seeds) == expected, question.text
-
-
-def test_patterns_of_examples_are_those_of_the_graph_in_memory() -> None:
-    questions = load_questions()
-    examples, asked = questions[::2], questions[1::4]
-    here, there = (SimGRAGRetriever.from_index(index, examples=examples) for index in (LOCAL, connected()))
-    for question in asked:
-        assert there.invoke(question.text) == here.invoke(question.text), question.text
 
 
 def test_queries_are_those_of_the_graph_in_memory() -> None:
@@ -241,15 +216,6 @@ def test_operations_over_a_cut_part_are_refused() -> None:
     assert large.invoke("How many films are dramas?", pattern=count)[0].metadata["value"] == 50
 
 
-def test_lists_of_a_cut_part_are_flagged() -> None:
-    films = Pattern.of((Unknown("film"), "has_genre", "Drama"), target="film")
-    (found,) = SimGRAGRetriever.from_index(connected(STAR, max_facts=10)).invoke("Which are dramas?", pattern=films)
-    assert found.metadata["truncated"]
-    assert len(found.metadata["answers"]) == 10
-    (found,) = NeighborhoodRetriever.from_index(connected(STAR, max_facts=10)).invoke("What is Drama?")
-    assert found.metadata["truncated"]
-
-
 def test_evidence_is_flagged_where_its_pattern_was_generated_from_a_cut_part() -> None:
     """Three hops are cut where the pattern is generated; the one hop where it is matched is not."""
     graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("film 1", "directed_by", "Jonze")]))
@@ -268,17 +234,6 @@ def test_evidence_is_flagged_where_its_pattern_was_generated_from_a_cut_part() -
     (by_example,) = SimGRAGRetriever.from_index(small, examples=example, min_confidence=0.0).invoke(asked, k=1)
     assert by_example.metadata["details"]["pattern"]["source"] == "examples"
     assert not by_example.metadata["truncated"]
-
-
-@pytest.mark.parametrize("question", ["Who directed Inception?", "How many films did Christopher Nolan direct?"])
-def test_rows_are_flagged_where_their_query_was_written_from_a_cut_part(question: str) -> None:
-    ladybug = pytest.importorskip("kg_retrievers.database.ladybug")
-    with ladybug.LadybugExecutor.from_graph(GRAPH) as executor:
-        for most, truncated in ((100, True), (20_000, False)):
-            index = GraphIndex.connect(QueryingReader(GRAPH, executor), EMBEDDINGS, max_facts=most)
-            for kind in (CypherRetriever, SimGRAGRetriever):
-                (found,) = kind.from_index(index).invoke(question, k=1)
-                assert found.metadata["truncated"] == truncated, kind
 
 
 def test_nothing_in_a_cut_part_does_not_mean_that_there_is_nothing() -> None:
@@ -316,13 +271,6 @@ def test_models_are_trained_on_a_graph_at_hand_and_used_over_a_connected_one() -
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def test_parts_are_bounded_by_relations_hop_by_hop() -> None:
-    index = connected()
-    film = next(GRAPH.triples(relation="starring"))[0]
-    part = index.part(PartRequest((film,), 2, steps=(("starring",), ("starring",))))
-    assert {triple.relation for triple in part.graph.triples()} == {"starring"}
 
 
 def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:

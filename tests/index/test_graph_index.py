@@ -34,8 +34,6 @@ from kg_retrievers.index import (
     VectorStoreSearch,
     graph_search,
     local_embeddings,
-    text_vectors,
-    triple_vectors,
 )
 from kg_retrievers.index.embeddings import HASHED_DIMENSION
 
@@ -131,13 +129,6 @@ def test_a_key_that_is_no_name_is_found(index: GraphIndex) -> None:
     assert (candidates.distances[1:] >= np.float32(EXACT_NAME_MARGIN)).all()
 
 
-def test_names_and_questions_are_compared_as_words(index: GraphIndex) -> None:
-    for text in ("Ludwig II of Bavaria", "Ludwig_II_of_Bavaria"):
-        (candidates,) = index.nearest_entities([text], 1)
-        assert keys(index, candidates) == ["Ludwig_II_of_Bavaria"]
-        assert candidates.distances.tolist() == [0]
-
-
 def test_relations_match_exactly_or_readably(index: GraphIndex) -> None:
     relations = index.graph.relations
     snake, readable, camel, other = index.nearest_relations(["directed_by", "directed by", "directedBy", "year"], 2)
@@ -149,12 +140,6 @@ def test_relations_match_exactly_or_readably(index: GraphIndex) -> None:
     assert other.distances[0] > 0
     (one,) = index.nearest_relations(["directed by"], 1)
     assert len(one.ids) == 2, "both have that readable form"
-
-
-def test_types(index: GraphIndex) -> None:
-    (candidates,) = index.nearest_types(["film director"], 5)
-    assert index.graph.types[candidates.ids[0]] == "film_director"
-    assert candidates.distances[0] == 0
 
 
 def test_empty_graph_and_missing_types() -> None:
@@ -213,7 +198,7 @@ def test_names_are_found_without_the_model(graph: KnowledgeGraph) -> None:
 
 
 def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_vectors, "RECENT_TEXTS", 3)
+    monkeypatch.setattr(graph_search, "RECENT_TEXTS", 3)
     wanted = answers(GraphIndex.build(graph, HashedEmbeddings()))
     index = GraphIndex.build(graph, HashedEmbeddings())
     with ThreadPoolExecutor(8) as pool:
@@ -234,7 +219,7 @@ TRIPLE_TEXTS = [
 def cosines(text: str, texts: list[str], dimension: int = 512) -> np.ndarray:
     """Return what `triple_similarities` should, from the vectors of the texts."""
     vectors = np.array(HashedEmbeddings(dimension).embed_documents([text, *texts]), np.float32).astype(np.float64)
-    return (vectors[1:] @ vectors[0]).round(triple_vectors.SIMILARITY_DECIMALS).astype(np.float32)
+    return (vectors[1:] @ vectors[0]).round(graph_search.SIMILARITY_DECIMALS).astype(np.float32)
 
 
 stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
@@ -244,7 +229,7 @@ stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fl
 def test_triples_are_embedded_once(
     graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool
 ) -> None:
-    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
+    monkeypatch.setattr(graph_search, "TRIPLE_BATCH", 2)
     embeddings = Counted()
     GraphIndex.build(graph, embeddings, tmp_path, triples=stored, batch_size=1000)
     assert ("Her release year 2013" in embeddings.calls[0]) is stored
@@ -291,7 +276,7 @@ def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
     one_by_one = np.concatenate([alone.triple_similarities("who made Her", np.array([n])) for n in range(len(graph))])
     expected = stored.triple_similarities("who made Her")
     for found in (one_by_one, together.triple_similarities("who made Her")):
-        assert np.allclose(found, expected, atol=1.1 * 10**-triple_vectors.SIMILARITY_DECIMALS)
+        assert np.allclose(found, expected, atol=1.1 * 10**-graph_search.SIMILARITY_DECIMALS)
         assert np.argsort(found).tolist() == np.argsort(expected).tolist()
 
 
@@ -384,12 +369,6 @@ def test_stores_pickled_and_not(graph: KnowledgeGraph, tmp_path: Path) -> None:
     assert copy.deepcopy(chroma) is chroma
     with pytest.raises(InvalidArgumentError, match=r"Chroma cannot be pickled .*Open the store in the other process"):
         pickle.dumps(index)
-
-
-def test_the_fingerprint_changes_with_graph_and_embeddings(graph: KnowledgeGraph, index: GraphIndex) -> None:
-    more = graph.with_changes(added=[("a", "b", "c")])
-    prints = [index, GraphIndex.build(more, HashedEmbeddings()), GraphIndex.build(graph, HashedEmbeddings(9))]
-    assert len({one.fingerprint for one in prints}) == 3
 
 
 def test_other_embeddings_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:

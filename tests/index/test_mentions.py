@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
-from kg_retrievers.index.mentions import LinkedEntity, Match, QuestionText, apart, longest
-from kg_retrievers.index.name_columns import name_columns
-from kg_retrievers.index.name_table import NameTable
+from kg_retrievers.index.mentions import QuestionText
+from kg_retrievers.index.name_table import NameTable, name_columns
 
 NAMES = ["Her", "Tom Hanks", "Spider-Man", "$", "!!!", "1984", "Together", "Drama", "ginger"]
 GRAPH = KnowledgeGraph.from_triples([(name, "in", "Tom Hanks") for name in NAMES])
@@ -37,18 +36,6 @@ def test_all_windows_that_are_names(parts: list[str]) -> None:
     count = len(text.tokens)
     short = [(a, b) for a in range(count) for b in range(a, count) if len(text.text(a, b)) <= 2 * table.longest]
     assert found == {window for window in short if table.names(key_of(text.text(*window)))}
-
-
-def match(start: int, end: int, score: float = 1.0) -> Match:
-    return Match(start, end, (LinkedEntity("Her", "Her", score, "exact"),), True)
-
-
-def test_overlaps() -> None:
-    matches = [match(0, 3), match(2, 8), match(8, 9), match(4, 6)]
-    assert apart(matches) == [matches[0], matches[2], matches[3]]
-    assert longest(matches) == [matches[1], matches[2]]
-    assert longest([match(0, 9, 0.8), match(3, 4)]) == [match(3, 4)], "one that differs in blanks gives way"
-    assert apart([]) == []
 
 
 @contextmanager

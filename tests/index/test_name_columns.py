@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import name_columns as module
-from kg_retrievers.index.name_columns import NAME_COLUMNS, name_columns
-from kg_retrievers.index.name_table import OF_INITIALS, halved, hashes_of, initials_of, parts_of
+from kg_retrievers.index import name_table as module
+from kg_retrievers.index.name_table import (
+    NAME_COLUMNS,
+    OF_INITIALS,
+    halved,
+    hashes_of,
+    initials_of,
+    name_columns,
+    parts_of,
+)
 from kg_retrievers.index.words import words_of
 
 TEXTS = st.text(st.sampled_from("aB1 _-.'\tÉİßǅ宮の\u0301\U0001d49c½\0"), min_size=1, max_size=12).filter(str.strip)

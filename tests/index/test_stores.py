@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -198,23 +197,6 @@ def test_postgres_is_opened_without_making_a_table(postgres: Postgres) -> None:
     assert not postgres.run(f"SELECT FROM pg_tables WHERE tablename = '{name}'")
 
 
-@pytest.mark.heavy
-def test_milvus_is_opened_without_making_a_folder_or_a_collection(tmp_path: Path) -> None:
-    pytest.importorskip("langchain_milvus")
-    pytest.importorskip("milvus_lite")
-    folder = tmp_path / "names.db"
-    with pytest.raises(StaleIndexError, match=r"there is no folder .*names\.db"):
-        open_store(str(folder), EMBEDDINGS, create=False)
-    assert not folder.exists()
-    check_nothing_is_made(f"{folder}?collection=films")
-    check_nothing_is_made(f"{folder}?collection=others")
-    with pytest.raises(InvalidArgumentError, match=r"there is no folder .*nowhere for names\.db\. Make it"):
-        open_store(str(tmp_path / "nowhere" / "names.db"), EMBEDDINGS)
-    (tmp_path / "file.db").touch()
-    with pytest.raises(InvalidArgumentError, match=r"file\.db is a file; wanted a folder of Milvus Lite"):
-        open_store(str(tmp_path / "file.db"), EMBEDDINGS)
-
-
 # --- addresses --------------------------------------------------------------------------------------------------------
 
 
@@ -259,11 +241,6 @@ def test_a_table_of_another_kind_is_refused(postgres: Postgres) -> None:
     postgres.run(f"CREATE TABLE {name} (id int)")
     with pytest.raises(InvalidArgumentError, match=f"the table '{name}' was not made by open_store"):
         open_store(f"{postgres.url()}?table={name}", EMBEDDINGS)
-
-
-def test_an_empty_store_names_what_loads_it(postgres: Postgres) -> None:
-    with pytest.raises(StaleIndexError, match=r"load_names\(executor, embeddings, store\)"):
-        names_at(f"{postgres.url()}?table={table()}").written_as(["Her"])
 
 
 @pytest.mark.parametrize(
@@ -352,24 +329,6 @@ def test_a_server_that_is_stopped_and_started_between_calls(names: TableNames, p
     assert names.nearest(vectors_of(NAMES[:2]), 3) == before
 
 
-def test_a_server_that_is_stopped_within_a_call(names: TableNames, postgres: Postgres) -> None:
-    """A lock keeps the call waiting until then. What was written before stays."""
-    name = names.table
-    locking = psycopg.connect(postgres.url())
-    try:
-        locking.execute(f"LOCK TABLE {name} IN EXCLUSIVE MODE")
-        stopping = threading.Timer(0.5, postgres.stop)
-        stopping.start()
-        with pytest.raises(DatabaseUnavailableError):
-            names.add(stored(NAMES[10:20]))
-        stopping.join()
-    finally:
-        locking.close()
-        postgres.start()
-    assert names.add(stored(NAMES[:20])) == 10
-    assert [row[0].name.name for row in names.nearest(vectors_of(NAMES[:20]), 1)] == NAMES[:20]
-
-
 def test_a_call_ends_at_the_deadline(names: TableNames, postgres: Postgres) -> None:
     name = names.table
     with psycopg.connect(postgres.url()) as connection:
@@ -412,15 +371,6 @@ def test_logins(names: TableNames, postgres: Postgres, monkeypatch: pytest.Monke
         open_store(f"{postgres.url(user='ann')}?table={table()}", EMBEDDINGS)
     with pytest.raises(DatabaseUnavailableError, match="does not exist"):
         open_store(postgres.url("nowhere"), EMBEDDINGS)
-
-
-def test_a_misspelt_part_of_an_address_of_postgres_is_named(postgres: Postgres) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"has no schema 'nowhere'\. .*CREATE SCHEMA \"nowhere\""):
-        open_store(f"{postgres.url()}?schema=nowhere", EMBEDDINGS)
-    with pytest.raises(InvalidArgumentError, match=r'invalid URI query parameter: "tabel"\. .* table=\.\.\.'):
-        open_store(f"{postgres.url()}?tabel=films", EMBEDDINGS)
-    with pytest.raises(DatabaseUnavailableError, match=r"cannot connect to the server .*nowhere\.invalid"):
-        open_store("postgresql://ann@nowhere.invalid/films", EMBEDDINGS)
 
 
 def test_a_server_without_pgvector(postgres: Postgres) -> None:
@@ -468,10 +418,3 @@ def test_a_chroma_server_that_is_stopped_and_started(chroma: ChromaServer) -> No
     finally:
         chroma.start()
     assert names.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
-
-
-@pytest.mark.heavy
-def test_a_milvus_server_that_is_not_there() -> None:
-    pytest.importorskip("langchain_milvus")
-    with pytest.raises(DatabaseUnavailableError):
-        open_store("milvus://127.0.0.1:1/names", EMBEDDINGS)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA, FRAMED_FACTS
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.replies import last_line_answers, marked_answers, without_reasoning
 
 #: The version of all prompts in this file. It changes with any change of their words.

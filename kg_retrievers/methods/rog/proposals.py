@@ -15,16 +15,16 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.path_mining import WALKS_TRIED
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
-from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, check_same_embeddings, embed, linker_of
+from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import tell_unknown_answer
-from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions.examples import confidence_at

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from langchain_core.runnables import Runnable
 
-from kg_retrievers.core.other_graph import on_index
+from kg_retrievers.core.retriever import on_index
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.rendering import render

@@ -23,7 +23,7 @@ from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
+from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.match_query import NodeTypes, find_widening, match_query, pin_seeds
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA, FRAMED_FACTS
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"

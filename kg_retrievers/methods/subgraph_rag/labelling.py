@@ -18,12 +18,12 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA, FRAMED_FACTS
-from kg_retrievers.core.model_calls import guarded
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import is_abstention, without_reasoning
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize

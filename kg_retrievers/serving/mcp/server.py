@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kg_retrievers.core.facts_frame import FACTS_ARE_DATA
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_mean, listed
 from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.graph.validation import reasons

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 
 from kg_retrievers.core.confidence import shown_confidence
-from kg_retrievers.core.facts_frame import TOOL_MESSAGE
+from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.serving.results import (
     Answer,

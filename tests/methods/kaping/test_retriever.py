@@ -19,7 +19,7 @@ from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
+from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph

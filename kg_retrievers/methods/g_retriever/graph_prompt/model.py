@@ -36,7 +36,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import embedding_name
-from kg_retrievers.index.text_vectors import SAME_VECTOR
+from kg_retrievers.index.graph_search import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput, graph_of
