@@ -105,9 +105,23 @@ def check_equal(index: GraphIndex, other: GraphIndex) -> None:
     assert linked(index) == linked(other)
 
 
-@settings(max_examples=60)
-@given(st.lists(TRIPLES, max_size=8), st.lists(CHANGE, min_size=1, max_size=4), st.booleans())
+some_changes = given(st.lists(TRIPLES, max_size=8), st.lists(CHANGE, min_size=1, max_size=4), st.booleans())
+
+
+@settings(max_examples=12)
+@some_changes
 def test_changed_indexes_equal_one_built_anew(facts: Any, changes: Any, triples: bool) -> None:
+    check_changes(facts, changes, triples)
+
+
+@pytest.mark.heavy
+@settings(max_examples=100)
+@some_changes
+def test_many_changed_indexes_equal_those_built_anew(facts: Any, changes: Any, triples: bool) -> None:
+    check_changes(facts, changes, triples)
+
+
+def check_changes(facts: Any, changes: Any, triples: bool) -> None:
     graph = KnowledgeGraph.from_triples(facts)
     with TemporaryDirectory() as folder:
         index = GraphIndex.build(graph, EMBEDDINGS, folder, triples=triples)
