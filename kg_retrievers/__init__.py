@@ -23,6 +23,7 @@ _NEED_EXTRAS = frozenset(
         "LadybugExecutor",
         "Neo4jExecutor",
         "RayWorkers",
+        "SparqlExecutor",
         "as_llama_index",
         "graph_prompt_examples",
     }

@@ -11,9 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rdflib.namespace import RDF
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import BNode, Variable
+from kg_retrievers.errors import MissingExtraError
+
+try:
+    from rdflib.namespace import RDF
+    from rdflib.plugins.sparql.parserutils import CompValue
+    from rdflib.term import BNode, Variable
+except ModuleNotFoundError as cause:
+    raise MissingExtraError("SparqlExecutor", "sparql") from cause
 
 #: How much a group may join: its triples, the further steps of its paths, two triples for each item of a collection,
 #: and VALUES, UNION and sub-queries. (Oxigraph plans 0.1 s for 60 triples at one node, 0.8 s for 100, 4 s for 150.)
