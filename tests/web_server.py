@@ -10,8 +10,7 @@ from typing import Self
 import uvicorn
 
 from kg_retrievers.serving.access import App
-from kg_retrievers.serving.connections import CONNECTIONS
-from kg_retrievers.serving.listening import address_of, listen
+from kg_retrievers.serving.listening import CONNECTIONS, address_of, listen
 
 
 class WebServer:

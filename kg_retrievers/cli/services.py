@@ -107,15 +107,16 @@ def mcp(
             raise InvalidArgumentError(f"{', '.join(strange)}: for HTTP alone. Give --http, too, or leave it out.")
         with ExitStack() as at_end:
             with redirect_stdout(sys.stderr):  # stdout is for the protocol alone, and its server writes there itself
-                from kg_retrievers.serving.mcp.server import GraphServer  # an extra, which the help does not need
-                from kg_retrievers.serving.mcp.transports import run_stdio
+                from kg_retrievers.serving.mcp.server import (
+                    GraphServer,  # an extra, which the help does not need
+                    run_stdio,
+                )
 
                 server = GraphServer(at_end.enter_context(_opened(source, given, method)))
             run_stdio(server)
         return 0
     from kg_retrievers.serving.listening import address_of, listen, run_server
-    from kg_retrievers.serving.mcp.server import GraphServer
-    from kg_retrievers.serving.mcp.transports import PATH, http_app
+    from kg_retrievers.serving.mcp.server import PATH, GraphServer, http_app
 
     address = host or HOST
     access = Access.of_binding(address, read_token(token_file), [HEALTH_PATH])

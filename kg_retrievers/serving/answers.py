@@ -1,4 +1,4 @@
-"""From Documents, answers and refusals to results."""
+"""From Documents, answers, refusals and schemas to results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.results import result_answers
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.explanation import Explanation, WhyNot
-from kg_retrievers.graph import Triple
+from kg_retrievers.graph import RelationSchema, Triple
 from kg_retrievers.graph.verbalize import triple_lines
+from kg_retrievers.index import GraphIndex
 from kg_retrievers.serving.results import (
     Answer,
     CitedFact,
     Cost,
+    Counted,
     Evidence,
     Explained,
     Fact,
@@ -27,6 +29,8 @@ from kg_retrievers.serving.results import (
     FoundEvidence,
     Named,
     Refusal,
+    RelationSummary,
+    SchemaSummary,
 )
 from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
 
@@ -64,16 +68,14 @@ def answer_of(question: str, cited: CitedAnswer, documents: Sequence[Document], 
     )
 
 
-def refused_answer(question: str, refusal: RefusalError, method: str) -> Answer:
-    """Return the answer to a question that was refused."""
-    confidence = refusal.confidence if isinstance(refusal, LowConfidenceError) else None
-    return Answer(
-        question=shown(question),
-        method=method,
-        answer=refusal_of(refusal),
-        confidence=confidence,
-        refusal=_refusal(refusal),
-    )
+def refused(kind: type[F], question: str, refusal: RefusalError, method: str) -> F:
+    """Return the result of this kind for a question that was refused."""
+    reason = Refusal(reason=shown(refusal.message), next_step=shown(refusal.hint_python) or NEXT_STEP)
+    about: dict[str, Any] = {"question": shown(question), "method": method, "refusal": reason}
+    if issubclass(kind, Answer):
+        about["answer"] = refusal_of(refusal)
+        about["confidence"] = refusal.confidence if isinstance(refusal, LowConfidenceError) else None
+    return kind(**about)
 
 
 def evidence_of(question: str, documents: Sequence[Document], method: str) -> FoundEvidence:
@@ -87,11 +89,6 @@ def evidence_of(question: str, documents: Sequence[Document], method: str) -> Fo
         truncated=any(document.metadata["truncated"] for document in documents),
         left_out=len(documents) - len(kept) + lost,
     )
-
-
-def refused_evidence(question: str, refusal: RefusalError, method: str) -> FoundEvidence:
-    """Return that there is no evidence for a question, and why."""
-    return FoundEvidence(question=shown(question), method=method, refusal=_refusal(refusal))
 
 
 def explained_document(question: str, explanation: Explanation, method: str) -> Explained:
@@ -116,11 +113,6 @@ def explained_absence(told: WhyNot, method: str) -> Explained:
         lines=_lines(told.text.split("\n")),
         changes=[shown(change.in_python) for change in told.changes],
     )
-
-
-def unexplained(question: str, refusal: RefusalError, method: str) -> Explained:
-    """Return why there is nothing to explain."""
-    return Explained(question=shown(question), method=method, refusal=_refusal(refusal))
 
 
 def _lines(lines: Sequence[str]) -> list[str]:
@@ -183,5 +175,38 @@ def _value(value: Any) -> Any:
     return shown(value) if isinstance(value, str) else value
 
 
-def _refusal(refusal: RefusalError) -> Refusal:
-    return Refusal(reason=shown(refusal.message), next_step=shown(refusal.hint_python) or NEXT_STEP)
+def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
+    """Return the relations, types and sources of a graph; of a connected one, as far as the index knows them.
+
+    Args:
+        index: The indexed graph.
+        methods: The methods that questions can be asked by.
+    """
+    schema = index.whole.graph.schema()
+    counts = (schema.relations, schema.types, schema.sources)
+    return SchemaSummary(
+        entities=None if index.is_connected else schema.entities,
+        facts=index.triple_count,
+        relation_count=len(schema.relations),
+        type_count=len(schema.types),
+        relations=[_relation(relation) for relation in schema.relations[:MOST_ITEMS]],
+        types=_counted(schema.types),
+        sources=_counted(schema.sources),
+        methods=list(methods),
+        left_out=sum(max(len(items) - MOST_ITEMS, 0) for items in counts),
+    )
+
+
+def _relation(relation: RelationSchema) -> RelationSummary:
+    return RelationSummary(
+        relation=shown(relation.relation),
+        facts=relation.triples,
+        head_types=[shown(name) for name in relation.head_types[:MOST_ITEMS]],
+        tail_types=[shown(name) for name in relation.tail_types[:MOST_ITEMS]],
+        least=None if relation.least is None else shown(relation.least),
+        greatest=None if relation.greatest is None else shown(relation.greatest),
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> list[Counted]:
+    return [Counted(name=shown(name), count=count) for name, count in list(counts.items())[:MOST_ITEMS]]

@@ -1,20 +1,106 @@
-"""Listens on an address, and runs an application there."""
+"""Listens on an address, runs an application there, and ends connections that stay silent.
+
+uvicorn itself lets silent connections stay for ever.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+from weakref import WeakKeyDictionary
 
+from kg_retrievers.core.stages import REFUSALS_LOGGER
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.serving.access import App
-from kg_retrievers.serving.connections import CONNECTIONS
-from kg_retrievers.serving.runs import without_questions_in_logs
+from kg_retrievers.serving.access import Access, App
+from kg_retrievers.serving.service import GraphService
 
 try:
+    import h11
     import uvicorn
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.server import ServerState
 except ImportError as cause:
     raise MissingExtraError("listening for HTTP", "serve") from cause
+
+#: How many seconds a client has to send the head of a request.
+HEAD_SECONDS = 10.0
+
+#: How many connections may say nothing at once; the one that has said nothing longest makes room for another.
+MOST_SILENT = 256
+
+#: The most bytes of the head of a request.
+HEAD_BYTES = 16_384
+
+#: The connections of each server whose request is not there yet, the one that has waited longest first.
+_SILENT: WeakKeyDictionary[ServerState, dict[Connection, None]] = WeakKeyDictionary()
+
+
+class Connection(H11Protocol):
+    """A connection that ends where the head of a request does not come in time, or too many others wait for theirs."""
+
+    _over: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends, and wait on where it is no whole head."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._waited()
+        elif self._over is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._waited()
+        super().connection_lost(exc)
+
+    @property
+    def _silent(self) -> dict[Connection, None]:
+        return _SILENT.setdefault(self.server_state, {})
+
+    def _wait(self) -> None:
+        silent = self._silent
+        if len(silent) >= MOST_SILENT:
+            next(iter(silent))._end()
+        silent[self] = None
+        self._over = self.loop.call_later(HEAD_SECONDS, self._end)
+
+    def _waited(self) -> None:
+        self._silent.pop(self, None)
+        if self._over is not None:
+            self._over.cancel()
+            self._over = None
+
+    def _end(self) -> None:
+        self._waited()
+        self.transport.abort()
+
+
+#: How a server of uvicorn treats its connections: arguments of `uvicorn.Config`.
+CONNECTIONS: dict[str, Any] = {
+    "http": Connection,
+    "ws": "none",
+    "h11_max_incomplete_event_size": HEAD_BYTES,
+    "timeout_keep_alive": 5,
+    "timeout_graceful_shutdown": 3,
+    "backlog": 512,
+    "access_log": False,  # it would keep what people ask
+    "server_header": False,
+    "proxy_headers": False,
+}
+
 
 # What to do next, in Python and on the shell, where the port cannot be had, and where the address cannot.
 _OTHER_PORT = ("Choose another port; 0 is a free one.", "Choose another: --port 0 for a free one.")
@@ -71,3 +157,45 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+
+@contextmanager
+def without_questions_in_logs() -> Iterator[None]:
+    """Silence the warnings about refused questions, which quote the questions of users."""
+    logger = logging.getLogger(REFUSALS_LOGGER)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def health_endpoint(service: GraphService, access: Access) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint for `HEALTH_PATH`.
+
+    Everybody learns that the server works. A request that shows the token also learns what the server serves.
+
+    Args:
+        service: Answers the questions.
+        access: Knows the token.
+    """
+
+    async def healthz(request: Request) -> Response:
+        report = _health(service) if access.shows_token(request.headers.raw) else {"status": "ok"}
+        return JSONResponse(report, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
+
+    return healthz
+
+
+def _health(service: GraphService) -> dict[str, Any]:
+    """Return the served version, index, sizes and methods, without any name of the graph."""
+    index = service.index
+    size = {} if index.is_connected else {"entities": len(index.graph.entities), "triples": len(index.graph)}
+    return {
+        "status": "ok",
+        "version": version("kg-retrievers"),
+        "index": index.fingerprint,
+        **size,
+        "methods": list(service.methods),
+    }

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
+from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import RefusalError
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.explanation import explain, why_not
 from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.answers import (
     answer_of,
+    at_cost,
     evidence_of,
     explained_absence,
     explained_document,
-    refused_answer,
-    refused_evidence,
-    unexplained,
+    refused,
+    schema_of,
 )
 from kg_retrievers.serving.examples import example_questions
 from kg_retrievers.serving.limits import MOST_EVIDENCE, MOST_EXAMPLES, MOST_FACTS, check_range, check_seeds, check_text
-from kg_retrievers.serving.loading import SavedModel
+from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
 from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
-from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
-from kg_retrievers.serving.retrievers import Retrievers
-from kg_retrievers.serving.runs import run_question
-from kg_retrievers.serving.schemas import schema_of
+from kg_retrievers.serving.results import Answer, Explained, Found, FoundEvidence, Neighbors, SchemaSummary
 from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, check_max_tokens, fit
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
+
+F = TypeVar("F", bound=Found)
 
 #: The tokens of evidence that a language model is shown.
 EVIDENCE_TOKENS = 6_000
@@ -83,32 +87,50 @@ class GraphService:
     ) -> None:
         """Check what is given; nothing is built before it is asked for."""
         check_index(type(self).__name__, index)
-        self.index, self.llm = index, llm
-        self._retrievers = Retrievers(
-            index,
-            llm=llm,
-            examples=examples,
-            models=models,
-            default_method=default_method,
-            methods=methods,
-            executor=executor,
-            preset=preset,
-        )
+        self.index, self.llm, self._executor, self._preset = index, llm, executor, preset
+        self._examples, self._models = examples, models or {}
+        named = [registry.find_method(name) for name in methods or ()]
+        self._methods = tuple(dict.fromkeys(named)) or tuple(one for one in registry.METHODS if self._can_build(one))
+        chosen = choose_methods(default_method, {} if default_method else self._models)
+        self._default = registry.joined_names(self._offered(chosen))
+        self._built: dict[tuple[str, bool], BaseKGRetriever] = {}
         self._questions: dict[int, list[str]] = {}
-        self._lock = threading.Lock()
+        self._lock, self._questions_lock = threading.Lock(), threading.Lock()
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods that can be asked, the default first."""
-        return self._retrievers.names
+        return tuple(dict.fromkeys([self._default, *(method.name for method in self._methods)]))
 
-    def retriever(self, method: str | None = None) -> BaseKGRetriever:
+    def retriever(self, method: str | None = None, *, with_llm: bool = True) -> BaseKGRetriever:
         """Return the retriever of a method, or the union of several joined by "+"; it is built once.
+
+        Args:
+            method: The method; the default one by default.
+            with_llm: Whether it has the language model, if there is one.
 
         Raises:
             InvalidArgumentError: If there is no such method, or it cannot be built from what the service was given.
         """
-        return self._retrievers.get(method)
+        methods = self._offered(registry.find_methods(method or self._default))
+        llm = self.llm if with_llm else None
+        key = (registry.joined_names(methods), llm is not None)
+        with self._lock:
+            if key not in self._built:
+                self._built[key] = build_retriever(
+                    methods,
+                    self.index,
+                    llm=llm,
+                    examples={one.name: self._examples_for(one) for one in methods},
+                    models=self._models,
+                    executor=self._executor,
+                    preset=self._preset,
+                )
+            return self._built[key]
+
+    def _name_of(self, method: str | None) -> str:
+        """Return the name of a method, or of several joined by "+"."""
+        return registry.joined_names(self._offered(registry.find_methods(method or self._default)))
 
     def ask(
         self,
@@ -136,17 +158,14 @@ class GraphService:
             InvalidArgumentError: If an argument is out of range, or there is no such method.
             KGRetrieversError: If a database or a model fails. A refusal is no error, but a result.
         """
-        name = self._retrievers.name_of(method)
+        name = self._name_of(method)
         inputs = {"k": k, "seed_entities": seed_entities, "min_confidence": min_confidence}
 
         def work(config: RunnableConfig) -> Answer:
             documents = self._documents(question, name, inputs, config)
             return answer_of(question, self._answer(question, name, documents, config), documents, name)
 
-        def refused(refusal: RefusalError) -> Answer:
-            return refused_answer(question, refusal, name)
-
-        return run_question("ask", question, work, refused, max_tokens, callbacks)
+        return self._run("ask", question, name, work, Answer, max_tokens, callbacks)
 
     def search_evidence(
         self,
@@ -159,16 +178,13 @@ class GraphService:
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> FoundEvidence:
         """Find the facts of the graph that a question is about; arguments and errors are those of `ask`."""
-        name = self._retrievers.name_of(method)
+        name = self._name_of(method)
 
         def work(config: RunnableConfig) -> FoundEvidence:
             inputs = {"k": k, "seed_entities": seed_entities}
             return evidence_of(question, self._documents(question, name, inputs, config), name)
 
-        def refused(refusal: RefusalError) -> FoundEvidence:
-            return refused_evidence(question, refusal, name)
-
-        return run_question("search_evidence", question, work, refused, max_tokens, callbacks)
+        return self._run("search_evidence", question, name, work, FoundEvidence, max_tokens, callbacks)
 
     def explain(
         self,
@@ -192,26 +208,21 @@ class GraphService:
             EntityLinkingError: If no entity has this name, with the nearest names, or several have.
             InvalidArgumentError: As `ask`.
         """
-        name = self._retrievers.name_of(method)
+        name = self._name_of(method)
         retriever = self.retriever(name)
+        key = None
         if entity is not None:
             check_text("question", question)
             check_text("entity", entity)
             key = resolve(self.index, entity)
 
-            def missing(config: RunnableConfig) -> Explained:
-                return explained_absence(why_not(retriever, question, key), name)
-
-            return run_question("explain", question, missing, None, max_tokens, callbacks)
-
         def work(config: RunnableConfig) -> Explained:
+            if key is not None:
+                return explained_absence(why_not(retriever, question, key), name)
             documents = self._documents(question, name, {"k": None, "seed_entities": None}, config)
             return explained_document(question, explain(documents[0], retriever), name)
 
-        def refused(refusal: RefusalError) -> Explained:
-            return unexplained(question, refusal, name)
-
-        return run_question("explain", question, work, refused, max_tokens, callbacks)
+        return self._run("explain", question, name, work, Explained, max_tokens, callbacks)
 
     def schema(self, *, max_tokens: int = DEFAULT_TOKENS) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""
@@ -248,10 +259,9 @@ class GraphService:
             count: How many, 1 to `MOST_EXAMPLES`; fewer where the graph has no more.
         """
         check_range("count", count, MOST_EXAMPLES)
-        with self._lock:
+        with self._questions_lock:
             if count not in self._questions:
-                retriever = self._retrievers.get(with_llm=False)
-                self._questions[count] = example_questions(retriever, count)
+                self._questions[count] = example_questions(self.retriever(with_llm=False), count)
             return list(self._questions[count])
 
     def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
@@ -271,3 +281,46 @@ class GraphService:
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
         return CheckedAnswerer(answerer, retriever.parse_answers).invoke(given, config)
+
+    def _examples_for(self, method: Method) -> Sequence[Question] | None:
+        """Return the labelled questions, if a method can use some of them."""
+        usable = any(getattr(one, label) for one in self._examples or () for label in method.labels)
+        return self._examples if usable else None
+
+    def _offered(self, methods: Sequence[Method]) -> tuple[Method, ...]:
+        """Check that methods may be asked.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        missing = [method.name for method in methods if method not in self._methods]
+        if missing:
+            known = ", ".join(method.name for method in self._methods)
+            raise InvalidArgumentError(f"the method {missing[0]} is not offered here; offered are {known}.")
+        return tuple(methods)
+
+    def _can_build(self, method: Method) -> bool:
+        """Tell whether a method has what it needs: a trained model, a language model or examples, and its package."""
+        given = {"model": method.name in self._models, "llm": self.llm is not None, "examples": bool(self._examples)}
+        has_package = method.extra is None or find_spec(method.extra) is not None
+        return has_package and (not method.needs or any(given[source] for source in method.needs))
+
+    def _run(
+        self,
+        verb: str,
+        question: str,
+        name: str,
+        work: Callable[[RunnableConfig], F],
+        kind: type[F],
+        max_tokens: int,
+        callbacks: Sequence[BaseCallbackHandler],
+    ) -> F:
+        """Return a result with its cost, within a bound of tokens; to whoever watches, all of it is one run."""
+        check_max_tokens(max_tokens)
+        began, counter = time.monotonic(), CostCounter()
+        run: Runnable[str, F] = RunnableLambda(lambda _, config: work(config), name=verb)
+        try:
+            found = run.invoke(question, {"callbacks": [*callbacks, counter]})
+        except RefusalError as refusal:
+            found = refused(kind, question, refusal, name)
+        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from web_server import WebServer
 
-from kg_retrievers.serving import connections
+from kg_retrievers.serving import listening as connections
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The MCP server of a graph: its tools, its resources, and what it says of itself."""
+"""The MCP server of a graph: its tools and resources, what it says of itself, and its transports."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_mean, listed
 from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
+from kg_retrievers.serving.listening import health_endpoint, without_questions_in_logs
 from kg_retrievers.serving.mcp.tools import GraphTools, error_text
 from kg_retrievers.serving.results import Result
 from kg_retrievers.serving.service import GraphService
@@ -22,6 +24,7 @@ from kg_retrievers.serving.workers import Workers
 try:
     from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
+    from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, InputRequiredResult
 except ImportError as cause:
     raise MissingExtraError("serving a graph over MCP", "mcp") from cause
@@ -110,3 +113,37 @@ class GraphServer(MCPServer[Any]):
             return to_json(await self._workers.run(work))
         except KGRetrieversError as error:
             raise ResourceError(error_text(error)) from error
+
+
+#: Where clients find it.
+PATH = "/mcp"
+
+#: The most bytes of a request: more than the longest question and seed entities take.
+MOST_BYTES = 2_000_000
+
+#: The most sessions at once, and the seconds after which one that asks nothing ends.
+MOST_SESSIONS, IDLE_SECONDS = 256, 600.0
+
+
+def run_stdio(server: GraphServer) -> None:
+    """Answer on stdin and stdout until stdin ends; what else is printed goes to stderr."""
+    with without_questions_in_logs():
+        server.run("stdio")
+
+
+def http_app(server: GraphServer, access: Access) -> AccessMiddleware:
+    """Return an ASGI application that answers at `PATH`, and under `HEALTH_PATH` says that it works.
+
+    Args:
+        server: The server; it serves one application.
+        access: Who may ask.
+    """
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MOST_BYTES,
+        max_sessions=MOST_SESSIONS,
+        session_idle_timeout=IDLE_SECONDS,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `access` looks at both
+    )
+    app.add_route(HEALTH_PATH, health_endpoint(server.service, access), methods=["GET"])
+    return AccessMiddleware(app, access)

@@ -20,15 +20,20 @@ from starlette.routing import Route
 from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
-from kg_retrievers.serving.health import health_endpoint
+from kg_retrievers.serving.listening import health_endpoint
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.editing import FORMS
-from kg_retrievers.serving.web.expansion import Expand, expand
-from kg_retrievers.serving.web.reasons import AskWhyNot, explain_why_not
-from kg_retrievers.serving.web.replies import RequestError, describe, error_response
-from kg_retrievers.serving.web.requests import Ask, number_of, read_body, text_of
+from kg_retrievers.serving.web.exploring import AskWhyNot, Expand, expand, explain_why_not, suggest
+from kg_retrievers.serving.web.requests import (
+    Ask,
+    RequestError,
+    describe,
+    error_response,
+    number_of,
+    read_body,
+    text_of,
+)
 from kg_retrievers.serving.web.stages import tell_stages
-from kg_retrievers.serving.web.suggestions import suggest
 from kg_retrievers.serving.workers import Event, Workers
 
 #: The files of the page, by path: the package that holds each, and its type.
