@@ -122,6 +122,22 @@ def another_user() -> Iterator[None]:
             os.seteuid(0)
 
 
+@each_writer
+def test_a_folder_of_another_user_is_told(write: Callable[[Path, int], Any]) -> None:
+    with TemporaryDirectory() as name:  # the folders of pytest are closed to others
+        folder = Path(name)
+        write(folder, 3)
+        before = contents(folder)
+        for path in (*folder.rglob("*"), folder):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with another_user(), pytest.raises(FileWriteError, match=r"Permission denied|readonly") as caught:
+            write(folder, 100)
+        assert "Name a file or folder that this user may write." in str(caught.value)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        assert contents(folder) == before
+
+
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
