@@ -15,7 +15,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
-from langchain_core.runnables.config import merge_configs, run_in_executor
+from langchain_core.runnables.config import get_callback_manager_for_config, merge_configs, run_in_executor
 
 from kg_retrievers.deadline import await_foreign, call_foreign
 from kg_retrievers.redaction import hide_secrets
@@ -109,9 +109,8 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
 
 
 def _is_watched(config: RunnableConfig) -> bool:
-    """Tell whether callbacks listen to the runs and events under a run."""
-    callbacks = config.get("callbacks")
-    return bool(getattr(callbacks, "handlers", callbacks))
+    """Tell whether callbacks listen to the runs and events under a run, those of a context or the environment too."""
+    return bool(get_callback_manager_for_config(config).handlers)
 
 
 def _invoke(work: Work, input: Any, config: RunnableConfig, shown_as: RunnableConfig | None) -> Any:

@@ -68,7 +68,6 @@ LIMITS = (
     Limit("ties", ("merge",), "equals are cut off"),
     Limit("include_crossing", (True,), "only paths between candidates lead there"),
     Limit("lone_entities", (True,), "entities without facts are left out"),
-    Limit("without_answers", (False,), "the answers are left out"),
     Limit("granularity", ("subgraph",), "its facts stand in better evidence"),
 )
 

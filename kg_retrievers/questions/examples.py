@@ -47,6 +47,7 @@ def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Ques
     fetched, for many examples at once; an example with more than a part holds has no say.
 
     Example:
+        >>> from kg_retrievers.graph import Unknown
         >>> from kg_retrievers.index import HashedEmbeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Adaptation", "by", "Jonze")])
         >>> pattern = Pattern.of(("Her", "by", Unknown("x")), (Unknown("y"), "by", Unknown("x")), target="y")

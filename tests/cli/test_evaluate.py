@@ -167,11 +167,9 @@ def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: py
         monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "test")
         argv = ("evaluate", *FILMS, "--method", "neighborhood", "--llm", "openai:test-model", "--answers", "prompt")
-        code, _, err = run(*argv, "--figure", "score_h", "--output", "out.json", "--records", "out.jsonl")
+        code, _, err = run(*argv, "--figure", "text_hit", "--output", "out.json", "--records", "out.jsonl")
     assert (code, err) == (0, "")
     assert figures("out.json")["metrics"]["text_hit"] == 1
-    first = json.loads(Path("out.jsonl").read_text("utf-8").splitlines()[1])
-    assert first["written"] == [{"answer": "Spike Jonze", "right": True, "in_evidence": True}]
 
 
 def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,7 @@ from kg_retrievers import (
     UnionRetriever,
     default_embeddings,
 )
-from kg_retrievers.core.other_graph import on_index
-from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever, on_index
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -12,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import save
 from training_task import interrupted, same
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
@@ -352,18 +349,6 @@ def test_damaged_files(tmp_path: Path) -> None:
         Toy().trainer(tmp_path).run()
     file.unlink()
     Toy().trainer(tmp_path).run()  # as if there were none
-
-
-def test_an_unfinished_training_of_0_1_is_refused(tmp_path: Path) -> None:
-    """It had another layout and other settings."""
-    folder = tmp_path / UNFINISHED
-    folder.mkdir()
-    data = save({"now.a": np.zeros(3, np.float32)})
-    own = {"format_version": 1, "method": UNFINISHED, "weights": blake2b(data, digest_size=16).hexdigest()}
-    (folder / "model.safetensors").write_bytes(data)
-    (folder / "config.json").write_text(json.dumps(own | {"identity": "toy", "schedule": {"visits": 40}}))
-    with pytest.raises(InvalidArgumentError, match=r"unfinished training with other data or settings\. Go on with"):
-        Toy().trainer(tmp_path).run()
 
 
 def test_forget(tmp_path: Path) -> None:
