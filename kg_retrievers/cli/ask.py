@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -101,11 +101,11 @@ def ask(
         asked = _Asked(question, retriever, llm, by_prompt, inputs)
         with status("searching"), announce_compilation():
             found = asked.search()
-        explained = asked.explain(found, explain, why_not)
+        found = asked.explain(found, explain, why_not)
     if as_json:
-        _print_json(asked, found, explained)
+        _print_json(asked, found)
     else:
-        _show(asked, found, explained)
+        _show(asked, found)
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {asked.k + 1}")
     if found.answer is None and found.documents:
@@ -124,6 +124,9 @@ class _Found:
         unsupported: The names in the answer that no fact holds; None if no names are known.
         refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
+        explanation: How the question leads to the best evidence, if it is asked for.
+        why_not: What keeps an entity out, if it is asked for.
+        remark: The text above the explanation, or in place of one.
     """
 
     documents: list[Document]
@@ -131,6 +134,9 @@ class _Found:
     unsupported: list[str] | None = None
     refusal: RefusalError | None = None
     is_tie: bool = False
+    explanation: Explanation | None = None
+    why_not: WhyNot | None = None
+    remark: str = ""
 
     @property
     def confidence(self) -> float | None:
@@ -138,34 +144,6 @@ class _Found:
         if isinstance(self.refusal, LowConfidenceError):
             return self.refusal.confidence
         return self.documents[0].metadata["confidence"] if self.documents else None
-
-
-@dataclass(frozen=True)
-class _Explained:
-    """The explanations that the options ask for.
-
-    Attributes:
-        explanation: How the question leads to the best evidence.
-        why_not: What keeps an entity out.
-        note: The text above the explanation, or in place of one.
-    """
-
-    explanation: Explanation | None = None
-    why_not: WhyNot | None = None
-    note: str = ""
-
-    @property
-    def parts(self) -> list[Text]:
-        """What a person is shown."""
-        explained = [self.note] if self.note else []
-        explained += [] if self.explanation is None else [self.explanation.text]
-        titled = {"Explanation": "\n".join(explained), "Why not": self.why_not and self.why_not.shell_text}
-        return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in titled.items() if text]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what a program is shown."""
-        named = {"explanation": self.explanation, "why_not": self.why_not}
-        return {name: one.to_dict() for name, one in named.items() if one is not None}
 
 
 @dataclass(frozen=True)
@@ -221,18 +199,17 @@ class _Asked:
         names = [name for document in best for name in result_answers(document.metadata)]
         return "\nor ".join(dict.fromkeys(answers)), names, ""
 
-    def explain(self, found: _Found, explained: bool, entity: str | None) -> _Explained:
-        """Explain the best Document, and why an entity is not found, as the options ask for."""
-        documents, explanation, note = found.documents, None, ""
-        if explained and not documents:
-            documents = self._refused_documents(found.refusal)
-            note = REFUSED if documents else NOTHING_FOUND
-        if explained and documents:
-            explanation = kg_retrievers.explain(documents[0], self.retriever, **self.inputs)
+    def explain(self, found: _Found, explained: bool, entity: str | None) -> _Found:
+        """Add the explanations of the best Document, and of an entity that is not found, as the options ask for."""
+        if explained:
+            documents = found.documents or self._refused_documents(found.refusal)
+            if not found.documents:
+                found = replace(found, remark=REFUSED if documents else NOTHING_FOUND)
+            if documents:
+                found = replace(found, explanation=kg_retrievers.explain(documents[0], self.retriever, **self.inputs))
         if entity is None:
-            return _Explained(explanation, None, note)
-        why_not = kg_retrievers.why_not(self.retriever, self.question, entity, **self.inputs)
-        return _Explained(explanation, why_not, note)
+            return found
+        return replace(found, why_not=kg_retrievers.why_not(self.retriever, self.question, entity, **self.inputs))
 
     def _refused_documents(self, refusal: RefusalError | None) -> list[Document]:
         """Return what is found for a question that is not understood surely enough, without a language model."""
@@ -256,7 +233,7 @@ def _is_tie(one: Document, other: Document) -> bool:
     return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
 
 
-def _show(asked: _Asked, found: _Found, explained: _Explained) -> None:
+def _show(asked: _Asked, found: _Found) -> None:
     """Print the answer, the evidence and the explanations for people."""
     answer = found.answer
     if found.refusal is not None:
@@ -267,10 +244,15 @@ def _show(asked: _Asked, found: _Found, explained: _Explained) -> None:
     parts = [evidence(document) for document in found.documents]
     if found.documents and asked.retriever.granularity == "triple":
         parts = [single_triples(found.documents)]
-    show(summary(asked.question, answer, found.documents, found.unsupported or ()), *parts, *explained.parts)
+    texts = {
+        "Explanation": "\n".join(filter(None, [found.remark, found.explanation.text if found.explanation else ""])),
+        "Why not": found.why_not and found.why_not.shell_text,
+    }
+    explained = [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in texts.items() if text]
+    show(summary(asked.question, answer, found.documents, found.unsupported or ()), *parts, *explained)
 
 
-def _print_json(asked: _Asked, found: _Found, explained: _Explained) -> None:
+def _print_json(asked: _Asked, found: _Found) -> None:
     """Print one JSON object for programs."""
     reply: dict[str, Any] = {
         "question": asked.question,
@@ -283,4 +265,6 @@ def _print_json(asked: _Asked, found: _Found, explained: _Explained) -> None:
     }
     if isinstance(found.refusal, LowConfidenceError):
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
-    print(json.dumps(reply | explained.to_dict()), flush=True)
+    explained = {"explanation": found.explanation, "why_not": found.why_not}
+    reply |= {name: one.to_dict() for name, one in explained.items() if one is not None}
+    print(json.dumps(reply), flush=True)

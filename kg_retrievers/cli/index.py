@@ -34,7 +34,7 @@ from kg_retrievers.cli.sources import (
     read_file,
     read_graph,
 )
-from kg_retrievers.errors import InvalidArgumentError, listed
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, recorded_embeddings
 
 if TYPE_CHECKING:
@@ -169,7 +169,6 @@ def update(
         source=source,
     )
     after = updated.index.graph
-    _note_twins(graph, after)
     if as_json:
         counts = {name: getattr(updated, name) for name in ("added", "present", "removed", "embedded")}
         print(json.dumps(counts | {"triples": len(after)}), flush=True)
@@ -188,16 +187,3 @@ def update(
 def _read(files: Sequence[str], reading: Reading, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
     """Read each file as the graph that they change was read."""
     return [read_file(Path(file), reading.given, changed) for file in files]
-
-
-def _note_twins(before: KnowledgeGraph, after: KnowledgeGraph) -> None:
-    """Say how many new entities have a name of another entity for their key: that entity may be meant."""
-    (new,) = (before.entities.ids_of(after.entities) < 0).nonzero()
-    keys = [after.entities[id] for id in new.tolist()]
-    twins = [key for key in keys if key in before.names and after.datatype(key) is None]
-    if twins:
-        named = before.entities_named(twins[0])
-        note(
-            f"new entities whose keys are names of others: {len(twins):,}, such as {twins[0]!r}, a name of "
-            f"{listed(named, 3)}; if those are meant, remove these facts and add them with the keys of those"
-        )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,16 +29,13 @@ from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, Que
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
     from kg_retrievers.graph import KnowledgeGraph, Triple
-    from kg_retrievers.graph.schema import RelationSchema, Schema
+    from kg_retrievers.graph.schema import Schema
 
 #: How many triples are shown as examples.
 EXAMPLES = 5
 
 #: How many types are shown of the heads, or the tails, of a relation.
 TYPES_SHOWN = 5
-
-#: How many relations and labels of a database are shown.
-NAMES_SHOWN = 100
 
 #: How the package writes in Python how to keep something, such as `literals="keep"` or `languages=[..., "*"]`.
 _CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|"[^"]*"|\[[^]]*\])')
@@ -71,13 +68,9 @@ def info(
         return 0
     show(
         _understood(loaded),
-        *_left_out(loaded),
         _counts(loaded, schema, verified),
         _relations(loaded, schema),
-        *_frequent("Types", ("type", "entities"), schema.types),
-        *_frequent("Datatypes and languages of literals", ("datatype", "literals"), schema.datatypes),
-        *_frequent("Sources", ("source", "triples"), schema.sources),
-        *_prefixes(loaded),
+        *_tables(loaded, schema),
         table(
             "The first triples", ("head", "relation", "tail"), [_named(loaded, triple) for triple in _examples(loaded)]
         ),
@@ -130,16 +123,8 @@ def _understood(graph: KnowledgeGraph) -> RenderableType:
         rows.append(("Texts, not values", ", ".join(graph.text_relations)))
     if changes := graph.reading.changes:
         added, times = counted(changes["added"], "fact"), counted(changes["times"], "change")
-        how = f"{added} added and {changes['removed']:,} removed, in {times}"
-        rows.append(("Changed since it was read", how))
+        rows.append(("Changed since it was read", f"{added} added and {changes['removed']:,} removed, in {times}"))
     return grid(("Format", graph.reading.format or "not recorded"), *rows)
-
-
-def _left_out(graph: KnowledgeGraph) -> Iterator[RenderableType]:
-    """Lay out what was left out, and how many of each."""
-    left_out = graph.reading.left_out
-    if left_out:
-        yield table("Left out", ("what", "how many"), [(_on_shell(what), count) for what, count in _by_count(left_out)])
 
 
 def _on_shell(text: str) -> str:
@@ -181,18 +166,15 @@ def _counts(graph: KnowledgeGraph, schema: Schema, verified: int | None) -> Rend
 
 
 def _relations(graph: KnowledgeGraph, schema: Schema) -> RenderableType:
-    """Lay out the relations, the most frequent first; with their ids where these differ from the names."""
-    columns = ["relation", "triples", "head types", "tail types", "values"]
-    rows = [_relation(row) for row in schema.relations]
-    if graph.relation_ids is None:
-        return table("Relations", columns, rows)
-    named = [(row[0], graph.relation_id(row[0]), *row[1:]) for row in rows]
-    return table("Relations", [columns[0], "in the source", *columns[1:]], named)
-
-
-def _relation(row: RelationSchema) -> tuple[str, int, str, str, str]:
-    values = "" if row.least is None else f"{row.least} ... {row.greatest}"
-    return row.relation, row.triples, _listed(row.head_types), _listed(row.tail_types), values
+    """Lay out the relations, the most frequent first; with their ids if these differ from the names."""
+    has_ids = graph.relation_ids is not None
+    rows: list[tuple[str | int, ...]] = []
+    for row in schema.relations:
+        names = (row.relation, graph.relation_id(row.relation)) if has_ids else (row.relation,)
+        values = "" if row.least is None else f"{row.least} ... {row.greatest}"
+        rows.append((*names, row.triples, _listed(row.head_types), _listed(row.tail_types), values))
+    ids = ("in the source",) if has_ids else ()
+    return table("Relations", ("relation", *ids, "triples", "head types", "tail types", "values"), rows)
 
 
 def _listed(types: Sequence[str]) -> str:
@@ -201,16 +183,18 @@ def _listed(types: Sequence[str]) -> str:
     return ", ".join(types[:TYPES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _frequent(title: str, columns: tuple[str, str], counts: Mapping[str, int]) -> Iterator[RenderableType]:
-    if counts:
-        yield table(title, columns, _by_count(counts))
-
-
-def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _prefixes(graph: KnowledgeGraph) -> Iterator[RenderableType]:
+def _tables(graph: KnowledgeGraph, schema: Schema) -> Iterator[RenderableType]:
+    """Lay out what only some graphs have."""
+    left_out = {_on_shell(what): count for what, count in graph.reading.left_out.items()}
+    for title, columns, counts in (
+        ("Left out", ("what", "how many"), left_out),
+        ("Types", ("type", "entities"), schema.types),
+        ("Datatypes and languages of literals", ("datatype", "literals"), schema.datatypes),
+        ("Sources", ("source", "triples"), schema.sources),
+    ):
+        if counts:
+            rows: list[tuple[str, int]] = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            yield table(title, columns, rows)
     if graph.prefixes:
         yield table("Prefixes", ("prefix", "IRI"), sorted(graph.prefixes.items()))
 
@@ -238,14 +222,12 @@ def _describe_database(source: Source, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"graph": source.place, "connected": True, **told}), flush=True)
         return 0
-    in_property = told["types_in"]
-    types = _number(len(told["labels"])) if in_property is None else f"not counted, in the property {in_property}"
+    counts = {name: "not counted" if told[name] is None else f"{told[name]:,}" for name in ("entities", "triples")}
     rows: list[tuple[str, str | int]] = [
         ("Graph", f"{source.place}, which is asked in {told['dialect']} and stays there"),
-        ("Entities", _number(told["entities"])),
-        ("Triples", _number(told["triples"])),
-        ("Relations", _number(len(told["relations"]))),
-        ("Types", types),
+        ("Entities", counts["entities"]),
+        ("Triples", counts["triples"]),
+        ("Relations", len(told["relations"])),
     ]
     if told["sampled"]:
         rows.append(("Sampled", "there may be more relations and types than these"))
@@ -253,7 +235,13 @@ def _describe_database(source: Source, as_json: bool) -> int:
         part = "" if about.position is None else ", not all: a load was broken off"
         rows.append(("Names", f"{about.count:,} in {vectors}{part}"))
         rows.append(("Embeddings", f"{about.embeddings}, {about.dimension} numbers"))
-    show(grid(*rows), *_lists(told))
+    labels = "Types" if told["types_in"] is None else f"Labels of nodes; types are in the property {told['types_in']}"
+    show(
+        grid(*rows),
+        table("Relations", ("relation",), [(name,) for name in told["relations"]]),
+        table(labels, ("label",), [(name,) for name in told["labels"]]),
+        table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in told["examples"]]),
+    )
     return 0
 
 
@@ -261,40 +249,17 @@ def _contents(database: Executor) -> dict[str, Any]:
     """Return what is known, for programs; None stands for what is not cheap to count."""
     schema = database.schema()
     relations = database.relations(timeout=TIMEOUT)
-    examples = database.sample_facts(relations[:EXAMPLES], 1, timeout=TIMEOUT).triples if relations else []
+    entities = None
+    if database.dialect != "sparql" and schema.labels:  # graph databases keep this number, endpoints do not
+        with suppress(DatabaseTimeoutError, QuerySafetyError):  # some cannot say whether a query only reads
+            entities = int(database.run("MATCH (n) RETURN count(n) AS nodes", timeout=TIMEOUT).column("nodes")[0])
     return {
         "dialect": "SPARQL" if database.dialect == "sparql" else "Cypher",
-        "entities": _count_entities(database),
+        "entities": entities,
         "triples": database.count_facts(timeout=TIMEOUT),
         "relations": relations,
         "labels": [label.name for label in schema.labels],
         "types_in": schema.types,
         "sampled": schema.sampled,
-        "examples": examples,
+        "examples": database.sample_facts(relations[:EXAMPLES], 1, timeout=TIMEOUT).triples if relations else [],
     }
-
-
-def _count_entities(database: Executor) -> int | None:
-    """Count the nodes; graph databases keep their number, endpoints do not."""
-    if database.dialect == "sparql" or not database.schema().labels:
-        return None
-    try:
-        (count,) = database.run("MATCH (n) RETURN count(n) AS nodes", timeout=TIMEOUT).column("nodes")
-    except (DatabaseTimeoutError, QuerySafetyError):  # of a database that cannot say whether a query only reads
-        return None
-    return int(count)
-
-
-def _number(count: int | None) -> str:
-    return "not counted" if count is None else f"{count:,}"
-
-
-def _lists(told: dict[str, Any]) -> Iterator[RenderableType]:
-    labels = "Types" if told["types_in"] is None else "Labels of nodes"
-    for title, column in (("Relations", "relations"), (labels, "labels")):
-        names = told[column]
-        if names:
-            more = f" (the first {NAMES_SHOWN} of {len(names):,})" if len(names) > NAMES_SHOWN else ""
-            yield table(f"{title}{more}", (column.removesuffix("s"),), [(name,) for name in names[:NAMES_SHOWN]])
-    if told["examples"]:
-        yield table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in told["examples"]])

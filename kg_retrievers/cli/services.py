@@ -102,9 +102,8 @@ def mcp(
     """
     source = Source(graph, reading, embedded, connection)
     if not http:
-        flags = {"--host": host, "--port": port, "--token-file": token_file}
-        if strange := [flag for flag, value in flags.items() if value is not None]:
-            raise InvalidArgumentError(f"{', '.join(strange)}: for HTTP alone. Give --http, too, or leave it out.")
+        if host or port is not None or token_file:
+            raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")
         with ExitStack() as at_end:
             with redirect_stdout(sys.stderr):  # stdout is for the protocol alone, and its server writes there itself
                 from kg_retrievers.serving.mcp.server import (

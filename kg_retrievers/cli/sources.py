@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,6 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleInde
 from kg_retrievers.serving.loading import (
     STATIC,
     is_database,
-    is_database_file,
     is_endpoint,
     is_public,
     is_uri,
@@ -53,9 +51,6 @@ MANY_TRIPLES = 100_000
 
 #: How many names of a store are compared with the graph, in each of 5 directions.
 NAMES, DIRECTIONS = 16, 5
-
-# What the header of an export of Neo4j names, and how much of a file is looked at for it.
-_NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
 
 _SILENT = logging.NullHandler()
 
@@ -235,43 +230,22 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
 
 
 def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
-    """Open what `index` saved in a folder, or read the export of a graph that is a folder.
+    """Open what `index` saved in a folder, or read the CSV files of Neo4j in it.
 
     Raises:
         InvalidArgumentError: If it was saved, and options say how to read a file.
-        GraphLoadError: If it holds no graph, with the files in it that may be one.
+        GraphLoadError: If it holds no graph.
     """
     try:
         graph = kg_retrievers.KnowledgeGraph.open(path)
     except GraphLoadError:
-        from kg_retrievers.graph.readers.formats import SUFFIXES
+        from kg_retrievers.graph.readers.formats import csv_files
 
-        if _is_export(path):
+        if csv_files(path):
             return read_file(path, given)
-        files = sorted(str(file) for file in path.iterdir() if SUFFIXES.keys() & set(file.suffixes))
-        if not files:
-            raise
-        count = "a file" if len(files) == 1 else f"{len(files):,} files"
-        raise GraphLoadError(
-            f"the folder holds no saved graph, but {count} that may be one.",
-            path,
-            hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
-        ) from None
+        raise
     check_saved_folder(path, given)
     return graph
-
-
-def _is_export(path: Path) -> bool:
-    """Whether a folder holds an export of a graph that several files make up."""
-    from kg_retrievers.graph.readers.formats import csv_files  # loads numpy
-    from kg_retrievers.graph.readers.limits import Limits
-    from kg_retrievers.graph.readers.opening import open_bytes
-
-    for file in csv_files(path):
-        with suppress(GraphLoadError), open_bytes(file, Limits()) as opened:
-            if _NEO4J_HEADER.search(opened.readline(_HEADER_SIZE)):
-                return True
-    return False
 
 
 def check_saved_folder(path: Path, given: Mapping[str, Any]) -> None:
@@ -422,16 +396,7 @@ class QueryDatabase:
                 note("the graph is loaded into a database each time; one that stays: --database FILE")
             return self._at_end.enter_context(closing(made))
         opened = self._at_end.enter_context(closing(open_database(where, self._source)))
-        schema = opened.schema()  # reports a mistake before the first question
-        if is_database_file(where) and where != self._source.place:
-            facts = 0
-            if schema.relations:
-                (facts,) = opened.run("MATCH ()-[r]->() RETURN count(r) AS facts").column("facts")
-            if facts not in (len(graph), len(graph) + graph.duplicates):
-                note(
-                    f"{where} holds {facts:,} facts and the graph {len(graph):,}: one of them is out of date. "
-                    "Index the database again, or name a new file for the graph: --database ..."
-                )
+        opened.schema()  # reports a mistake before the first question
         return opened
 
 

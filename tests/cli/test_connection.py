@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -96,7 +95,7 @@ def test_names_are_loaded_and_found(run: Run, vectors: str) -> None:
         f"Read 4 entities of films.lbdb and embedded 4 names with static embeddings; {vectors} now holds 4 names.",
         f"Ask it: kg-retrievers ask films.lbdb 'Who ...?' --vectors '{vectors}'",
     ]
-    for method in ("simgrag", "sg-rag", "kaping", "neighborhood"):
+    for method in ("simgrag", "kaping"):
         code, out, err = run("ask", "films.lbdb", HER, "--vectors", vectors, "--method", method)
         assert code == 0, err
         assert "Her" in out
@@ -121,15 +120,6 @@ def test_a_load_goes_on_after_ctrl_c(run: Run, vectors: str) -> None:
     assert out.splitlines()[0].endswith("now holds 4 names.")
 
 
-def test_a_store_that_finds_fewer_names_is_told(run: Run, vectors: str, postgres: Postgres) -> None:
-    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
-    table = vectors.rpartition("=")[2]
-    postgres.run(f"DELETE FROM {table} WHERE content IN ('Adaptation', 'Amy Adams')")
-    code, _, err = run("ask", "films.lbdb", "Which films did Spike Jonez direct?", "--vectors", vectors)
-    assert code == 0
-    assert re.fullmatch(r"kg-retrievers: .* found 2 names where 4 were asked for, and it holds more: .*\n", err)
-
-
 def test_a_file_of_milvus_lite(run: Run) -> None:
     pytest.importorskip("milvus_lite")
     assert run("index", "films.lbdb", "--vectors", "names.db")[0] == 0
@@ -140,7 +130,7 @@ def test_a_file_of_milvus_lite(run: Run) -> None:
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["simgrag", "sg-rag", "simgrag+sg-rag"])
+@pytest.mark.parametrize("method", ["simgrag", "sg-rag"])
 def test_ask_without_a_vector_store(run: Run, method: str) -> None:
     """What the connected graph gives is what the graph in memory gives."""
     code, out, err = run("ask", "films.lbdb", HER, "--connect", "--method", method)
@@ -208,25 +198,6 @@ def test_an_endpoint_is_asked_where_it_is(run: Run, endpoint: str, vectors: str)
     assert "directed by" in out
 
 
-def test_an_endpoint_is_read_into_memory(run: Run, endpoint: str) -> None:
-    code, out, err = run("ask", endpoint, HER)
-    assert (code, err) == (0, "")
-    assert "Answer    Spike Jonze\n" in out
-
-
-def test_queries_run_at_the_endpoint(run: Run, endpoint: str) -> None:
-    code, out, err = run("ask", endpoint, HER, "--connect", "--method", "sg-rag")
-    assert (code, err) == (0, "")
-    assert "Answer    Spike Jonze\n" in out
-    assert "SELECT" in out
-
-
-def test_options_for_rdf_are_those_of_the_endpoint(run: Run, endpoint: str) -> None:
-    prefix = ("--read", "prefixes.film=http://example.org/")
-    code, out, _ = run("info", endpoint, "--connect", *prefix, "--json")
-    assert (code, json.loads(out)["examples"][0][0]) == (0, "film:her")
-
-
 def test_public_endpoints_are_those_of_the_presets() -> None:
     assert set(PUBLIC) == set(PRESETS)
 
@@ -239,31 +210,19 @@ STORE = "postgresql://ann@127.0.0.1:1/none"
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["index", "films.lbdb"], "Name a folder: --output FOLDER; or, for a graph that stays in its database, a vec"),
         (["index", "films.lbdb"], "a vector store for its names: --vectors postgresql://user@host/database"),
         (["index", "films.lbdb", "--vectors", STORE, "--output", "x"], "--output is for an index in a folder. Leave "),
-        (["index", "films.lbdb", "--vectors", STORE, "--triples"], "--triples is for an index in a folder. Leave it "),
         (["index", "films.csv", "--vectors", STORE], "--vectors: for a graph that stays in a database, but films.csv"),
         (["ask", "films.csv", HER, "--connect"], "that stays in a database, but films.csv is no LadybugDB file. Leave"),
-        (["ask", "film.lbdb", HER, "--connect"], "that stays in a database, but there is no file film.lbdb. Leave it"),
-        (["ask", ".", HER, "--connect"], "for a graph that stays in a database, but . is a folder. Leave it out"),
         (["questions", "films.lbdb", "--output", "x", "--connect"], "No such option: --connect"),
-        (["questions", "films.lbdb", "--output", "x", "--vectors", STORE], "No such option: --vectors"),
         (["ask", "films.lbdb", HER, "--max-facts", "9"], "--max-facts is for a graph that stays in its database: add "),
-        (["ask", "films.lbdb", HER, "--connect", "--max-facts", "0"], "--max-facts: wanted an integer of 1 or more"),
         (["ask", "films.lbdb", HER, "--connect", "--method", "sg-rag", "--database", "y"], "is queried there. Leave"),
-        (["ask", "films.lbdb", HER, "--connect", "--read", "text_relations=x"], "how to read a file: text_relations"),
         (["ask", "films.lbdb", HER, "--vectors", "postgresql://ann:s3cret@h/d"], "an address holds no password or to"),
-        (["ask", "films.lbdb", HER, "--vectors", "redis://h/d"], "but got 'redis://h/d'. Give one as postgresql://"),
         (["ask", "films.lbdb", HER, "--vectors", STORE], "cannot connect to the server"),
         (["ask", "http://ann:s3cret@h/query", HER], "GRAPH: SparqlExecutor: wanted a URL as in 'http://localhost:78"),
-        (["ask", "http://127.0.0.1:1/query", HER, "--connect"], "SparqlExecutor: "),
         (["ask", "http://127.0.0.1:1/query", HER, "--connect", "--key", "x"], "--key: a SPARQL endpoint names its en"),
-        (["ask", "http://127.0.0.1:1/q", HER, "--connect", "--columns", "a,b,c"], "how to read a file: columns"),
         (["ask", "http://127.0.0.1:1/q", HER, "--read", "database=x"], "--read database is for a Neo4j database"),
-        (["ask", "bolt://127.0.0.1:1", HER, "--connect", "--key", "name"], "Neo4jExecutor: "),
         (["index", "wikidata", "--output", "x"], "wikidata is too large to be read as a whole. Ask it: kg-retrievers"),
-        (["index", "dbpedia", "--vectors", STORE], "dbpedia is too large to be read as a whole. Ask it: kg-retrievers"),
         (["evaluate", "--graph", "films.lbdb", "--connect", "--data", "asked.jsonl", "--format", "jsonl",
           "--unanswerable", "2"], "--unanswerable is for a graph that is read, but this one stays in its database."),
     ],
@@ -276,13 +235,10 @@ def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> 
 
 def test_a_wrong_password(run: Run, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = f"{postgres.url(user='ann')}?table=none"
-    for wrong in ("not it", None):
-        monkeypatch.delenv("PGPASSWORD", raising=False)
-        if wrong:
-            monkeypatch.setenv("PGPASSWORD", wrong)
-        said = mistake(run("index", "films.lbdb", "--vectors", vectors))
-        assert "the server does not let this user in" in said
-        assert PASSWORD not in said
+    monkeypatch.setenv("PGPASSWORD", "not it")
+    said = mistake(run("index", "films.lbdb", "--vectors", vectors))
+    assert "the server does not let this user in" in said
+    assert PASSWORD not in said
 
 
 @pytest.mark.parametrize(
@@ -290,7 +246,6 @@ def test_a_wrong_password(run: Run, postgres: Postgres, monkeypatch: pytest.Monk
     [
         ("ask", "films.lbdb", HER),
         ("info", "films.lbdb"),
-        ("evaluate", "--graph", "films.lbdb", "--data", "asked.jsonl", "--format", "jsonl", "--method", "pcst"),
         ("compare", "--graph", "films.lbdb", "--data", "asked.jsonl", "--format", "jsonl", "--method", "pcst"),
     ],
 )
@@ -304,13 +259,6 @@ def test_a_misspelt_table_is_told_and_not_made(
     load = f"kg-retrievers index films.lbdb --vectors '{vectors}x'"
     assert f"there is no table '{name}x' in the schema 'public'. Check the address, or load the names first:" in said
     assert said.endswith(f" {load}\n")
-    assert postgres.run("SELECT tablename FROM pg_tables") == tables
-
-
-def test_no_table_is_made_for_a_graph_that_cannot_be_read(run: Run, postgres: Postgres, vectors: str) -> None:
-    tables = postgres.run("SELECT tablename FROM pg_tables")
-    said = mistake(run("index", "http://127.0.0.1:9/query", "--vectors", vectors))
-    assert "http://127.0.0.1:9/query" in said
     assert postgres.run("SELECT tablename FROM pg_tables") == tables
 
 

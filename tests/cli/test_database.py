@@ -205,9 +205,9 @@ def test_a_graph_in_a_file(run: Run) -> None:
     assert "Answer    Spike Jonze\n" in out
 
 
-@pytest.mark.parametrize("keys", [(), ("--key", "name")])
-def test_a_file_of_another_program(run: Run, own: str, keys: tuple[str, ...]) -> None:
+def test_a_file_of_another_program(run: Run, own: str) -> None:
     """Primary keys are keys; facts that are there twice are one."""
+    keys = ("--key", "name")
     code, out, err = run("ask", own, HER, *CYPHER, *keys)
     assert (code, err) == (0, "")
     assert "Answer    Spike Jonze\n" in out
@@ -215,32 +215,6 @@ def test_a_file_of_another_program(run: Run, own: str, keys: tuple[str, ...]) ->
     assert run("index", own, "--output", "own.index", *keys)[0] == 0
     code, again, err = run("ask", "own.index", HER, *CYPHER, "--database", own, *keys)
     assert (code, again, err) == (0, out, "")
-
-
-def test_a_database_of_another_time_is_told(run: Run) -> None:
-    """Facts that are missing in it are a remark, facts that the graph lacks an error when one is met."""
-    for name in ("films.csv", "more.csv"):
-        LadybugExecutor.from_graph(KnowledgeGraph.from_file(name), f"{name}.lbug").close()
-    question = "Who starred in Her?"
-    code, out, err = run("ask", "more.csv", question, *CYPHER, "--database", "films.csv.lbug")
-    assert code == 0
-    assert "Answer    Amy Adams\n" in out
-    older = (
-        "holds {} facts and the graph {}: one of them is out of date. Index the database again, or name a new file for "
-        "the graph: --database ...\n"
-    )
-    assert err == f"kg-retrievers: films.csv.lbug {older.format(3, 4)}"
-    code, out, err = run("ask", "films.csv", question, *CYPHER, "--database", "more.csv.lbug")
-    assert (code, out) == (2, "")
-    remark, told = err.splitlines(keepends=True)
-    assert remark == f"kg-retrievers: more.csv.lbug {older.format(4, 3)}"
-    assert "which is not in the indexed graph" in told
-    assert told.endswith("again, with the same --key if one was given, or name another --database.\n")
-    LadybugExecutor.from_graph(KnowledgeGraph.from_triples([]), "empty.lbug").close()
-    code, _, err = run("ask", "films.csv", question, *CYPHER, "--database", "empty.lbug")
-    assert code == 2
-    assert "empty.lbug holds 0 facts and the graph 3" in err
-    assert "different graphs. Index the graph of this database again, with the same --key" in err
 
 
 # --- a Neo4j database -------------------------------------------------------------------------------------------------
@@ -264,12 +238,14 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert closed()
 
 
-def test_the_name_of_a_database(run: Run, movies: BoltStub) -> None:
-    assert run("info", movies.uri, *KEYS, "--read", "database=films")[0] == 0
-    assert {request.extra["db"] for request in movies.requests} == {"films"}
-
-
-# --- evaluate and compare ---------------------------------------------------------------------------------------------
+def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
+    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
+    code, out, err = run("evaluate", *asked, *CYPHER, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["metrics"]["hit"] == 1
+    assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
+    assert closed()
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -279,26 +255,17 @@ def test_the_name_of_a_database(run: Run, movies: BoltStub) -> None:
     ("argv", "told"),
     [
         ([*ASK, "--database", "films.lbug"], "--database is for sg-rag, but asked is simgrag. Leave it out, or: --"),
-        (["evaluate", *FILMS, "--method", "pcst+simgrag", "--database", "x"], "asked is g-retriever+simgrag."),
         ([*ASK, *CYPHER, "--database", "films.csv"], "a LadybugDB file or a new one, but got 'films.csv'. See: kg-ret"),
-        ([*ASK, *CYPHER, "--database", "."], "--database: wanted a URI such as bolt://localhost:7687, a"),
         ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI such as bolt://localhost:7687, a"),
-        ([*ASK, *CYPHER, "--database", "none/films.lbug"], "cannot write to 'none/films.lbug'"),
         ([*ASK, *CYPHER, "--database", "bolt://"], "--database: Neo4jExecutor: wanted a URI as in 'neo4j://localhost"),
         (["info", "ftp://localhost:7474"], "GRAPH: wanted a file, or a URI such as bolt://localhost:7687 that be"),
-        (["info", "none.lbug"], "none.lbug: there is no such file."),
         ([*ASK, "--key", "title"], "--key is for a graph database, but none is given."),
         ([*ASK, "--key", "=title"], "--key: wanted PROPERTY or LABEL=PROPERTY, such as Person=name, but got '=title'"),
-        ([*ASK, "--key", "Movie="], "--key: wanted PROPERTY or LABEL=PROPERTY"),
-        ([*ASK, *CYPHER, "--database", "x", "--read", "database=films"], "--read database is for a Neo4j database"),
-        ([*ASK, *CYPHER, "--field", "executor=x"], "executor comes from other options"),
         (["info", "own.lbug", "--key", "Movie=title"], "own.lbug: LadybugDB has a primary key for each label, or"),
-        (["info", "own.lbug", "--read", "format=csv"], "Leave out what says how to read a file: format"),
-        (["info", "cut.lbug"], "LadybugExecutor: 'cut.lbug' cannot be opened: "),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_on_one_line(run: Run, own: str, folder: Path, argv: list[str], told: str) -> None:
-    (folder / "cut.lbug").write_bytes((folder / own).read_bytes()[:5000])
+@pytest.mark.usefixtures("own")
+def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
     assert told in mistake(run(*argv))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +28,6 @@ def test_the_name_of_the_embeddings_is_kept(run: Run, folder: Path) -> None:
     assert run(*INDEX, "--embeddings", "hashed")[0] == 0
     assert recorded_embeddings("films.index") == "hashed"
     assert saved_meta(folder / "films.index", "index")["embeddings_name"] == "hashed"
-    assert not (folder / "films.index" / "cli.json").exists()
 
 
 def test_an_index_of_other_content_is_replaced_and_told(run: Run, folder: Path) -> None:
@@ -60,6 +61,42 @@ def test_an_interrupted_command_can_be_repeated(run: Run, folder: Path, monkeypa
     assert (code, out) == (130, "")
     assert err.splitlines() == ["kg-retrievers: interrupted"]
     assert run(*INDEX)[0] == 0
+
+
+KILLED_SAVE = """
+import os, signal, sys
+synced, sync = 0, os.fsync
+def dying(descriptor):
+    global synced
+    synced += 1
+    if synced == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sync(descriptor)
+os.fsync = dying
+from kg_retrievers.cli import main
+main(sys.argv[1:])
+"""
+
+
+def test_an_interrupted_index_can_be_repeated(run: Run) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED_SAVE, *INDEX], check=False, timeout=120)
+    assert killed.returncode < 0
+    told = "interrupted before it was complete. The same command goes on where it stopped: kg-retrievers index"
+    assert told in run("ask", "films.index", "Who directed Her?")[2]
+    code, out, err = run(*INDEX)
+    assert (code, err) == (0, "")
+    assert out.startswith("Indexed 3 entities"), "nothing was replaced"
+    assert run(*INDEX[:-1], "other.index")[0] == 0
+    left, clean = (sorted(name.split("-")[0] for name in os.listdir(f"{name}.index")) for name in ("films", "other"))
+    assert left == clean, "the vectors that were made are used, and nothing else is left"
+
+
+def test_triples_are_embedded(run: Run) -> None:
+    code, out, err = run(*INDEX, "--triples")
+    assert (code, err) == (0, "")
+    assert "with static embeddings, also of the triples." in out
+    code, out, _ = run("ask", "films.index", "Who directed Her?", "--method", "kaping", "--k", "1")
+    assert (code, "directed_by  Spike Jonze" in out) == (0, True)
 
 
 def test_a_second_writer_is_told(run: Run, folder: Path) -> None:

@@ -59,16 +59,10 @@ def test_it_says_how_the_source_was_read(run: Run, rich: str) -> None:
     assert left_out < out.index("blank nodes") < out.index("literals in other languages")
     assert ["blank", "nodes", "1,234"] in found
 
-
-def test_it_shows_relations_as_they_are_called_and_as_they_are_written(run: Run, rich: str) -> None:
-    _, out, _ = run("info", rich)
     assert ["relation", "in", "the", "source", "triples", "head", "types", "tail", "types", "values"] in rows(out)
     assert ["director", "P57", "1", "film", "person"] in rows(out)
     assert ["P577", "P577", "1", "film"] in rows(out)
 
-
-def test_it_counts_datatypes_and_sources(run: Run, rich: str) -> None:
-    _, out, _ = run("info", rich)
     assert ["xsd:date", "1"] in rows(out)
     assert ["credits", "2"] in rows(out)
     assert ["archive", "1"] in rows(out)
@@ -89,18 +83,18 @@ def test_json_holds_all_of_it(run: Run, rich: str) -> None:
 
 
 def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
-    lines = [json.dumps({"head": "x", "relation": f"r{number}", "tail": "y"}) for number in range(5_000)]
+    lines = [json.dumps({"head": "x", "relation": f"r{number}", "tail": "y"}) for number in range(50)]
     lines += [json.dumps({"head": "x", "relation": "frequent", "tail": f"y{number}"}) for number in range(3)]
     lines += [json.dumps({"entity": "x", "types": [f"type {number}" for number in range(100)]})]
     (folder / "many.jsonl").write_text("\n".join(lines))
     _, out, _ = run("info", "many.jsonl")
     assert len(out.splitlines()) < 80
-    assert " 4,981 more; --json has all." in out
+    assert " 31 more; --json has all." in out
     shown = next(line for line in out.splitlines() if line.startswith(" frequent "))
     assert " ".join(shown.split()) == "frequent 3 type 0, type 1, type 10, type 11, type 12 and 95 more"
     _, out, _ = run("info", "many.jsonl", "--json")
     found: dict[str, Any] = json.loads(out)
-    assert len(found["relations"]) == 5_001
+    assert len(found["relations"]) == 51
     assert len(found["relations"][0]["head_types"]) == 100
 
 
@@ -140,21 +134,10 @@ def test_it_shows_what_relations_join(run: Run) -> None:
     assert ["Rashomon", "directed_by", "Akira", "Kurosawa"] in found
 
 
-def test_what_was_changed_since_is_shown(run: Run, rich: str) -> None:
-    graph = KnowledgeGraph.open(rich)
-    graph.with_changes(added=[("a", "r", "b")], removed=[graph.triple(0)]).save("changed")
-    _, out, _ = run("info", "changed")
-    assert "1 fact added and 1 removed, in 1 change" in " ".join(out.split())
-    assert "Changed since" not in run("info", rich)[1]
-
-
 def test_labels_of_nodes_are_no_types_where_a_property_holds_these(run: Run, rich: str) -> None:
     LadybugExecutor.from_graph(KnowledgeGraph.open(rich), "rich.lbdb").close()
     code, out, err = run("info", "rich.lbdb", "--connect")
     assert (code, err) == (0, "")
-    lines = [line.strip() for line in out.splitlines()]
-    assert ["Types", "not counted, in the property types"] in [line.split(maxsplit=1) for line in lines]
-    assert "Labels of nodes" in lines
-    assert "Types" not in lines
+    assert "Labels of nodes; types are in the property types\n" in out
     told = json.loads(run("info", "rich.lbdb", "--connect", "--json")[1])
     assert (told["types_in"], told["labels"]) == ("types", ["Entity"])

