@@ -16,7 +16,7 @@ from kg_retrievers import (
     answer_chain,
     build_workflow,
 )
-from kg_retrievers.chains import cited_answer_chain, show_evidence
+from kg_retrievers.chains import cited_answer_chain
 from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.testing import ScriptedChatModel
@@ -80,13 +80,3 @@ def test_chains_workflows_and_tools_tell(retriever: SimGRAGRetriever) -> None:
     model = ScriptedChatModel(replies=["Answer: David Lynch"])
     assert answer_chain(retriever, model).invoke(QUESTION) == "David Lynch"
     assert told in str(model.prompts[0])
-
-
-@pytest.mark.parametrize("style", ["documents", "numbered"])
-def test_a_note_that_fills_the_budget_is_left_out(retriever: SimGRAGRetriever, style: str) -> None:
-    documents = retriever.invoke(QUESTION, pattern=DIRECTOR)
-    whole = show_evidence(documents, style)  # type: ignore[arg-type]
-    assert whole.text.endswith("The evidence is about d1.")
-    tight = show_evidence(documents, style, max_tokens=20)  # type: ignore[arg-type]
-    assert "David Lynch" in tight.text
-    assert "is the name" not in tight.text

@@ -177,12 +177,8 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "text": (with_metadata("steps: 2"), WEIGHTS, "the configuration is no valid JSON"),
     "deep": (with_metadata("[" * 100_000), WEIGHTS, "the configuration is no valid JSON"),
     "list": (with_metadata("[1]"), "", "no trained model is here: model.safetensors holds no configuration of this"),
-    "other": (with_metadata('{"a": 1}'), "", "no trained model is here: model.safetensors holds no configuration of"),
     "version": (with_header(format_version="2"), "", "no trained model is here: model.safetensors holds no config"),
-    "no config": (with_header(config=None), "", "no trained model is here: model.safetensors holds no configuration"),
-    "no digest": (with_header(digest=1), "", "no trained model is here: model.safetensors holds no configuration of"),
     "method": (with_header(method="rog"), "", "holds a model of 'rog', wanted one of 'gnn-rag'"),
-    "no method": (with_header(method=None), "", "holds a model of None, wanted one of 'gnn-rag'"),
 }
 
 

@@ -37,12 +37,6 @@ def test_what_is_read_as_another_name_stands_in_the_details(method: str, questio
     assert tell_readings(documents) == (f"'{read}' is read as 'Payments'." if read else "")
 
 
-def test_an_entity_that_is_given_is_no_reading_of_another_one() -> None:
-    retriever: Any = find_method("neighborhood").load_retriever()
-    (document, *_) = retriever.from_index(INDEX).invoke("Who owns Chekcout?", seed_entities=["Q1"])
-    assert "read_as" not in document.metadata["details"]
-
-
 @pytest.mark.parametrize("method", ["simgrag", "sg-rag"])
 @pytest.mark.parametrize(
     ("question", "value"),

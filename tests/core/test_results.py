@@ -130,9 +130,3 @@ def test_lines_are_bounded_and_say_of_how_many() -> None:
     assert "\n" not in line
     assert "[1]" not in line
     assert line.endswith("; 100 more (the facts are of 20 of 200) (3 left out, without a value to compare)")
-
-
-def test_a_query_says_what_was_looked_for() -> None:
-    details = {"query": "MATCH (n)\nRETURN n", "operation": {"kind": "count"}}
-    metadata = {"answers": [], "labels": {}, "value": 0, "triples": [], "details": details}
-    assert tell_result(metadata) == "Result of count: 0. Looked for and not found: MATCH (n) RETURN n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import neo4j
@@ -12,7 +11,7 @@ import pytest
 from arcadedb import ArcadeDB, is_installed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from parts_of_graphs import KEY_OF, Part, StoredGraph, check_against, check_parts, parts, stored_graph
+from parts_of_graphs import KEY_OF, Part, StoredGraph, check_parts, parts, stored_graph
 from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
 from kg_retrievers.database.neo4j import Neo4jExecutor
@@ -24,7 +23,7 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
 )
-from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple, Unknown
+from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
 
 pytestmark = pytest.mark.heavy
 
@@ -70,20 +69,6 @@ def test_whole_graphs_come_back(databases: list[tuple[KnowledgeGraph, Neo4jExecu
         assert {key: back.types_of(key) for key in back.entities} == {
             key: graph.types_of(key) for key in graph.entities
         }
-
-
-def test_keys_by_label(server: ArcadeDB, data_dir: Path) -> None:
-    """The films that come with Neo4j: `Movie(title)`, `Person(name)`."""
-    server.load_script((data_dir / "cypher" / "movies.cypher").read_text("utf-8"), "films")
-    with server.executor("films", key={"Movie": "title", "Person": "name"}, explain=False) as executor:
-        graph = KnowledgeGraph.from_executor(executor)
-        assert len(graph.entities) == 171
-        pattern = Pattern.of(
-            ("Tom Hanks", "ACTED_IN", Unknown("film")), (Unknown("who"), "DIRECTED", Unknown("film")), target="who"
-        )
-        found = found_by(executor, pattern, direction="respect")
-        assert found
-        assert {target for target, _ in found} == {target for target, _ in brute_force_walk(graph)}
 
 
 def brute_force_walk(graph: KnowledgeGraph) -> set[tuple[str, tuple[Triple, ...]]]:
@@ -144,20 +129,3 @@ def test_parts_are_what_plain_filters_find(
 ) -> None:
     graph, executor = stored[number]
     check_parts(executor, graph, part)
-
-
-def test_parts_of_loaded_graphs(databases: list[tuple[KnowledgeGraph, Neo4jExecutor]]) -> None:
-    for graph, executor in databases:
-        check_against(executor, graph)
-
-
-def test_a_hub_is_bounded_and_flagged(server: ArcadeDB) -> None:
-    facts = [("hub", f"r{i % 3}", f"e{i:04}") for i in range(3000)]
-    server.load(KnowledgeGraph.from_triples(facts), "hub")
-    with server.executor("hub", explain=False) as executor:
-        found = executor.facts_of(["hub"], limit=5)
-        assert found[:2] == ([Triple("hub", "r0", f"e{i:04}") for i in (0, 3, 6, 9, 12)], True)
-        assert executor.facts_of(["e0004"], limit=5)[:2] == ([Triple("hub", "r1", "e0004")], False)
-        sample = executor.sample_facts(["r2"], 3)
-        assert len(sample.triples) == 3
-        assert sample.truncated

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -504,15 +503,6 @@ def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
     executor.cancel()
     thread.join(30)
     assert isinstance(errors[0], DatabaseCancelledError)
-
-
-def test_a_pickle_keeps_the_limits(graph: KnowledgeGraph) -> None:
-    with (
-        LadybugExecutor.from_graph(graph, max_memory=MEMORY) as executor,
-        pickle.loads(pickle.dumps(executor)) as again,
-    ):
-        assert again._max_memory == MEMORY
-        assert works(again)
 
 
 def test_further_queries_wait(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:

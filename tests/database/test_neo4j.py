@@ -8,13 +8,11 @@ import gc
 import logging
 import pickle
 import re
-import socket
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
@@ -328,27 +326,6 @@ def test_explain_has_a_timeout(serve: Serve) -> None:
     assert time.monotonic() - start < 0.3 + module.GRACE + 10
 
 
-def test_nobody_is_there() -> None:
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        uri = f"bolt://127.0.0.1:{free.getsockname()[1]}"
-    with (
-        Neo4jExecutor(uri, key=KEYS) as executor,
-        pytest.raises(DatabaseUnavailableError, match=r"127.0.0.1:\d+ does not"),
-    ):
-        executor.run("RETURN 1 AS x", timeout=20)
-
-
-def test_somebody_is_there_and_says_nothing() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as mute:
-        uri = f"bolt://127.0.0.1:{mute.getsockname()[1]}"
-        with Neo4jExecutor(uri, key=KEYS, connection_timeout=0.2) as executor:
-            start = time.monotonic()
-            with pytest.raises((DatabaseUnavailableError, DatabaseTimeoutError)):
-                executor.run("RETURN 1 AS x", timeout=20)
-            assert time.monotonic() - start < 20
-
-
 def test_stopped_while_it_is_used(serve: Serve) -> None:
     stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
     executor.run("RETURN 1 AS x")
@@ -509,14 +486,6 @@ def test_what_was_handed_in_is_not_pickled(serve: Serve) -> None:
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------
-
-
-def test_several_threads(serve: Serve) -> None:
-    _, executor = serve(("RETURN n, r", Reply(["n", "r"], [[HER, DIRECTED]])), ("RETURN 1", Reply(["x"], [[1]])))
-    queries = ["MATCH (n)-[r]-() RETURN n, r", "RETURN 1 AS x"] * 20
-    alone = {query: executor.run(query) for query in set(queries)}
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(executor.run, queries)) == [alone[query] for query in queries]
 
 
 def test_closed(serve: Serve) -> None:

@@ -331,25 +331,3 @@ def test_a_query_takes_too_long(server: Oxigraph) -> None:
         with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.3 s"):
             executor.run(f"SELECT (COUNT(*) AS ?n) WHERE {{ {triples} }}", timeout=0.3)
         assert executor.run(QUERY, limit=1).truncated
-
-
-def test_a_server_that_is_stopped_and_started(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .")
-    with Oxigraph(tmp_path, tmp_path / "a.nt") as running, running.executor() as executor:
-        assert len(executor.run(QUERY)) == 1
-        running.stop()
-        with pytest.raises(DatabaseUnavailableError, match=r"cannot be reached|cannot answer now"):
-            executor.run(QUERY)
-        running.start()
-        assert len(executor.run(QUERY)) == 1
-
-
-def test_several_threads(server: Oxigraph) -> None:
-    found: list[int] = []
-    with server.executor() as executor:
-        threads = [threading.Thread(target=lambda: found.append(len(executor.run(QUERY, limit=50)))) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert found == [50] * 8

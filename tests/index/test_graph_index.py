@@ -394,16 +394,6 @@ def test_no_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
-def test_graph_saved_without_its_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
-    """An index of another graph does not stay; one of this graph does."""
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    graph.save(tmp_path)
-    GraphIndex.open(tmp_path, HashedEmbeddings())
-    graph.with_changes(added=[("a", "b", "c")]).save(tmp_path)
-    with pytest.raises(IndexLoadError, match="the folder holds no saved index"):
-        GraphIndex.open(tmp_path, HashedEmbeddings())
-
-
 def files(folder: Path, pattern: str) -> Iterator[Path]:
     found = list(folder.glob(pattern))
     assert found, pattern

@@ -19,7 +19,6 @@ from langchain_core.runnables import RunnableLambda
 import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
-from kg_retrievers.database import grammar
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.errors import (
     CypherGenerationError,
@@ -263,11 +262,6 @@ def test_the_answer_none_is_not_turned_into_the_opposite_fact() -> None:
         for writer in (LLMCypherWriter(index, llm), PatternCypherWriter(index, fixed(pattern))):
             (row,) = writer.invoke(asks)
             assert executor.run(row["query"], row["parameters"]).rows == ()
-
-
-def test_directions_of_many_edges_are_left_alone() -> None:
-    edges = numbered(*[("Jonze", BY, f"film {number}") for number in range(11)])
-    assert Directions(INDEX).correct(edges, {"Jonze": [GRAPH.entities.find("Jonze")]}) == [False] * 11
 
 
 @pytest.mark.parametrize(
@@ -652,15 +646,6 @@ def test_lists_may_be_unwound() -> None:
     rows, prompts = written(query)
     assert (rows[0]["query"], len(prompts)) == (query, 1)
     check_lists("MATCH (f {key: $e0})-[r]->() RETURN r", {"e0": "Her"})
-
-
-def test_one_query_is_read_once() -> None:
-    query = f"{GOOD}, 'read once' AS mark"
-    before = grammar._read.cache_info().misses
-    written(query)
-    assert grammar._read.cache_info().misses == before + 1
-    grammar.read(query)[0].clear()
-    assert grammar.read(query)[0]
 
 
 async def test_the_database_is_read_beside_the_event_loop() -> None:
