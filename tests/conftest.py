@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,3 +75,14 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def loggers_stay() -> Iterator[None]:
+    """Undo the changes that a page or a notebook makes to the package's loggers, which other tests read."""
+    loggers = [logging.getLogger(name) for name in ("kg_retrievers", "kg_retrievers.refusals")]
+    before = [(logger.level, [*logger.handlers]) for logger in loggers]
+    yield
+    for logger, (level, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = handlers

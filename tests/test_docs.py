@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import asyncio
 import importlib.util
-import logging
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from inspect import CO_COROUTINE
@@ -145,17 +143,6 @@ def test_plain_commands_are_told_from_those_that_need_a_shell() -> None:
     assert plain_commands(both) == [["ask", "a.tsv", "Who | what?", "--k", "2"], ["demo"]]
     for code in ("kg-retrievers info a.tsv > b", "kg-retrievers info a && ls", "ls", "kg-retrievers compare runs/ *"):
         assert plain_commands(code) is None
-
-
-@pytest.fixture
-def loggers_stay() -> Iterator[None]:
-    """Undo what a page does to the package's loggers; other tests of the process read them."""
-    loggers = [logging.getLogger(f"kg_retrievers.{name}") for name in ("events", "refusals")]
-    before = [(logger.level, [*logger.handlers]) for logger in loggers]
-    yield
-    for logger, (level, handlers) in zip(loggers, before, strict=True):
-        logger.setLevel(level)
-        logger.handlers[:] = handlers
 
 
 @pytest.mark.usefixtures("loggers_stay")

@@ -46,6 +46,7 @@ def test_there_are_notebooks() -> None:
     assert {path.stem for path in NOTEBOOKS} > HEAVY
 
 
+@pytest.mark.usefixtures("loggers_stay")
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, id=path.stem, marks=[pytest.mark.heavy] * (path.stem in HEAVY)) for path in NOTEBOOKS],
