@@ -82,10 +82,11 @@ def test_names_of_secrets_in_addresses() -> None:
 @pytest.mark.parametrize("part", ["a", "a.", "://", "a://", "@", "password", "password=", "?", "bearer ", "sk-", "x_"])
 def test_time_is_linear(part: str) -> None:
     def seconds(size: int) -> float:
-        text = part * (size // len(part))
-        began = time.perf_counter()
-        without_secrets(text)
-        return time.perf_counter() - began
+        text, times = part * (size // len(part)), []
+        for _ in range(5):  # the least time is that of a machine that did nothing else
+            began = time.process_time()
+            without_secrets(text)
+            times.append(time.process_time() - began)
+        return min(times)
 
-    seconds(1000)
     assert seconds(80_000) < 64 * max(seconds(10_000), 1e-3)  # a square would be 64 times as long
