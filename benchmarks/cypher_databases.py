@@ -51,7 +51,7 @@ from kg_retrievers.database.executor import SORT_KEYS, Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.graph_parts import MAX_TIMEOUT
 from kg_retrievers.database.ladybug import LadybugExecutor
-from kg_retrievers.database.ladybug_session import MAX_SIZE
+from kg_retrievers.database.ladybug_worker import MAX_SIZE
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa

@@ -16,10 +16,9 @@ from typing import Any, Self
 
 from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.ladybug_loading import lost_parts, write_database
-from kg_retrievers.database.ladybug_pool import SessionPool
-from kg_retrievers.database.ladybug_process import Opening
+from kg_retrievers.database.ladybug_process import Opening, SessionPool
 from kg_retrievers.database.ladybug_schema import read_schema
-from kg_retrievers.database.ladybug_session import SessionError
+from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.safety import CheckedQuery
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.type_labels import types_as_conditions
@@ -107,7 +106,7 @@ class LadybugExecutor(DatabaseExecutor):
                 hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
                 hint_shell="Name the file of a database.",
             )
-        self._pool = SessionPool(Opening(path.absolute(), max_memory, temporary, name=str(path)))
+        self._pool = SessionPool(Opening(path.absolute(), max_memory, temporary))
 
     @classmethod
     def from_graph(

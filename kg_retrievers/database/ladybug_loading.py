@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession
-from kg_retrievers.database.ladybug_session import SessionError
+from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.schema import backticked, quoted
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.file_writing import raise_write_errors

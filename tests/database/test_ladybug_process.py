@@ -19,8 +19,7 @@ import pytest
 
 from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
-from kg_retrievers.database.ladybug_pool import PROCESSES
-from kg_retrievers.database.ladybug_process import ProcessSession, _answer_in
+from kg_retrievers.database.ladybug_process import PROCESSES, ProcessSession, _answer_in
 from kg_retrievers.deadline import await_foreign_function, call_foreign, deadline
 from kg_retrievers.errors import (
     BudgetError,
@@ -164,10 +163,8 @@ def test_an_answer_that_is_too_large_does_not_reach_the_host(
         LadybugExecutor.from_graph(graph, max_memory=1000)
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_time_is_limited(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
-    """Also while a query is planned, and on systems that cannot wait for pipes."""
-    monkeypatch.setattr(ladybug_process, "WAITS_FOR_PIPES", waits)
+def test_time_is_limited(graph: KnowledgeGraph) -> None:
+    """Also while a query is planned."""
     with LadybugExecutor.from_graph(graph) as executor:
         threads = threading.active_count()
         for what in ("a clique of 11 nodes", "products that do not stop"):
@@ -506,7 +503,7 @@ def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
 
 
 def test_further_queries_wait(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg_retrievers.database.ladybug_pool.PROCESSES", 1)
+    monkeypatch.setattr("kg_retrievers.database.ladybug_process.PROCESSES", 1)
     with LadybugExecutor.from_graph(graph) as executor:
         thread, _ = run_in_thread(executor)
         with pytest.raises(DatabaseTimeoutError, match=r"1 other queries took longer than 0\.1 s"):
