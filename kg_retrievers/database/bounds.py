@@ -1,18 +1,13 @@
-"""Bounds what takes an engine down though it only reads.
-
-LadybugDB ends the whole process at a large SKIP behind ORDER BY, plans for seconds where many relationships meet, and
-takes all memory for a text that is multiplied again and again; its timeout and its `max_memory` hold none of these.
-The bounds are far above what questions need. What takes long within them is stopped by the timeout.
-"""
+"""Bounds how much a query joins, and how much larger than its parts a text or list can become."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 from kg_retrievers.database.grammar import SyntaxNode
-from kg_retrievers.database.growth import check_growth
 from kg_retrievers.database.tokens import Token, refusal
 
 #: How many rows a query may skip and return. (LadybugDB fails from 1,000 on where rows are few and have 30 columns.)
@@ -163,3 +158,163 @@ def _relationships(tokens: Sequence[Token], node: SyntaxNode, met: Counter[str])
                     met[tokens[name.start].name] += 1
         elif inner.rule in ("pattern", "path", "node", "shortest"):
             yield from _relationships(tokens, inner, met)
+
+
+#: How many times as large a value may become, and how many numbers `range` may make.
+MAX_GROWTH = 10_000
+
+#: What counts as the length of a replacement that is computed, and as the size of a list whose size is.
+COMPUTED_TEXT, COMPUTED_SIZE = 30, 100
+
+_JOINING = {"concat", "concat_ws", "list_concat", "list_cat", "array_concat", "array_cat"}
+
+#: What the ends of `range` may be computed by: the sizes of what is there, and parts of dates.
+_SIZES = {"size", "length", "char_length", "count", "date", "datetime"}
+
+#: The rules in which a size can stand.
+_PLAIN = {"argument", "expression", "value", "operand", "parameter"}
+
+_GROWS = "Replace by shorter texts, make shorter ranges, or join a value with itself fewer times"
+
+
+def check_growth(query: str, tokens: Sequence[Token], root: SyntaxNode, parameters: Mapping[str, Any]) -> None:
+    """Refuse a query that can make a value more than `MAX_GROWTH` times as large as it was.
+
+    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. What is applied to a result
+    multiplies: functions in functions, comprehensions in comprehensions, and one WITH after another.
+
+    Args:
+        query: The text of the query.
+        tokens: Its tokens, from `read`.
+        root: Its syntax, from `read`.
+        parameters: The values of its parameters, as far as they are known.
+
+    Raises:
+        CypherSafetyError: If it can, or if the ends of a range are computed.
+    """
+    aliases: dict[str, list[SyntaxNode]] = {}
+    for node in root.walk():
+        if node.rule == "column" and node.find("alias"):
+            aliases.setdefault(tokens[node.end - 1].name, []).append(node.inside[0])
+    _Growth(query, tokens, parameters, aliases).of(root)
+
+
+class _Growth(NamedTuple):
+    """Reads how many times as large a part of a query makes its values."""
+
+    query: str
+    tokens: Sequence[Token]
+    parameters: Mapping[str, Any]
+    aliases: Mapping[str, list[SyntaxNode]]
+
+    def of(self, node: SyntaxNode) -> int:
+        """Return the growth of a part, at least 1."""
+        if node.rule == "call":
+            growth = self._of_call(node)
+        else:
+            inside = [self.of(inner) for inner in node.inside]
+            growth = max(inside, default=1)
+            if node.rule in ("part", "subquery"):  # what MATCH and WHERE make is not handed on
+                handed_on = (size for size, inner in zip(inside, node.inside, strict=True) if self._hands_on(inner))
+                growth = max(growth, prod(handed_on))
+            elif node.rule == "list" and self._has_bar(node):
+                growth = prod(inside)
+            elif node.rule == "expression":
+                growth = max(growth, sum(inside[place] for place in self._joined(node)))
+        if growth > MAX_GROWTH:
+            found = f"which can make a value {growth if growth < 10**20 else 'countless'} times as large"
+            raise refusal(self.query, self.tokens[node.start], f", {found}; at most {MAX_GROWTH} times. {_GROWS}")
+        return growth
+
+    def _of_call(self, node: SyntaxNode) -> int:
+        name = self.tokens[node.start].name.lower() if node.inside[0].end == node.start + 1 else ""
+        arguments = next((inner.inside for inner in node.inside if inner.rule == "arguments"), ())
+        inside = [self.of(argument) for argument in arguments]
+        inside += [self.of(inner) for inner in node.inside[1:] if inner.rule != "arguments"]
+        if name in _JOINING:
+            return max(1, sum(size for size, part in zip(inside, arguments, strict=False) if self._is_computed(part)))
+        factor = self._factor(name, node, arguments)
+        return max(inside, default=1) if factor == 1 else factor * prod(inside)
+
+    def _factor(self, name: str, node: SyntaxNode, arguments: Sequence[SyntaxNode]) -> int:
+        """Return how many times as large a function makes its values."""
+        if name == "replace" and len(arguments) >= 3:
+            found, by = self._text(arguments[1]), self._text(arguments[2])
+            length = COMPUTED_TEXT if by is None else len(by)
+            if found == "" and length:  # what fits nothing fits between all characters
+                return length + 1
+            return max(1, -(-length // len(found or " ")))
+        if name == "range" and len(arguments) >= 2:
+            return self._of_range(node, arguments)
+        return 1
+
+    def _of_range(self, node: SyntaxNode, arguments: Sequence[SyntaxNode]) -> int:
+        first, last, step = (*map(self._integer, arguments), 1)[:3]
+        if first is not None and last is not None:
+            return max(1, abs(last - first) // max(1, abs(step or 1)) + 1)
+        if not all(map(self._is_size, arguments[:2])):
+            reason = f"a range whose end is computed; at most {MAX_GROWTH} numbers are made"
+            instead = "Write its ends as integers, as known parameters, or by size(...) and length(...)"
+            raise refusal(self.query, self.tokens[node.start], f", {reason}. {instead}")
+        return COMPUTED_SIZE
+
+    def _is_open(self, node: SyntaxNode) -> bool:
+        """Tell whether a value is a parameter of which nothing is known."""
+        token = self.tokens[node.start]
+        return node.end - node.start == 1 and token.kind == "parameter" and token.name not in self.parameters
+
+    def _is_size(self, node: SyntaxNode, depth: int = 3) -> bool:
+        """Tell whether a value is the size of something, a part of a date or a small integer, or a sum of these."""
+        token = self.tokens[node.start]
+        if node.rule == "call":
+            return token.name.lower() in _SIZES
+        if node.rule == "variable":
+            values = self.aliases.get(token.name, []) if depth else []
+            return bool(values) and all(self._is_size(value, depth - 1) for value in values)
+        if node.rule == "operator":
+            return token.text in ("+", "-")
+        if not node.inside:
+            number = self._integer(node)
+            return node.rule == "name" or self._is_open(node) or (number is not None and abs(number) <= MAX_GROWTH)
+        return node.rule in _PLAIN and all(self._is_size(inner, depth) for inner in node.inside)
+
+    def _joined(self, node: SyntaxNode) -> list[int]:
+        """Return the places of the computed operands of + and || in an expression."""
+        parts = node.inside
+        joins = (part.rule == "operator" and self.tokens[part.start].text in ("+", "||") for part in parts)
+        places = [place for place, is_join in enumerate(joins) if is_join]
+        found = sorted({beside for place in places for beside in (place - 1, place + 1)})
+        return [place for place in found if self._is_computed(parts[place])]
+
+    def _hands_on(self, node: SyntaxNode) -> bool:
+        return node.rule == "projection" or (
+            node.rule == "clause" and (node.find("projection") is not None or self.tokens[node.start].word == "UNWIND")
+        )
+
+    def _is_computed(self, node: SyntaxNode) -> bool:
+        return any(inner.rule in ("variable", "call", "parameter") for inner in node.walk())
+
+    def _has_bar(self, node: SyntaxNode) -> bool:
+        return any(self.tokens[inner.start - 1].text == "|" for inner in node.inside)
+
+    def _text(self, node: SyntaxNode) -> str | None:
+        """Return a text that is written out or a known parameter, else None. Escapes count as they are written."""
+        token = self.tokens[node.start]
+        if node.end - node.start != 1:
+            return None
+        if token.kind == "string":
+            return token.text[1:-1]
+        value = self.parameters.get(token.name) if token.kind == "parameter" else None
+        return value if isinstance(value, str) else None
+
+    def _integer(self, node: SyntaxNode) -> int | None:
+        """Return an integer that is written out, with a sign or without, or a known parameter, else None."""
+        *signs, token = self.tokens[node.start : node.end]
+        if any(sign.text not in ("+", "-") for sign in signs):
+            return None
+        value: Any = int(token.text) if token.kind == "integer" else None
+        if token.kind == "parameter":
+            value = self.parameters.get(token.name)
+        if not isinstance(value, int):
+            return None
+        return -value if sum(sign.text == "-" for sign in signs) % 2 else value

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
 
@@ -342,3 +342,54 @@ def _titled(one: Fit, title: str) -> Fit:
         return found
 
     return fit
+
+
+#: The positions of a part of a text, the second behind its end, and what stands there instead.
+Edit: TypeAlias = tuple[int, int, str]
+
+
+def splice(query: str, edits: Iterable[Edit]) -> str:
+    """Return a query with parts replaced; what is inserted at one position comes in the order of the edits.
+
+    Example:
+        >>> splice("RETURN a, b", [(10, 11, "c"), (7, 7, "("), (8, 8, ")")])
+        'RETURN (a), c'
+    """
+    pieces, position = [], 0
+    for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += [query[position:start], text]
+        position = end
+    return "".join([*pieces, query[position:]])
+
+
+def variables_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
+    """Return the variable of a node or relationship, if it has one."""
+    return [tokens[inner.start].name for inner in node.inside if inner.rule == "variable"]
+
+
+def alias_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
+    """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
+    named = node.find("alias" if node.rule == "column" else "variable")
+    return [tokens[named.end - 1].name] if named else []
+
+
+def tags_of(tokens: Sequence[Token], node: SyntaxNode) -> list[Token]:
+    """Return the tokens of the labels or types in a node of the rule `labels`, `types` or `is_a`."""
+    return [tokens[inner.start] for inner in node.walk() if inner.rule == "tag"]
+
+
+def condition_on(tokens: Sequence[Token], match: SyntaxNode, condition: str) -> tuple[Edit, Edit]:
+    """Return the two edits that add a condition to a MATCH, or to patterns in a subquery.
+
+    Args:
+        tokens: The tokens of the query.
+        match: The node of the clause or the subquery, which has patterns.
+        condition: The condition.
+    """
+    where, patterns = match.find("where"), match.find("patterns")
+    if where is None:
+        assert patterns
+        end = tokens[patterns.end - 1].end
+        return (end, end, ""), (end, end, f" WHERE {condition}")
+    start, end = tokens[where.inside[0].start].position, tokens[where.end - 1].end
+    return (start, start, "("), (end, end, f") AND {condition}")

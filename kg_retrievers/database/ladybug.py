@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
-from kg_retrievers.database.ladybug_loading import lost_parts, write_database
+from kg_retrievers.database.ladybug_loading import lost_parts, read_schema, write_database
 from kg_retrievers.database.ladybug_process import Opening, SessionPool
-from kg_retrievers.database.ladybug_schema import read_schema
 from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.safety import CheckedQuery
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked

@@ -19,7 +19,7 @@ from multiprocessing import spawn
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from kg_retrievers.database.graph_parts import RAISE_TIMEOUT
+from kg_retrievers.database.executor import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_worker import LENGTH, Answer, Failure, SessionError, pack
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError

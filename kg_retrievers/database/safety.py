@@ -60,7 +60,7 @@ vector_dimension_count vector_distance vector_norm
 """
 #: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings, or
 #: wait are not among them, nor those that make a large value of a small one, such as `repeat` and `reduce`, except
-#: `replace` and `range`, which `kg_retrievers.database.growth` bounds.
+#: `replace` and `range`, which `kg_retrievers.database.bounds` bounds.
 READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from kg_retrievers.database.grammar import SyntaxNode, read
+from kg_retrievers.database.grammar import Edit, SyntaxNode, condition_on, read, splice, tags_of, variables_of
 from kg_retrievers.database.safety import MAX_QUERY
 from kg_retrievers.database.schema import DatabaseSchema, backticked, quoted
-from kg_retrievers.database.splicing import Edit, condition_on, splice, tags_of, variables_of
 from kg_retrievers.database.tokens import Token
 
 #: How the signs between labels are written as conditions; `%` is any label.

@@ -21,9 +21,8 @@ from oxigraph_server import Oxigraph
 
 from kg_retrievers.database.sparql.endpoint import PIECE
 from kg_retrievers.database.sparql.executor import SparqlExecutor
-from kg_retrievers.database.sparql.names import values
 from kg_retrievers.database.sparql.schema import SAMPLE
-from kg_retrievers.database.sparql.terms import Iri, Text
+from kg_retrievers.database.sparql.terms import Iri, Text, values
 from kg_retrievers.errors import (
     DatabaseLoginError,
     DatabaseMemoryError,

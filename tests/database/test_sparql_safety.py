@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.database.sparql.safety import MAX_DEPTH, MAX_QUERY, READ_WORDS, check_read_only, written
+from kg_retrievers.database.sparql.safety import MAX_DEPTH, MAX_QUERY, READ_WORDS, check_read_only, tokenize, written
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text, value_term, written_term
-from kg_retrievers.database.sparql.tokens import tokenize
 from kg_retrievers.errors import InvalidArgumentError, SparqlSafetyError
 
 pyoxigraph = pytest.importorskip("pyoxigraph")

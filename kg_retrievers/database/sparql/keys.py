@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from kg_retrievers.database.sparql.names import BLOCK, Ask, blocks, values
 from kg_retrievers.database.sparql.schema import SparqlSchema
-from kg_retrievers.database.sparql.terms import Iri, Term, Text, is_sendable, is_writable
+from kg_retrievers.database.sparql.terms import BLOCK, Ask, Iri, Term, Text, blocks, is_sendable, is_writable, values
 from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kg_retrievers.database.pattern_writer import PatternWriter
+from kg_retrievers.database.rendering import PatternWriter
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Known, PatternTriple, Term, Unknown
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.database.sparql.names import Ask, read_names, value, values
 from kg_retrievers.database.sparql.rendering import SparqlWriter
-from kg_retrievers.database.sparql.terms import STRING, Iri, Text, is_writable
+from kg_retrievers.database.sparql.terms import STRING, Ask, Iri, Text, is_writable, read_names, value, values
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError

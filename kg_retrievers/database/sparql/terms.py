@@ -1,13 +1,16 @@
-"""RDF terms as SPARQL writes them, and as results in JSON hold them."""
+"""RDF terms as SPARQL writes them, and what an endpoint calls things, by the rules of the reader of files."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
+from kg_retrievers.database.sparql.vocabulary import Vocabulary
+from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.graph.iris import WELL_KNOWN
+from kg_retrievers.graph.readers.rdf.statements import ANY, Names
 
 _XSD = WELL_KNOWN["xsd"]
 
@@ -109,3 +112,158 @@ def read_term(found: Mapping[str, Any]) -> Term:
     if not isinstance(language, str) or not isinstance(datatype, str):
         raise TypeError(f"a literal with the language {language!r:.80} and the datatype {datatype!r:.80}")
     return Text(value, f"@{language}" if language else datatype)
+
+
+T = TypeVar("T")
+
+#: How many things a query names.
+BLOCK = 1000
+
+
+class Solutions(NamedTuple):
+    """The result of a query.
+
+    Args:
+        columns: The names of the variables.
+        rows: The terms; None for what is not bound.
+        is_cut: Whether the endpoint says that it cut it off.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Term | None]]
+    is_cut: bool
+
+    def column(self, name: str) -> list[Term | None]:
+        """Return the terms of a variable."""
+        position = self.columns.index(name)
+        return [row[position] for row in self.rows]
+
+    def number(self) -> int:
+        """Return the number of COUNT, the only term.
+
+        Raises:
+            DatabaseUnavailableError: If it is none.
+        """
+        term = self.rows[0][0] if self.rows else None
+        if not isinstance(term, Text) or not term.value.isdecimal() or len(term.value) > 18:
+            raise DatabaseUnavailableError(f"SparqlExecutor: the endpoint counts {term!r:.100}, which is no number.")
+        return int(term.value)
+
+
+#: Sends a query of this package's own.
+Ask = Callable[[str], Solutions]
+
+
+class Called(NamedTuple):
+    """What a thing is called, and the IRIs of its types."""
+
+    label: str | None
+    aliases: list[str]
+    types: list[str]
+
+
+def value(term: Term | None) -> str | None:
+    """Return the text of a term."""
+    return None if term is None or isinstance(term, Blank) else term.value
+
+
+def values(variable: str, terms: Sequence[Iri | Text]) -> str:
+    """Return the clause that says which terms a variable may be, but for those that no query can hold."""
+    return f"VALUES {variable} {{ {' '.join(map(written_term, filter(is_writable, terms)))} }}"
+
+
+def blocks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the parts of a sequence."""
+    for start in range(0, len(things), size):
+        yield things[start : start + size]
+
+
+def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, Called]:
+    """Read labels, aliases and types of things by their IRIs; those without any are left out.
+
+    A label in another language is taken where none is in a wanted one, as `Names` says.
+    """
+    found = Descriptions(vocabulary)
+    for block in blocks(list(dict.fromkeys(iris)), BLOCK):
+        _read(ask, found, block)
+    return found.finish()
+
+
+def _read(ask: Ask, found: Descriptions, iris: Sequence[str]) -> None:
+    """Read descriptions; in smaller parts where the endpoint cuts the answer off."""
+    if not (where := describing(found.vocabulary, iris)):
+        return
+    solutions = ask(f"SELECT ?thing ?by ?name WHERE {{ {where} }}")
+    if solutions.is_cut and len(iris) > 1:
+        half = len(iris) // 2
+        _read(ask, found, iris[:half])
+        _read(ask, found, iris[half:])
+        return
+    found.take_all(solutions)
+
+
+def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
+    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types; or ""."""
+    predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
+    if not predicates or not iris:
+        return ""
+    things = values("?thing", [Iri(iri) for iri in iris])
+    is_text = 'isLiteral(?name) && STR(?name) != ""'
+    wanted = vocabulary.wanted("?name")
+    own = f"{_by(predicates)} ?thing ?by ?name . FILTER(isIRI(?name) || ({is_text} && ({wanted})))"
+    if ANY in vocabulary.languages or not vocabulary.labels:
+        return f"{things} {own}"
+    label = f"{_by(vocabulary.labels)} ?thing ?by ?name . FILTER({is_text})"
+    is_wanted = f'isLiteral(?own) && STR(?own) != "" && ({vocabulary.wanted("?own")})'
+    has_none = " ".join(
+        f"FILTER NOT EXISTS {{ ?thing {written_term(Iri(iri))} ?own . FILTER({is_wanted}) }}"
+        for iri in vocabulary.labels
+    )
+    return f"{{ {things} {own} }} UNION {{ {things} {label} {has_none} }}"
+
+
+def _by(predicates: Sequence[str]) -> str:
+    return values("?by", [Iri(iri) for iri in predicates])
+
+
+class Descriptions:
+    """Collects descriptions."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Begin with none."""
+        self.vocabulary = vocabulary
+        self._rank = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
+        self._names = Names(vocabulary.ranks)
+        self._ids: dict[str, int] = {}
+        self._types: dict[str, set[str]] = {}
+
+    def take_all(self, solutions: Solutions) -> None:
+        """Take the descriptions of an answer with the columns of `describing`; rows of others are left out."""
+        columns = zip(*(solutions.column(name) for name in ("thing", "by", "name")), strict=True)
+        for thing, predicate, name in columns:
+            if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
+                self._take(thing.value, predicate.value, name)
+
+    def _take(self, thing: str, predicate: str, name: Term) -> None:
+        if isinstance(name, Iri) and predicate in self.vocabulary.types:
+            self._types.setdefault(thing, set()).add(name.value)
+        if not isinstance(name, Text) or predicate not in (*self._rank, *self.vocabulary.aliases):
+            return
+        id = self._ids.setdefault(thing, len(self._ids))
+        language = name.language or None
+        if predicate in self._rank:
+            self._names.add_label(id, name.value, language, self._rank[predicate])
+        else:
+            self._names.add_alias(id, name.value, language)
+
+    def finish(self) -> dict[str, Called]:
+        """Return what was collected."""
+        self._names.finish()
+        return {
+            thing: Called(
+                self._names.label(self._ids[thing]) if thing in self._ids else None,
+                self._names.aliases(self._ids[thing]) if thing in self._ids else [],
+                sorted(self._types.get(thing, ())),
+            )
+            for thing in sorted(self._ids.keys() | self._types)
+        }

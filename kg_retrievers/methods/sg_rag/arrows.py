@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kg_retrievers.database.grammar import SyntaxNode, read
+from kg_retrievers.database.grammar import Edit, SyntaxNode, alias_of, read, splice, tags_of, variables_of
 from kg_retrievers.database.schema import DatabaseSchema
-from kg_retrievers.database.splicing import Edit, alias_of, splice, tags_of, variables_of
 from kg_retrievers.database.tokens import Token
 from kg_retrievers.questions.operations import Directions, Edge
 

@@ -14,11 +14,10 @@ from typing_extensions import TypedDict
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
 from kg_retrievers.database.executor import Executor
-from kg_retrievers.database.grammar import SyntaxNode, read
+from kg_retrievers.database.grammar import SyntaxNode, alias_of, read, variables_of
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.sparql.schema import SparqlSchema
-from kg_retrievers.database.splicing import alias_of, variables_of
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.deadline import await_foreign_function
 from kg_retrievers.errors import InvalidArgumentError

@@ -21,8 +21,7 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import QuestionShape, Stage
-from kg_retrievers.database.executor import LIMIT, TIMEOUT, Executor
-from kg_retrievers.database.graph_parts import MAX_TIMEOUT
+from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence

@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.prompts import ChatPromptTemplate
 
+from kg_retrievers.database.sparql.safety import Token, refusal, tokenize
 from kg_retrievers.database.sparql.schema import SparqlSchema
-from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.methods.sg_rag.prompts import QueryForm, find_query, repairing_prompt, writing_prompt
@@ -83,7 +83,7 @@ def check_sparql(query: str, parameters: Mapping[str, Any], schema: SparqlSchema
     Raises:
         SparqlSafetyError: If not.
     """
-    from kg_retrievers.database.sparql.results import fact_columns  # they need an extra
+    from kg_retrievers.database.sparql.executor import fact_columns  # they need an extra
     from kg_retrievers.database.sparql.safety import check_read_only
 
     checked = check_read_only(query, parameters=parameters, namespaces=schema.vocabulary.names.namespaces)
