@@ -2,86 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.database.sparql.joins import FEW_ROWS, MAX_JOINED
+from kg_retrievers.database.sparql.joins import MAX_JOINED
 from kg_retrievers.database.sparql.safety import check_read_only
 from kg_retrievers.errors import SparqlSafetyError
 
 pyoxigraph = pytest.importorskip("pyoxigraph")
 
+#: Groups whose parts multiply each other, and groups that are joined.
+DATA = json.loads((Path(__file__).parent / "queries.json").read_text("utf-8"))["sparql"]
 TWO = "?a <urn:p> ?b . ?c <urn:q> ?d "
-
-MULTIPLY = [
-    TWO,
-    "?a ?p ?b ; ?q ?c . ?d ?r ?e",
-    "?a a <urn:C> . ?b a <urn:C>",
-    "?a rdf:type <urn:C> . ?b <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:C>",
-    "?a <urn:p>/a <urn:C> . ?b ^<urn:q>|(a) ?c",
-    "[] <urn:p> ?a . [] <urn:p> ?b",
-    "_:a <urn:p> ?a . _:b <urn:p> ?b",
-    "?a ?p (?b ?c) . ?d ?q (?e)",
-    "?a <urn:p> ?b OPTIONAL { ?c <urn:q> ?d }",
-    "OPTIONAL { ?c <urn:q> ?d } ?a <urn:p> ?b",
-    "?a <urn:p> ?b OPTIONAL { ?b <urn:q> ?c . ?d <urn:q> ?e }",
-    "?a <urn:p> ?b { ?a <urn:q> ?c } UNION { ?d <urn:q> ?e }",
-    "{ " + TWO + "} UNION { ?a <urn:p> ?b }",
-    "{ ?a <urn:p> ?b } { ?c <urn:q> ?d }",
-    "?a <urn:p> ?b MINUS { " + TWO + "}",
-    "?a <urn:p> ?b GRAPH ?g { ?c <urn:q> ?d }",
-    "GRAPH ?g { " + TWO + "}",
-    "GRAPH ?g { ?a <urn:p> ?b } GRAPH ?g { ?c <urn:q> ?d }",
-    "?a ?p ?b . ?c ?p ?d",
-    "VALUES ?p { <urn:p> } ?a ?p ?b . ?c ?p ?d",
-    "?a ?p ?b BIND(?p AS ?q) ?c ?q ?d",
-    "?a <urn:p> ?b FILTER NOT EXISTS { ?c <urn:q> ?d . ?e <urn:q> ?f }",
-    "?a <urn:p> ?b FILTER(?b > 1 || EXISTS { ?c <urn:q> ?d . ?e <urn:q> ?f })",
-    "?a <urn:p> ?b FILTER(STR(?b) = STR(?d)) ?c <urn:q> ?d",
-    "?a <urn:p> ?b . ?c <urn:q> ?d BIND(?b + ?d AS ?n)",
-    "?a <urn:p> ?b { SELECT ?c { ?c <urn:q> ?d } }",
-    "?a <urn:p> ?b { SELECT ?c { " + TWO + "} LIMIT 1 }",
-    "?a <urn:p> ?b { SELECT ?c { ?c <urn:q> ?d } LIMIT 1000 }",
-    "?a <urn:p> ?b { SELECT ?c (COUNT(?d) AS ?n) { ?c <urn:q> ?d } GROUP BY ?c }",
-    "?a <urn:p> ?b { SELECT ?c { ?c <urn:q> ?d } HAVING(EXISTS { { SELECT ?x { ?x ?y ?z } LIMIT 1 } }) }",
-]
-
-JOINED = [
-    "?a <urn:p> ?b . ?b <urn:q> ?c . ?d <urn:r> ?c",
-    "?a ?p ?b . ?p ?q ?c",
-    "?a ?p ?b BIND(?p AS ?q) ?q ?r ?c",
-    "?a ?p ?b FILTER NOT EXISTS { ?p ?q ?c . ?d ?r ?a }",
-    "?a <urn:p> ?b . <urn:x> <urn:q> ?c . ?d <urn:q> 'text'@en , 2 , -3 , '4'^^xsd:integer , true",
-    "?a <urn:p> ?b VALUES ?c { 1 2 } ?c ?q ?d",
-    "?a <urn:p> ?b VALUES (?c ?d) { (1 2) } ?c ?q ?e",
-    "?a <urn:p> ?b BIND(<urn:x> AS ?c) ?c <urn:q> ?d",
-    "?a <urn:p> ?b BIND(STR(?b) AS ?c) ?d <urn:q> ?c",
-    "?a <urn:p> ?b OPTIONAL { ?a <urn:q> ?c } OPTIONAL { ?c <urn:q> ?d } BIND(COALESCE(?d, ?c) AS ?e)",
-    "?a <urn:p> ?b OPTIONAL { ?a <urn:q> ?c . ?b <urn:q> ?d }",
-    "?a <urn:p> ?b { ?a <urn:q> ?c } UNION { ?b <urn:q> ?e }",
-    "{ ?a <urn:p> ?b } UNION { ?c <urn:q> ?d }",
-    "?a <urn:p> ?b FILTER NOT EXISTS { ?a <urn:q> ?d . ?b <urn:q> ?f }",
-    "?a <urn:p> ?b MINUS { ?c <urn:q> ?d }",
-    "?a <urn:p> [ <urn:q> ?b ; ?r (?c [ <urn:s> ?d ]) ] . ?d ?q ?e",
-    "[ <urn:p> ?a ] . (?a ?b) <urn:q> ?c . (?c) .",
-    "?a <urn:p> ?b . ?c ?q ()",
-    "?a <urn:p>+/!(<urn:q>|^<urn:r>)? ?b ; (<urn:s>/^<urn:t>)* ?c ; . ?c ^<urn:u> +5",
-    "?a <urn:p> ?b { SELECT (MAX(?d) AS ?m) { ?c <urn:q> ?d } } FILTER(?b = ?m)",
-    f"?a <urn:p> ?b {{ SELECT ?c {{ ?c <urn:q> ?d }} ORDER BY ?d LIMIT {FEW_ROWS} }}",
-    "{ { ?a <urn:p> ?b } } ?b <urn:q> ?c",
-    "SELECT * { ?a <urn:p> ?b }",
-    "",
-]
 
 
 def asked(group: str) -> str:
     return f"SELECT ?a {{ {group} }}"
 
 
-@pytest.mark.parametrize("group", MULTIPLY)
+@pytest.mark.parametrize("group", DATA["multiply"])
 def test_parts_that_multiply_each_other_are_refused(group: str) -> None:
     prefixes = "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> "
     pyoxigraph.Store().query(prefixes + asked(group))  # it is SPARQL
@@ -91,7 +35,7 @@ def test_parts_that_multiply_each_other_are_refused(group: str) -> None:
         check_read_only(f"ASK {{ <urn:x> ?x ?y {{ {group} }} }}")
 
 
-@pytest.mark.parametrize("group", JOINED)
+@pytest.mark.parametrize("group", DATA["joined"])
 def test_what_is_joined_passes(group: str) -> None:
     prefixes = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
     pyoxigraph.Store().query(prefixes + asked(group))

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.database.sparql.safety import MAX_DEPTH, MAX_QUERY, READ_WORDS, check_read_only, tokenize, written
+from kg_retrievers.database.sparql.safety import MAX_DEPTH, MAX_QUERY, READ_WORDS, check_read_only, written
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text, value_term, written_term
+from kg_retrievers.database.sparql.tokens import tokenize
 from kg_retrievers.errors import InvalidArgumentError, SparqlSafetyError
 
 pyoxigraph = pytest.importorskip("pyoxigraph")
 
-HARMLESS = [
-    "SELECT ?s WHERE { ?s ?p ?o }",
-    "select distinct ?s { ?s a <urn:a> ; rdfs:label 'insert data'@en, \"drop\" . } order by desc(?s) limit 3 offset 2",
-    "PREFIX ex: <urn:x:> SELECT ?s (COUNT(?o) AS ?n) { ?s ex:p/^ex:q*|!ex:r ?o } GROUP BY ?s HAVING(?n > 1)",
-    "ASK { ?s ?p '''load\n\"clear\"''' # service <http://x>\n }",
-    "SELECT ?s { ?s ?p ?o FILTER(?o < 3 && ?o >= -1 || REGEX(STR(?o), 'a|b', 'i') && ?o IN (1, 2.5, 1e3, true)) }",
-    "SELECT ?s { { ?s ?p ?o } UNION { ?o ?p ?s } MINUS { ?s a ?o } OPTIONAL { ?s ?p ?x } BIND(IF(?x, 1, 2) AS ?y) }",
-    "SELECT ?s { VALUES (?s ?o) { (<urn:a> UNDEF) } GRAPH ?g { ?s ?p ?o } FILTER NOT EXISTS { ?s ?q xsd:integer } }",
-    "SELECT ?s { { SELECT ?s { ?s ?p ?o } LIMIT 3 } FILTER(xsd:integer(?s) != 3) ?s ?p [ ?q _:b ] }",
-    "SELECT (GROUP_CONCAT(?s; SEPARATOR=', ') AS ?all) { ?s ?p ?o } VALUES ?p { rdf:type }",
-    "SELECT ?filme_über { ?filme_über <http://example.org/größe> 'a\\'b\\\\' }",
-]
+#: Queries that only read, and those that are refused, each with a pattern of the reason.
+DATA = json.loads((Path(__file__).parent / "queries.json").read_text("utf-8"))["sparql"]
 
 
-@pytest.mark.parametrize("query", HARMLESS)
+@pytest.mark.parametrize("query", DATA["harmless"])
 def test_what_only_reads_passes(query: str) -> None:
     checked = check_read_only(query)
     text = written(checked, {}, 7)
@@ -41,46 +34,7 @@ def test_what_only_reads_passes(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("INSERT DATA { <urn:a> <urn:b> <urn:c> }", "Begin with SELECT"),
-        ("DELETE WHERE { ?s ?p ?o }", "Begin with SELECT"),
-        ("LOAD <http://localhost/x>", "Begin with SELECT"),
-        ("CLEAR ALL", "Begin with SELECT"),
-        ("PREFIX ex: <urn:x:> DROP GRAPH ex:a", "Begin with SELECT"),
-        ("SELECT ?s { ?s ?p ?o } ; DROP ALL", "'DROP'"),
-        ("SELECT ?s { ?s ?p ?o } SELECT ?x { ?x ?y ?z }", "cannot parse"),
-        ("SELECT ?s { ?s ?p ?o } ASK { ?s ?p ?o }", "not known to only read"),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "three terms of each triple"),
-        ("DESCRIBE <urn:a>", r"Write SELECT \?relation"),
-        ("SELECT ?s { SERVICE <http://localhost/sparql> { ?s ?p ?o } }", "Ask one endpoint"),
-        ("SELECT ?s { service silent ?g { ?s ?p ?o } }", "Ask one endpoint"),
-        ("SELECT ?s FROM <http://localhost/x> { ?s ?p ?o }", "Leave it out"),
-        ("SELECT ?s FROM NAMED <http://localhost/x> { ?s ?p ?o }", "Leave it out"),
-        ("BASE <http://localhost/> SELECT ?s { ?s ?p <x> }", "where SELECT or ASK|not absolute"),
-        ("DEFINE get:soft 'soft' SELECT ?s { ?s ?p ?o }", "Begin with SELECT"),
-        ("SELECT ?s { ?s <java:java.lang.Runtime> ?o }", "scheme 'java'"),
-        ("PREFIX f: <java:java.lang.> SELECT ?s { ?s f:Runtime ?o }", "scheme 'java'"),
-        ("SELECT ?s { ?s ?p ?o FILTER(bif:system(?o)) }", "not declared"),
-        ("SELECT ?s { ?s ?p ?o FILTER(<http://example.org/run>(?o)) }", "call of a function"),
-        ("PREFIX ex: <urn:x:> SELECT ?s { ?s ?p ?o FILTER(ex:run (?o)) }", "call of a function"),
-        ("SELECT ?s { ?s ?p ?o BIND(UUID() AS ?x) }", "not known to only read"),
-        ("SELECT ?s { ?s ?p ?o LATERAL { ?s ?q ?r } }", "not known to only read"),
-        ("SELECT * { ?s ?p ?o }", "Name them"),
-        ("SELECT { ?s ?p ?o }", "cannot parse"),
-        ("SELECT ?s { ?s ?p $o }", "parameter that is not given"),
-        ("SELECT ?s { ?s ?p 'a\\u0027 } INSERT DATA { ' }", "engines read at different times"),
-        ("SELECT ?s { ?s ?p ?o FILTER(?s <?o&&?o> 1) }", "blanks on both sides"),
-        ("SELECT ?s { ?s ?p <='a> . SERVICE <http://127.0.0.1/> { ?s ?p ?o } } #' }", "blanks on both sides"),
-        ("SELECT ?s { ?s ?p ?o FILTER(?o <=?p&&?s> 1) }", "blanks on both sides"),
-        ("SELECT ?s { << ?s ?p ?o >> ?q ?r }", "statement about a statement"),
-        ("SELECT ?s { ?s ?p ?o {| ?q ?r |} }", "statement about a statement"),
-        ("SELECT ?s { ?s ?p 'a", "does not end"),
-        ("SELECT ?s { ?s ?p 'a\nb' }", "does not end"),
-        ("SELECT ?s { ?s ?p ?o", "cannot parse"),
-        ("SELECT ?s { ?s ?p ?o ) }", "cannot parse"),
-        ("SELECT ?s ?s ?p ?o", "cannot parse"),
-        ("SELECT ?s { ?s ?p ?o } LIMIT 99999999", "from 0 to 1000000"),
-        ("SELECT ?s { ?s ?p ?o } OFFSET 1001", "from 0 to 1000"),
-        ("SELECT ?s { ?s ?p ?o } LIMIT", "from 0 to 1000000"),
+        *DATA["refused"],
         ("SELECT ?s { " + "?s ?p ?o . " * 301 + "}", "300 triples"),
         ("SELECT ?s { ?s ?p ?o " + ", ?o " * 301 + "}", "300 triples"),
         ("SELECT ?s { " + "{ ?s ?p ?o } " * 301 + "}", "300 triples"),
@@ -91,11 +45,6 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s " + "{ " * (MAX_DEPTH + 1), f"in {MAX_DEPTH} brackets"),
         ("SELECT ?s { ?s ?p ?o } #" + " " * MAX_QUERY, "characters"),
         ("SELECT ?s { " + "1 " * 2_001 + "}", "2000 words"),
-        ("PREFIX SELECT ?s { ?s ?p ?o }", "where SELECT or ASK"),
-        ("PREFIX", "where SELECT or ASK"),
-        ("", "where SELECT or ASK"),
-        ("SELECT ?s { ?s ?p 'a\0' }", "cannot be sent"),
-        ("SELECT ?s { ?s ?p ?o } ÀSK", "not known to only read"),
     ],
 )
 def test_everything_else_is_refused(query: str, reason: str) -> None:

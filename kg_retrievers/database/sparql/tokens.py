@@ -1,0 +1,107 @@
+r"""The tokens of a SPARQL query: words, variables, IRIs, prefixed names, strings, numbers and signs.
+
+The rules are those of SPARQL 1.1. Text that engines may cut into tokens differently is refused, since words could hide
+there: `\u`, which some engines replace before they look for tokens, so that `\u0022` ends a string; `<` and `<=` before
+what could be an IRI, as in `<='a>`; `<<` and `{|`, which later versions read as statements about statements.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, cast
+
+from kg_retrievers.database.tokens import refused
+from kg_retrievers.errors import SparqlSafetyError
+
+Kind = Literal[
+    "word", "variable", "parameter", "iri", "prefixed", "string", "number", "language", "sign", "blank", "end"
+]
+
+_LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"
+_NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"
+_PART = rf"(?:{_LETTER}|[0-9-])"
+_LOCAL = rf"(?:{_LETTER}|[0-9:-]|%[0-9A-Fa-f]{{2}}|\\[_~.!$&'()*+,;=/?\#@%-])"
+_ESCAPE = r"""\\[tbnrf\\"']"""
+_TOKEN = re.compile(
+    rf"""(?P<blank>[ \t\r\n]++ | \#[^\r\n]*+)
+    | (?P<iri><[A-Za-z][A-Za-z0-9+.-]*+:[^<>"{{}}|^`\\\x00-\x20]*+>)
+    | (?P<string>'''(?:'{{0,2}}(?:[^'\\]|{_ESCAPE}))*+''' | \"""(?:"{{0,2}}(?:[^"\\]|{_ESCAPE}))*+\"""
+        | '(?!'')(?:[^'\\\r\n]|{_ESCAPE})*+' | "(?!"")(?:[^"\\\r\n]|{_ESCAPE})*+")
+    | (?P<variable>\?{_NAME})
+    | (?P<parameter>\${_NAME})
+    | (?P<language>@[A-Za-z]++(?:-[A-Za-z0-9]++)*+)
+    | (?P<prefixed>(?:(?:{_LETTER}{_PART}*+(?:\.++{_PART}++)*+)?+:(?:{_LOCAL}++(?:\.++{_LOCAL}++)*+)?+))
+    | (?P<number>(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?!{_LETTER}))
+    | (?P<word>{_NAME})
+    | (?P<sign>&&|\|\||!=|>=|\^\^|<=?(?=[ \t\r\n])|[-+*/^=>(){{}}\[\],;.|!?])""",
+    re.VERBOSE,
+)
+_NOWHERE = re.compile(r"\\[uU]|\{\||[\x00\ud800-\udfff]")
+_REASONS = {
+    "\\": "a backslash outside of a string, or an escape that engines read at different times. Write the character",
+    "'": "a string that does not end",
+    '"': "a string that does not end",
+    "$": "a parameter without a name. Values are $name",
+    "<": "the beginning of an IRI that is not absolute, or of a statement about a statement. Write the whole IRI, and "
+    "blanks on both sides of an operator",
+    "{": "a statement about a statement. Leave it out",
+}
+
+
+class Token(NamedTuple):
+    """A piece of a query, from the character `position` (from 0) on. `kind` "end" stands behind the last one."""
+
+    kind: Kind
+    text: str
+    position: int
+
+    @property
+    def end(self) -> int:
+        """The position behind its last character."""
+        return self.position + len(self.text)
+
+    @property
+    def name(self) -> str:
+        """What a variable or parameter is called."""
+        return self.text[1:]
+
+    @property
+    def word(self) -> str:
+        """A sign, or a word in capitals; "" for all other kinds."""
+        return self.text.upper() if self.kind == "word" else self.text if self.kind == "sign" else ""
+
+
+def refusal(query: str, token: Token, reason: str) -> SparqlSafetyError:
+    """Return the error that says where `token` stands, and goes on with `reason`."""
+    return SparqlSafetyError(refused(query, token.text, token.position, reason), token.text, token.position)
+
+
+def tokenize(query: str) -> list[Token]:
+    """Cut a query into its tokens without blanks and comments, in linear time.
+
+    Args:
+        query: The text of a query.
+
+    Returns:
+        The tokens in order, and one of the kind "end".
+
+    Raises:
+        SparqlSafetyError: If a part of the text is no token, or may be another one for another engine.
+
+    Example:
+        >>> [token.text for token in tokenize("SELECT ?x { ?x a <urn:a> } # all")][:-1]
+        ['SELECT', '?x', '{', '?x', 'a', '<urn:a>', '}']
+    """
+    if found := _NOWHERE.search(query):
+        token = Token("sign", found[0], found.start())
+        raise refusal(query, token, f", {_REASONS.get(found[0][0], 'a character that cannot be sent. Leave it out')}")
+    tokens, position = list[Token](), 0
+    while position < len(query):
+        match = _TOKEN.match(query, position)
+        if match is None:
+            token = Token("sign", query[position], position)
+            raise refusal(query, token, f", {_REASONS.get(token.text, 'nothing that SPARQL can read. Leave it out')}")
+        position = match.end()
+        if match.lastgroup != "blank":
+            tokens.append(Token(cast(Kind, match.lastgroup), match[0], match.start()))
+    return [*tokens, Token("end", "", len(query))]
