@@ -173,8 +173,8 @@ class GraphParts(ABC):
         return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
 
 
-#: How many rows a query returns, and how many seconds it may take, by default.
-LIMIT, TIMEOUT = 1000, 30.0
+#: How many rows a query returns by default.
+LIMIT = 1000
 
 #: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
@@ -371,9 +371,6 @@ def _parameter(who: str, name: str, value: Any) -> Any:
         "these; in a list all of one kind, and dictionaries with the same names."
     )
 
-
-#: What UTF-8 cannot write.
-_HALVES = re.compile(r"[\ud800-\udfff]")
 
 #: The kinds of values, of which a list holds one; None stands among all but lists and dictionaries.
 _KINDS = (bool, int | float, str, list, dict, type(None))

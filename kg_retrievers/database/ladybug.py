@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import DatabaseExecutor, Fetched
 from kg_retrievers.database.ladybug_loading import lost_parts, read_schema, write_database
 from kg_retrievers.database.ladybug_process import Opening, SessionPool
 from kg_retrievers.database.ladybug_worker import SessionError
@@ -32,6 +32,7 @@ from kg_retrievers.errors import (
     InvalidArgumentError,
 )
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.parts import TIMEOUT
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from kg_retrievers.database.executor import TIMEOUT, Fetch
+from kg_retrievers.database.executor import Fetch
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession
 from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, quoted
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.parts import TIMEOUT
 
 #: The node table of all entities.
 ENTITY = "Entity"

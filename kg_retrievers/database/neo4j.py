@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import DatabaseExecutor, Fetched
 from kg_retrievers.database.neo4j_login import address_in, credentials
 from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.plain_values import plain
@@ -31,6 +31,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
     StaleSchemaError,
 )
+from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.redaction import hide_secrets
 
 try:

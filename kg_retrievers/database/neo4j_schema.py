@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from kg_retrievers.database.executor import TIMEOUT, Fetch
+from kg_retrievers.database.executor import Fetch
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError
+from kg_retrievers.graph.parts import TIMEOUT
 
 #: How many nodes of a label and relationships of a type are looked at.
 SAMPLE = 100

@@ -18,12 +18,13 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
-from kg_retrievers.database.executor import TIMEOUT, Executor
+from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import CypherGenerationError, DatabaseQueryError, InvalidArgumentError, QuerySafetyError
 from kg_retrievers.graph import KnowledgeGraph, Known
+from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_same_embeddings, embed, find_name, mask

@@ -21,11 +21,12 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import QuestionShape, Stage
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
+from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
