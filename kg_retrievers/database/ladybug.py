@@ -39,9 +39,6 @@ _LOGGER = logging.getLogger(__name__)
 #: How much memory the queries of one process may take, and the least that can be allowed, in bytes.
 MAX_MEMORY, LEAST_MEMORY = 1 << 30, 1 << 26
 
-#: The most nodes whose keys and labels are kept; about 500 bytes each.
-MAX_NODES = 200_000
-
 
 class LadybugExecutor(DatabaseExecutor):
     """Runs queries in a LadybugDB database, a file that is opened read-only by a process of its own.
@@ -97,7 +94,6 @@ class LadybugExecutor(DatabaseExecutor):
         self._key, self._label, self._max_memory = key, label, max_memory
         self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
         self._tables: Mapping[str, NodeLabel] = {}
-        self._nodes: dict[Hashable, StoredNode] = {}
         self._removal: weakref.finalize[..., Any] | None = None
         if not path.is_file():
             what = "is a folder, not the file of a database" if path.is_dir() else "is not there"
@@ -240,26 +236,19 @@ class LadybugExecutor(DatabaseExecutor):
                 return DatabaseQueryError(message, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
-        """Read keys and labels, of whole tables where these are small: LadybugDB has no index of nodes by id."""
         schema = self.schema()
-        found = self._nodes if len(self._nodes) <= MAX_NODES else {}
+        found: list[StoredNode] = []
         offsets: dict[str, list[int]] = {}
-        for table, offset in (str(id).split(":") for id in ids if id not in found):
+        for table, offset in (str(id).split(":") for id in ids):
             offsets.setdefault(table, []).append(int(offset))
         for table, wanted in offsets.items():
             label = self._tables[table]
             name_property = schema.label if schema.label and schema.label in label.properties else label.key
-            match = f"MATCH (n:{backticked(label.name)})"
-            parameters: dict[str, Any] = {}
-            most: int = self._fetch(f"{match} RETURN count(*)", {}, 1, TIMEOUT).rows[0][0]
-            if len(found) + most > MAX_NODES:
-                match, parameters, most = f"{match} WHERE offset(id(n)) IN $offsets", {"offsets": wanted}, len(wanted)
+            match = f"MATCH (n:{backticked(label.name)}) WHERE offset(id(n)) IN $offsets"
             query = f"{match} RETURN offset(id(n)), n.{backticked(label.key)}, n.{backticked(name_property)}"
-            for offset, key, name in self._fetch(query, parameters, most, TIMEOUT).rows:
-                id = f"{table}:{offset}"
-                found[id] = StoredNode(id, (label.name,), {name_property: name, label.key: key})
-        self._nodes = found
-        return [found[id] for id in ids if id in found]
+            for offset, key, name in self._fetch(query, {"offsets": wanted}, len(wanted), TIMEOUT).rows:
+                found.append(StoredNode(f"{table}:{offset}", (label.name,), {name_property: name, label.key: key}))
+        return found
 
     def _read_schema(self) -> DatabaseSchema:
         schema, self._tables = read_schema(self._fetch, self._key, self._label)

@@ -23,7 +23,7 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
 )
-from kg_retrievers.graph import KnowledgeGraph, Pattern, Triple
+from kg_retrievers.graph import KnowledgeGraph, Pattern
 
 pytestmark = pytest.mark.heavy
 
@@ -69,15 +69,6 @@ def test_whole_graphs_come_back(databases: list[tuple[KnowledgeGraph, Neo4jExecu
         assert {key: back.types_of(key) for key in back.entities} == {
             key: graph.types_of(key) for key in graph.entities
         }
-
-
-def brute_force_walk(graph: KnowledgeGraph) -> set[tuple[str, tuple[Triple, ...]]]:
-    return {
-        (directed.head, (acted, directed))
-        for acted in graph.triples("Tom Hanks", "ACTED_IN")
-        for directed in graph.triples(relation="DIRECTED", tail=acted.tail)
-        if directed.head != "Tom Hanks"
-    }
 
 
 def test_what_goes_wrong(server: ArcadeDB) -> None:

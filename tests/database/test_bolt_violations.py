@@ -202,6 +202,7 @@ def test_a_password_that_a_server_repeats_stands_nowhere() -> None:
         "bolt://me:hunter22@localhost:7687",
         "bolt://localhost:7687?region=hunter22",
         "ftp://localhost/x?pw=hunter22",
+        *("localhost:7687", "bolt://", "bolt://x:port", "", "ftp://localhost:7474"),
     ],
 )
 def test_an_address_with_a_password_is_not_repeated(uri: str) -> None:

@@ -1,4 +1,4 @@
-"""Which queries are refused because an engine would not survive them, or would plan them for seconds."""
+"""Which queries are refused because an engine would not survive them, and how much larger a value may become."""
 
 from __future__ import annotations
 
@@ -76,6 +76,20 @@ def clique(size: int) -> str:
         (f"RETURN [{path(17)} | 1]", "relationship 17"),
         (f"MATCH p = shortestPath({path(17)}) RETURN p", "relationship 17"),
         (f"MATCH ({path(17)}){{2}} RETURN 1", "relationship 17"),
+        ("RETURN " + "replace(" * 10 + "'aa'" + ", 'a', 'aaaaaaaaaa')" * 10, "times as large; at most 10000"),
+        ("WITH 'a' AS s " + "WITH replace(s, 'a', 'aaaa') AS s " * 9 + "RETURN s", "times as large"),
+        ("RETURN replace(replace(replace($x, 'a', $x), 'a', $x), 'a', $x)", "times as large"),
+        ("WITH 'ab' AS s " + "WITH s + s AS s " * 30 + "RETURN size(s)", "times as large"),
+        ("WITH 'ab' AS s " + "WITH s || s AS s " * 30 + "RETURN size(s)", "times as large"),
+        ("WITH 'ab' AS s " + "WITH concat(s, s) AS s " * 30 + "RETURN size(s)", "times as large"),
+        ("RETURN range(1, 1000000000)", "1000000000 times as large"),
+        ("UNWIND range(0, 999999999) AS x RETURN sum(x)", "times as large"),
+        ("RETURN [x IN range(1, 1000) | range(1, 1000)]", "1000000 times as large"),
+        ("RETURN [x IN range(1, 1000) | [y IN range(1, 1000) | x * y]]", "times as large"),
+        ("WITH 1000000000 AS x UNWIND range(1, x) AS y RETURN y", "a range whose end is computed"),
+        ("MATCH (n) UNWIND range(1, n.number) AS x RETURN x", "Write its ends as integers, as known parameters, or by"),
+        ("RETURN range(1, size($x) * 1000000)", "a range whose end is computed"),
+        ("RETURN range(1, toInteger('1000000000'))", "a range whose end is computed"),
     ],
     ids=lambda value: ascii(value[:40]),
 )
@@ -104,6 +118,11 @@ def test_what_is_beyond_a_bound(query: str, message: str) -> None:
         f"MATCH {clique(6)} RETURN a0",
         "MATCH (a)" + "".join(f" OPTIONAL MATCH (a)-->(b{i})" for i in range(12)) + " RETURN a",
         "MATCH (a) WHERE " + " AND ".join(f"(a)-->(:L {{x: {i}}})" for i in range(12)) + " RETURN a",
+        "RETURN " + "concat(" * 8 + "$x" + ", $x, $x, $x)" * 8,  # 4 + 3 * 7 texts: they are added, not multiplied
+        "RETURN replace(replace(replace('a', 'a', 'bcd'), 'b', ''), 'and', '&')",
+        "UNWIND range(1, 12) AS month UNWIND range(1, 31) AS day RETURN month, day",
+        "MATCH (n) WITH collect(n) AS ns, size(n.xs) AS last RETURN [i IN range(0, last - 1) | ns[i]]",
+        "MATCH (n) RETURN " + " + ' ' + ".join(f"n.x{i}" for i in range(20)) + " AS line",
     ],
     ids=lambda query: ascii(query[:40]),
 )
@@ -132,3 +151,24 @@ def test_what_is_skipped_is_an_integer(value: Any) -> None:
     with pytest.raises(CypherSafetyError, match="a parameter of SKIP that holds no integer"):
         check_read_only("RETURN 1 AS x ORDER BY x SKIP $s", parameters={"s": value})
     check_read_only("RETURN 1 AS x ORDER BY x SKIP $s")  # of which nothing is known
+
+
+def test_known_parameters_are_counted() -> None:
+    check_read_only("RETURN range(1, $n), replace('a', 'a', $t)")
+    check_read_only("RETURN range(1, $n)", parameters={"n": 50})
+    with pytest.raises(CypherSafetyError, match="times as large"):
+        check_read_only("RETURN range(1, $n)", parameters={"n": 10**9})
+    with pytest.raises(CypherSafetyError, match="computed"):
+        check_read_only("RETURN range(1, $n)", parameters={"n": "many"})
+    with pytest.raises(CypherSafetyError, match="times as large"):
+        check_read_only("RETURN replace('a', 'a', $t)", parameters={"t": "a" * 20_000})
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["repeat('a', 2)", "lpad('a', 9, ' ')", "regexp_replace(n.x, 'a', 'b')", "reduce(s = '', x IN $xs | s + x)",
+     "list_transform($xs, x -> x)", "list_reduce($xs, (x, y) -> x + x)", "repeat('a', 1000000000)"],
+)  # fmt: skip
+def test_functions_that_repeat_are_refused(call: str) -> None:
+    with pytest.raises(CypherSafetyError):
+        check_read_only(f"MATCH (n) RETURN {call} AS x")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ladybug
@@ -111,13 +110,6 @@ def test_wrong_arguments(hub: LadybugExecutor) -> None:
             hub.entities_after(position, 2)
     assert hub.entities_after('["Zebra", ""]', 2) == ([], None)
     assert hub.sample_facts(["no such relation"], 3)[:2] == ([], False)
-
-
-def test_threads_share_an_executor(hub: LadybugExecutor) -> None:
-    keys = [f"e{i:04}" for i in range(40)]
-    alone = [hub.facts_of([key]) for key in keys]
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda key: hub.facts_of([key]), keys)) == alone
 
 
 def test_a_part_that_takes_too_long_or_a_closed_database() -> None:

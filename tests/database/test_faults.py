@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import neo4j
 import pytest
 from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.errors import (
     DatabaseError,
-    DatabaseLoginError,
-    DatabaseTimeoutError,
     DatabaseUnavailableError,
 )
 from kg_retrievers.graph import KnowledgeGraph, Triple
@@ -80,21 +77,6 @@ def test_a_server_that_ends_within_a_query(server: ArcadeDB) -> None:
         assert len(answers) < 10_000
         assert all(answer[:2] == (FACTS, False) for answer in answers)
         assert executor.facts_of(keys, limit=1000)[:2] == (FACTS, False)
-
-
-def test_wrong_credentials_and_too_little_time(server: ArcadeDB) -> None:
-    wrong = neo4j.basic_auth("root", "wrong")
-    with (
-        Neo4jExecutor(server.uri, database="steady", auth=wrong, explain=False) as executor,
-        pytest.raises(DatabaseLoginError) as caught,
-    ):
-        executor.facts_of(["e001"])
-    assert "wrong" not in str(caught.value)
-    with server.executor("steady", explain=False) as executor:
-        executor.schema()
-        with server.paused(), pytest.raises(DatabaseTimeoutError, match="took longer than 1 s"):
-            executor.entities_named(["e001"], timeout=1)
-        assert executor.entities_named(["e001"]) == {"e001": ["e001"]}
 
 
 def test_rows_that_change_while_pages_are_read(server: ArcadeDB) -> None:

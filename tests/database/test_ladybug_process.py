@@ -222,19 +222,6 @@ def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> 
     assert wait_until(lambda: not executor._pool._busy)
 
 
-@pytest.mark.parametrize("seconds", [0.5, 100.0])
-def test_the_earlier_limit_of_a_query_counts(executor: LadybugExecutor, seconds: float) -> None:
-    with deadline(seconds, late), pytest.raises(BudgetError if seconds < 1 else DatabaseTimeoutError):
-        executor._fetch(UNSTOPPABLE, {}, 10, 1.0)
-    assert works(executor)
-
-
-def test_text_that_is_cut_inside_a_character(executor: LadybugExecutor) -> None:
-    with pytest.raises(DatabaseQueryError, match="refused the query: UnicodeDecodeError: 'utf-8' codec"):
-        executor._fetch("RETURN string_split('é', '')", {}, 10, 10.0)
-    assert works(executor)
-
-
 # --- the process ------------------------------------------------------------------------------------------------------
 
 

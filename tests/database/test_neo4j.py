@@ -318,12 +318,25 @@ def test_timeout(serve: Serve, behaviour: Reply) -> None:
     assert executor.schema(refresh=True).labels
 
 
-def test_explain_has_a_timeout(serve: Serve) -> None:
-    _, executor = serve(("^EXPLAIN RETURN 1", Reply(hangs=True)))
-    start = time.monotonic()
-    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.3 s"):
-        executor.explain("RETURN 1 AS x", timeout=0.3)
-    assert time.monotonic() - start < 0.3 + module.GRACE + 10
+@pytest.mark.parametrize(
+    ("code", "said", "told"),
+    [
+        (
+            "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
+            "The pool is full.",
+            r"query now: The pool is full\. Try again, or make .* smaller",
+        ),
+        (
+            "Neo.ClientError.Database.DatabaseNotFound",
+            "Database does not exist. Database name: 'x'.",
+            r"Database does not exist.*its database's name",
+        ),
+    ],
+)
+def test_a_database_that_cannot_answer(serve: Serve, code: str, said: str, told: str) -> None:
+    _, executor = serve(("RETURN 1", Reply(failure=(code, said))))
+    with pytest.raises(DatabaseUnavailableError, match=told):
+        executor.run("RETURN 1 AS x")
 
 
 def test_stopped_while_it_is_used(serve: Serve) -> None:
@@ -331,13 +344,6 @@ def test_stopped_while_it_is_used(serve: Serve) -> None:
     executor.run("RETURN 1 AS x")
     stub.stop()
     with pytest.raises(DatabaseUnavailableError, match="does not answer"):
-        executor.run("RETURN 1 AS x")
-
-
-def test_cannot_now(serve: Serve) -> None:
-    full = Reply(failure=("Neo.TransientError.General.MemoryPoolOutOfMemoryError", "The pool is full."))
-    _, executor = serve(("RETURN 1", full))
-    with pytest.raises(DatabaseUnavailableError, match=r"query now: The pool is full\. Try again, or make .* smaller"):
         executor.run("RETURN 1 AS x")
 
 
@@ -368,15 +374,6 @@ def test_parameters(serve: Serve) -> None:
     assert [list(part) for part in sent] == [["a", "b"], ["a", "b"]]  # LadybugDB goes by the order
 
 
-def test_no_such_database(serve: Serve) -> None:
-    missing = Reply(
-        failure=("Neo.ClientError.Database.DatabaseNotFound", "Database does not exist. Database name: 'x'.")
-    )
-    _, executor = serve(("RETURN 1", missing), database="x")
-    with pytest.raises(DatabaseUnavailableError, match=r"Database does not exist.*its database's name"):
-        executor.run("RETURN 1 AS x")
-
-
 def test_wrong_password_and_no_secret_anywhere(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -402,18 +399,6 @@ def test_credentials_handed_in(serve: Serve, monkeypatch: pytest.MonkeyPatch) ->
     _, executor = serve()
     with pytest.raises(DatabaseLoginError):
         executor.schema()
-
-
-@pytest.mark.parametrize("uri", ["localhost:7687", "bolt://me:secret@localhost", "bolt://", "bolt://x:port", ""])
-def test_uris_that_cannot_be_read(uri: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted a URI as in") as caught:
-        Neo4jExecutor(uri)
-    assert "secret" not in str(caught.value)
-
-
-def test_a_scheme_that_the_driver_does_not_know() -> None:
-    with pytest.raises(InvalidArgumentError, match="ftp://localhost:7474 cannot be used"):
-        Neo4jExecutor("ftp://localhost:7474")
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,15 @@ MAX_NAMED, TAILS = 10_000, 5_000
 _RANGE = 1 << 32
 
 
-class Entities:
-    """Reads entities; see `PartReader` for what the methods do.
+#: Of how many relations one query reads samples.
+RELATIONS_AT_ONCE = 50
+
+#: A fact as terms.
+_Row = Sequence[Term | None]
+
+
+class SparqlParts:
+    """Reads entities and facts; see `PartReader` for what the methods do.
 
     Args:
         ask: Sends a query.
@@ -49,11 +56,12 @@ class Entities:
     def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema], keys: Keys) -> None:
         """Take what asks."""
         self._ask, self._schema, self._keys = ask, schema, keys
-        self._types: dict[str, str] = {}
+        self.forget()
 
     def forget(self) -> None:
-        """Forget the names of types that the schema lacks."""
-        self._types = {}
+        """Forget the names of types and relations that the schema lacks."""
+        self._types: dict[str, str] = {}
+        self._relations: dict[str, str] = {}
 
     @property
     def _facts(self) -> str:
@@ -244,45 +252,6 @@ class Entities:
         as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
         return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
-
-def _range(position: str) -> tuple[int, int]:
-    """Read where a range begins, and how wide it is.
-
-    Raises:
-        InvalidArgumentError: If the position says neither.
-    """
-    start, _, width = position.partition(".")
-    try:
-        found = int(start, 16), int(width, 16)
-    except ValueError:
-        found = -1, 0
-    if not 0 <= found[0] < _RANGE or not 1 <= found[1] <= _RANGE:
-        raise InvalidArgumentError(
-            f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page. Begin with an empty text."
-        )
-    return found
-
-
-#: Of how many relations one query reads samples.
-RELATIONS_AT_ONCE = 50
-
-#: A fact as terms.
-_Row = Sequence[Term | None]
-
-
-class SparqlParts(Entities):
-    """Reads facts, too; see `PartReader` for what the methods do."""
-
-    def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema], keys: Keys) -> None:
-        """Take what asks."""
-        super().__init__(ask, schema, keys)
-        self._relations: dict[str, str] = {}
-
-    def forget(self) -> None:
-        """Forget the names of types and relations that the schema lacks."""
-        super().forget()
-        self._relations = {}
-
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of some entities, and what these are called."""
         wanted = set(keys)
@@ -404,6 +373,24 @@ class SparqlParts(Entities):
             compact = schema.vocabulary.names.compact
             self._relations |= {iri: name if name not in taken else compact(iri) for iri, name in read.items()}
         return {iri: name or self._relations[iri] for iri, name in known.items()}
+
+
+def _range(position: str) -> tuple[int, int]:
+    """Read where a range begins, and how wide it is.
+
+    Raises:
+        InvalidArgumentError: If the position says neither.
+    """
+    start, _, width = position.partition(".")
+    try:
+        found = int(start, 16), int(width, 16)
+    except ValueError:
+        found = -1, 0
+    if not 0 <= found[0] < _RANGE or not 1 <= found[1] <= _RANGE:
+        raise InvalidArgumentError(
+            f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page. Begin with an empty text."
+        )
+    return found
 
 
 class _Read:
