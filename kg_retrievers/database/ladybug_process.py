@@ -342,7 +342,9 @@ class SessionPool:
                     f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again."
                 )
             if self._in_use >= PROCESSES:
-                raise _all_busy(timeout)
+                check_deadline()
+                told = f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s."
+                raise DatabaseTimeoutError(told, **RAISE_TIMEOUT)
             self._in_use += 1
             while self._idle:
                 session = self._idle.pop()
@@ -387,17 +389,6 @@ class SessionPool:
             session.abandon()
         self._opening = self._opening._replace(temporary="")  # the other process removes it
         self._start_afresh()
-
-
-def _all_busy(timeout: float) -> DatabaseTimeoutError:
-    """Return the error for a query that waited for others until its own limit; raise that of an earlier deadline."""
-    try:
-        check_deadline()
-    except DatabaseTimeoutError as error:  # it names the limit of the query
-        return DatabaseTimeoutError(f"{error.message} It waited for {PROCESSES} other queries.", **error.hints)
-    return DatabaseTimeoutError(
-        f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s.", **RAISE_TIMEOUT
-    )
 
 
 #: The pools of this process.

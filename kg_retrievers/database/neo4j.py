@@ -99,16 +99,9 @@ class Neo4jExecutor(DatabaseExecutor):
         connection_timeout: float = 10.0,
     ) -> None:
         """Prepare the driver."""
+        self._made_with = {name: value for name, value in locals().items() if name not in ("self", "auth")}
         self.address = address_in(uri)
         self._database, self._key, self._label, self._explain = database, key, label, explain
-        self._made_with: dict[str, Any] = {
-            "uri": uri,
-            "database": database,
-            "key": key,
-            "label": label,
-            "explain": explain,
-            "connection_timeout": connection_timeout,
-        }
         self._takes_auth = auth is not None
         self._explained: set[str] = set()
         self._closed, self._closing = False, threading.Lock()

@@ -26,25 +26,10 @@ _TOLD = (
     f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
 )
 
-#: The types of values, by the names of their classes in Python and in the driver.
-_TYPES = {
-    "bool": "BOOLEAN",
-    "int": "INTEGER",
-    "float": "FLOAT",
-    "str": "STRING",
-    "bytes": "BYTES",
-    "bytearray": "BYTES",
-    "list": "LIST",
-    "dict": "MAP",
-    "date": "DATE",
-    "Date": "DATE",
-    "time": "TIME",
-    "Time": "TIME",
-    "datetime": "DATETIME",
-    "DateTime": "DATETIME",
-    "Duration": "DURATION",
-    "Point": "POINT",
-    "Vector": "VECTOR",
+#: The types of values, by the names of their classes in Python and in the driver, in small letters.
+_TYPES = {"bool": "BOOLEAN", "int": "INTEGER", "str": "STRING", "bytearray": "BYTES", "dict": "MAP"}
+_TYPES |= {
+    name: name.upper() for name in ["float", "bytes", "list", "date", "time", "datetime", "duration", "point", "vector"]
 }
 
 
@@ -143,7 +128,8 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _type_of(value: Any) -> str:
     """Return the type of a value, as `valueType` in Cypher writes it but for NOT NULL."""
-    name = next((_TYPES[kind.__name__] for kind in type(value).__mro__ if kind.__name__ in _TYPES), "STRING")
+    names = (kind.__name__.lower() for kind in type(value).__mro__)
+    name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
     if name == "LIST" and value:
         return f"LIST<{_type_of(value[0])}>"
     if name in ("TIME", "DATETIME"):

@@ -82,10 +82,11 @@ class _Rewriting:
         """Change a pattern that stands as a condition: it can have conditions of its own in a subquery alone."""
         own: list[str] = []
         named = any(self._names_type(inner) for inner in node.walk() if inner.rule == "labels")
-        self._insert_before(node, "EXISTS { MATCH " if named else "")
+        start, end = self._span(node)
+        self.edits.append((start, start, "EXISTS { MATCH " if named else ""))
         for inner in node.inside:
             self.visit(inner, own)
-        self._insert_behind(node, f" WHERE {' AND '.join(own)} }}" if named else "")
+        self.edits.append((end, end, f" WHERE {' AND '.join(own)} }}" if named else ""))
 
     def _untyped(self, node: SyntaxNode, labels: SyntaxNode) -> str:
         """Put the label of all entities in place of types, and return the condition on them."""
@@ -124,11 +125,3 @@ class _Rewriting:
 
     def _span(self, node: SyntaxNode) -> tuple[int, int]:
         return self.tokens[node.start].position, self.tokens[node.end - 1].end
-
-    def _insert_before(self, node: SyntaxNode, text: str) -> None:
-        start, _ = self._span(node)
-        self.edits.append((start, start, text))
-
-    def _insert_behind(self, node: SyntaxNode, text: str) -> None:
-        _, end = self._span(node)
-        self.edits.append((end, end, text))

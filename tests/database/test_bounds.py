@@ -58,10 +58,6 @@ def clique(size: int) -> str:
         ("RETURN 1" + " IS NULL" * 1000, "operators"),
         ("MATCH (n) RETURN CASE" + " WHEN n.x = 1 THEN 2" * 1000 + " END", "operators"),
         (
-            "RETURN " + "(" * 1000 + "1" + ")" * 1000,
-            "in more than 100 rules of the grammar.* Give the value inside a name",
-        ),
-        (
             f"MATCH {star(MAX_AT_NODE + 1)} RETURN a",
             "9 relationships meet at 'a'; at most 8 are planned in time. Put a WITH",
         ),

@@ -514,14 +514,6 @@ def test_a_wait_for_busy_processes_ends_with_the_budget(full_pool: LadybugExecut
         full_pool.run("RETURN 1")
 
 
-def test_a_wait_for_busy_processes_names_the_given_timeout(full_pool: LadybugExecutor) -> None:
-    told = r"took longer than 0\.2345 s and was stopped\. It waited for 4 other queries\. Make it smaller"
-    with pytest.raises(DatabaseTimeoutError, match=told):
-        full_pool.run("RETURN 1", timeout=0.2345)
-    with deadline(10, lambda: BudgetError("no time")), pytest.raises(DatabaseTimeoutError, match=told):
-        full_pool.run("RETURN 1", timeout=0.2345)
-
-
 async def test_a_wait_for_busy_processes_ends_when_nobody_waits(full_pool: LadybugExecutor) -> None:
     errors: list[Exception] = []
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import ladybug
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudge
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.revisits import decide_revisits
-from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
 
 Databases = list[tuple[KnowledgeGraph, LadybugExecutor]]
 
@@ -68,50 +66,6 @@ def test_each_pattern_decides_whether_it_revisits(
     if has_all_relations(graph, pattern):
         mode = "none" if decide_revisits(pattern).allowed else "known"
         assert set(found_by(executor, pattern)) == brute_force(graph, pattern, mode, "ignore")
-
-
-@settings(max_examples=75)
-@given(st.integers(0, 7), patterns(), st.fixed_dictionaries({name: MODES[name] for name in ("distinct", "direction")}))
-def test_a_database_finds_what_the_matcher_finds(
-    databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
-) -> None:
-    graph, executor = databases[number]
-    if not has_all_relations(graph, pattern):
-        return
-    nodes, triples = pattern.nodes, pattern.triples
-    terms = list(dict.fromkeys(triple.relation for triple in triples))
-
-    def only(number: int) -> Candidates:
-        ids = np.array([number] if number >= 0 else [], np.int32)
-        return Candidates(ids, np.zeros(len(ids), np.float32))
-
-    def members(type: str | None) -> tuple[Any, Any] | None:
-        kind = graph.types.find(type) if type else -1
-        entities = np.array(graph.type_entities(kind) if kind >= 0 else [], np.int32)
-        return (np.zeros(1, np.float32), [entities]) if type else None
-
-    query = MatchQuery(
-        [
-            MatchNode(
-                only(graph.entities.find(node.entity or node.text)) if isinstance(node, Known) else None,
-                members(node.type),
-            )
-            for node in nodes
-        ],
-        [None if isinstance(term, Unknown) else only(graph.relations.find(term.text)) for term in terms],
-        [(nodes.index(head), terms.index(relation), nodes.index(tail)) for head, relation, tail in triples],
-        [(nodes.index(a), nodes.index(b)) for a, b in pattern.different],
-    )
-    found = found_by(executor, pattern, **mode)
-    match = next(iter(match_pattern(graph.adjacency, len(graph.relations), query, max_distance=0.0, **mode)), None)
-    if match is None:
-        assert not found
-        return
-    for edge, numbers in enumerate(match.triples):
-        assert {facts[edge] for _, facts in found} == {graph.triple(int(number)) for number in numbers}
-    for node, entities in zip(nodes, match.entities, strict=True):
-        if isinstance(node, Unknown) and node.name == pattern.target:
-            assert {target for target, _ in found} == {graph.entities[int(entity)] for entity in entities}
 
 
 def test_a_known_node_of_several_keys(databases: Databases) -> None:

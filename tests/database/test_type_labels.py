@@ -129,12 +129,6 @@ def test_other_queries_stay(query: str) -> None:
     assert types_as_conditions(query, SCHEMA) == query
 
 
-def test_a_query_of_two_tables_with_types_stays(executor: LadybugExecutor) -> None:
-    assert types_as_conditions("MATCH (n:Movie) RETURN n", DatabaseSchema(SCHEMA.labels, ())) == (
-        "MATCH (n:Movie) RETURN n"
-    )
-
-
 def test_a_quote_in_a_type() -> None:
     schema = DatabaseSchema(SCHEMA.labels, (), types="types", type_labels=("It's",))
     assert r"'It\'s' IN n.types" in types_as_conditions("MATCH (n:`It's`) RETURN n", schema)
