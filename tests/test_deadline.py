@@ -63,11 +63,10 @@ def test_a_call_that_is_late_goes_on_alone() -> None:
             call_foreign(ended.set)  # nothing else is begun
         ended.set()
 
-    began = time.monotonic()
     with deadline(0.1, late), pytest.raises(BudgetError, match="too late"):
         call_foreign(foreign)
-    assert time.monotonic() - began < 1
     assert stopped.is_set()
+    assert not ended.is_set()
     go_on.set()
     assert ended.wait(10)
 
@@ -108,35 +107,41 @@ async def test_a_coroutine_is_cancelled() -> None:
             cancelled.set()
             raise
 
-    began = time.monotonic()
     with deadline(0.1, late), pytest.raises(BudgetError):
         await await_foreign(foreign())
-    assert time.monotonic() - began < 1
     assert cancelled.is_set()
 
 
 async def test_a_coroutine_that_cannot_be_cancelled_goes_on_alone() -> None:
-    async def stubborn() -> None:
-        for _ in range(20):
-            try:
-                await asyncio.sleep(0.1)
-            except asyncio.CancelledError:
-                continue
+    go_on, ended = asyncio.Event(), asyncio.Event()
 
-    began = time.monotonic()
+    async def stubborn() -> None:
+        for _ in range(6000):
+            try:
+                await asyncio.wait_for(go_on.wait(), 0.01)
+                break
+            except (asyncio.CancelledError, TimeoutError):
+                continue
+        ended.set()
+
     with deadline(0.1, late), pytest.raises(BudgetError):
         await await_foreign(stubborn())
-    assert time.monotonic() - began < 1
+    assert not ended.is_set()
+    go_on.set()
 
 
 async def test_a_function_that_blocks_is_left_alone() -> None:
-    go_on = threading.Event()
-    began = time.monotonic()
-    with deadline(0.1, late):
+    go_on, ended = threading.Event(), threading.Event()
+
+    def block() -> None:
+        go_on.wait(60)
+        ended.set()
+
+    with deadline(10, late):
         assert await await_foreign_function(divmod, 7, 2) == (3, 1)
-        with pytest.raises(BudgetError):
-            await await_foreign_function(go_on.wait, 60)
-    assert time.monotonic() - began < 1
+    with deadline(0.1, late), pytest.raises(BudgetError):
+        await await_foreign_function(block)
+    assert not ended.is_set()
     go_on.set()
 
 

@@ -35,7 +35,8 @@ from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = {"question": "Who starred in Amélie?"}
 KEY = "a-key-that-nobody-may-see"
-LIMIT, LATE = 0.5, 1.0
+#: In seconds: a budget, and how much later a busy machine may end it. Each fault lasts a minute.
+LIMIT, LATE = 0.5, 20.0
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
@@ -95,7 +96,7 @@ async def test_a_run_ends_at_its_budget(
         assert got["cost"]["llm_calls"] == 1
         assert got["cost"]["input_tokens"] > 0
         if asynchronous or (streaming and conduct is ENDLESS_STREAM):  # what can be cancelled is
-            assert server.abandoned.wait(5)
+            assert server.abandoned.wait(30)
 
 
 def test_a_call_that_cannot_be_cancelled_holds_up_nothing() -> None:

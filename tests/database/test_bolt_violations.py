@@ -22,7 +22,8 @@ from kg_retrievers.errors import DatabaseError, DatabaseTimeoutError, InvalidArg
 from kg_retrievers.testing import tiny_graph
 
 PASSWORD = "a-password-that-nobody-may-see"
-TIMEOUT, LATE = 0.5, 1.0
+#: In seconds: a budget, and how much later a busy machine may end it. Each fault lasts a minute.
+TIMEOUT, LATE = 0.5, 20.0
 HELLO_SUCCESS = {"server": "Neo4j/5.26.0", "connection_id": "bolt-1", "hints": {}}
 
 #: What a server sends for a request, by its tag; a function is called with the socket, to send as it likes.
@@ -177,7 +178,7 @@ async def test_a_run_ends_at_its_budget_and_cancels_the_query(asynchronous: bool
         got = await workflow.ainvoke(question) if asynchronous else workflow.invoke(question)
         assert time.monotonic() - began < TIMEOUT + LATE
         assert "seconds is used up" in got["stopped"]
-        assert await asyncio.to_thread(server.abandoned.wait, 5)
+        assert await asyncio.to_thread(server.abandoned.wait, 30)
 
 
 def test_a_password_that_a_server_repeats_stands_nowhere() -> None:

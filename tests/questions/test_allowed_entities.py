@@ -21,7 +21,7 @@ VALUES = 50_000
 YEAR = Unknown("year")
 
 #: The limit in seconds, and how many the thread may compute in all: others may keep the machine busy meanwhile.
-LIMIT, TOLERANCE = 0.01, 0.5
+LIMIT, TOLERANCE = 0.01, 1.5
 
 
 @cache
