@@ -1,8 +1,9 @@
-"""Patterns as Cypher: LadybugDB finds what brute force and the matcher in memory find; and the text for Neo4j."""
+"""Patterns as queries: LadybugDB and a SPARQL endpoint find what brute force finds; and the text for Neo4j."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,20 @@ import ladybug
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oxigraph_server import Oxigraph
 from pattern_matches import KEYS, MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
+from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.revisits import decide_revisits
 
-Databases = list[tuple[KnowledgeGraph, LadybugExecutor]]
+Databases = Sequence[tuple[KnowledgeGraph, LadybugExecutor | SparqlExecutor]]
 
 FILM, PERSON = NodeLabel("Film", "title", {"title": "STRING"}), NodeLabel("a `Person`", "name", {"name": "STRING"})
 SCHEMA = DatabaseSchema((FILM, PERSON), (RelationType("DIRECTED", (("a `Person`", "Film"),), {}, "directed it"),))
@@ -39,11 +42,21 @@ def databases() -> Iterator[Databases]:
         executor.close()
 
 
-@settings(max_examples=150)
-@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
-def test_a_database_finds_what_brute_force_finds(
-    databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
-) -> None:
+@pytest.fixture(scope="module")
+def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """Graphs, and the same graphs behind endpoints."""
+    with ExitStack() as servers:
+        found = []
+        for seed in range(4):
+            folder = tmp_path_factory.mktemp("oxigraph")
+            file = folder / "graph.nt"
+            random_graph(seed).write(file)
+            executor = servers.enter_context(Oxigraph(folder, file)).executor()
+            found.append((KnowledgeGraph.from_file(file), executor))
+        yield found
+
+
+def check_found(databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]) -> None:
     graph, executor = databases[number]
     if not has_all_relations(graph, pattern):
         with pytest.raises(InvalidArgumentError, match="has no relationship type"):
@@ -54,6 +67,22 @@ def test_a_database_finds_what_brute_force_finds(
     assert set(found) == brute_force(graph, pattern, mode["distinct"], mode["direction"])
     targets = [target or "" for target, _ in found]
     assert targets == sorted(targets, key=str.encode)
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
+def test_a_database_finds_what_brute_force_finds(
+    databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
+) -> None:
+    check_found(databases, number, pattern, mode)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 3), patterns(), st.fixed_dictionaries(MODES))
+def test_an_endpoint_finds_what_brute_force_finds(
+    endpoints: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
+) -> None:
+    check_found(endpoints, number, pattern, mode)
 
 
 @settings(max_examples=50)

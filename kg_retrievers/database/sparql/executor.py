@@ -22,12 +22,12 @@ from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
 from kg_retrievers.database.sparql.terms import (
     STRING,
     Blank,
-    Iri,
     Solutions,
     Term,
     Text,
     is_sendable,
     read_term,
+    value,
     value_term,
     written_term,
 )
@@ -91,7 +91,7 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, re
     literals differ in their language alone, are one.
     """
     if checked.form == "ASK":
-        return Rows(("ask",), tuple((term is not None and _text(term) == "true",) for (term,) in found.rows))
+        return Rows(("ask",), tuple((value(term) == "true",) for (term,) in found.rows))
     stored = found.rows[:limit]
     facts = fact_columns(checked.columns)
     of_facts = {f"{letter}{number}" for number in facts for letter in "hrt"}
@@ -120,10 +120,6 @@ def _key(term: Term | None, keys: Mapping[Term, str]) -> str | None:
 def _sort_key(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
     return [(value is not None, () if value is None else tuple(value) if isinstance(value, tuple) else (value,))
             for value in row]  # fmt: skip
-
-
-def _text(term: Term) -> str:
-    return term.value if isinstance(term, Iri | Text) else ""
 
 
 #: The most bytes of an answer, and the requests a second to a public endpoint.
