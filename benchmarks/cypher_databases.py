@@ -56,7 +56,7 @@ from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.methods.sg_rag import CypherRetriever, TemplateCypherWriter
 from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS

@@ -49,8 +49,17 @@ from kg_retrievers import (
 )
 from kg_retrievers.errors import FileWriteError, KGRetrieversError
 from kg_retrievers.graph.storage import parts as storage
-from kg_retrievers.graph.storage.manifest import MANIFEST, own_files, read_manifest
-from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Grown, Part, open_parts, verify
+from kg_retrievers.graph.storage.parts import (
+    KEEP,
+    MANIFEST,
+    FolderWriter,
+    Grown,
+    Part,
+    open_parts,
+    own_files,
+    read_manifest,
+    verify,
+)
 from kg_retrievers.sample import load_graph
 
 EMBEDDINGS = HashedEmbeddings(64)

@@ -4,7 +4,7 @@
 
 `gold`: the gold walks of MetaQA and PathQuestion from their gold topics, found by the matcher (`direction="respect"`),
 by Cypher in an embedded database, and by following relation paths. "never": walks never return to the topic
-(`distinct="known"`). "auto": each walk decides, see `kg_retrievers.graph.revisits`; `widened`: the share of questions
+(`distinct="known"`). "auto": each walk decides, see `kg_retrievers.graph.pattern`; `widened`: the share of questions
 for which the search was repeated. `hit`: a gold answer is found; `exact`: what is found is the gold answer set.
 
 `conjunctions`: questions made from MetaQA's graph that name two entities, as "Which film by X stars Y?", with a few

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.graph.values import Value, holds, unit_symbol
 
 #: What each term of a pattern is.

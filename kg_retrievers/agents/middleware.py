@@ -20,8 +20,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
     RefusalError,
 )
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse

@@ -24,7 +24,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import BudgetError, RefusalError
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, PartRequest
 
 State = Mapping[str, Any]

@@ -17,7 +17,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import entries_between, is_backward, reversed_label
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import turns
+from kg_retrievers.graph.pattern import turns
 
 
 class Walks(NamedTuple):
@@ -82,7 +82,7 @@ def follow_relation_path(
         seed: The id of an entity.
         path: For each hop the labels that will do.
         max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
-        may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.revisits`.
+        may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.pattern`.
         may_repeat: Whether walks may cross a triple twice.
 
     Raises:

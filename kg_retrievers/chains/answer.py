@@ -22,8 +22,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 #: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. Where there are
 #: no documents, the `reason` of the input says why.

@@ -17,9 +17,7 @@ from kg_retrievers.core.results import tell_result, tell_results
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.graph.shown_text import as_data, as_data_lines
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data, as_data_lines, lone_entities_of
 
 #: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
 MARK = re.compile(r"\s?\[\s?(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\s?\]")

@@ -16,8 +16,7 @@ from kg_retrievers.core.facts_prompt import FRAMED_FACTS
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data, lone_entities_of
 from kg_retrievers.index import PartRequest
 
 #: SimGRAG, appendix C.1: 12 worked examples; table 3 compares 4, 8 and 12.

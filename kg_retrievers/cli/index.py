@@ -147,7 +147,7 @@ def update(
 
     Example: kg-retrievers update films.index --add new.csv --remove old.csv
     """
-    from kg_retrievers.graph.changes.joining import join_additions, join_removals  # loads numpy
+    from kg_retrievers.graph.changes.changing import join_additions, join_removals  # loads numpy
 
     if not Path(index).is_dir():
         raise InvalidArgumentError(

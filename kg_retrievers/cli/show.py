@@ -223,7 +223,7 @@ def _one_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    from kg_retrievers.graph.shown_text import one_line  # loads numpy, which the help does not need
+    from kg_retrievers.graph.verbalize import one_line  # loads numpy, which the help does not need
 
     return one_line(text)
 

@@ -159,9 +159,9 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         InvalidArgumentError: If an argument is not for this format.
         GraphLoadError: If it cannot be read.
     """
-    from kg_retrievers.graph.readers.file_options import FileOptions  # loads numpy
-    from kg_retrievers.graph.readers.formats import RDF, find_format
-    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.files import RDF, find_format
+    from kg_retrievers.graph.readers.opening import Limits
+    from kg_retrievers.graph.readers.text_files import FileOptions  # loads numpy
 
     arguments = dict(given)
     wanted = inspect.signature(Limits).parameters.keys()
@@ -239,7 +239,7 @@ def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
     try:
         graph = kg_retrievers.KnowledgeGraph.open(path)
     except GraphLoadError:
-        from kg_retrievers.graph.readers.formats import csv_files
+        from kg_retrievers.graph.readers.files import csv_files
 
         if csv_files(path):
             return read_file(path, given)

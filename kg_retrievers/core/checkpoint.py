@@ -22,7 +22,7 @@ from safetensors.numpy import save
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, write_file
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.lock import FolderLock
+from kg_retrievers.graph.storage.parts import FolderLock
 
 #: Raised by one with every change of the layout; a later one is refused.
 FORMAT_VERSION = 2

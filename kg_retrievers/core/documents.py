@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from kg_retrievers.core.readings import Linked
 from kg_retrievers.core.results import tell_result
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
-from kg_retrievers.graph.facts import lone_entities_of
+from kg_retrievers.graph.verbalize import lone_entities_of
 
 #: How the facts of a Document are written; see `verbalize`.
 DocumentStyle = Literal["triples", "grouped", "tables", "paths"]

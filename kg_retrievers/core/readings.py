@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Evidence, KnowledgeGraph
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
 from kg_retrievers.index.mentions import CASE_SCORE, EXACT_SCORE
 from kg_retrievers.index.question_entities import find_name

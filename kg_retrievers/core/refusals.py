@@ -15,7 +15,7 @@ from kg_retrievers.errors import (
     RefusalError,
     SearchBudgetError,
 )
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 
 # Kinds of errors, the most telling first. Failures come behind them, and an unknown name last.
 _MOST_TELLING = (LowConfidenceError, SearchBudgetError, NoEvidenceError)

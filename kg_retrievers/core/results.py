@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.documents import Document
 
 from kg_retrievers.graph import pattern_lines
-from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.values import Value, holds, read_value
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index.words import words_of
 
 #: The most answers that a line names; the metadata holds all.

@@ -47,8 +47,8 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
-from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
 from kg_retrievers.index.hints import RAISE_FACTS
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 
 
 @dataclass

@@ -135,7 +135,7 @@ def _rows(file: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _arrow_rows(file: Path) -> Iterator[tuple[int, Any]]:
-    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.opening import Limits
     from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile  # it needs an extra
 
     try:

@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 from unicodedata import category, east_asian_width
 
-from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.graph.verbalize import one_line
 
 Role = Literal["answer", "known", "other", "relation"]
 

@@ -22,9 +22,8 @@ from kg_retrievers.drawing.picture import COLORS, INK, LINE, Picture
 from kg_retrievers.drawing.provenance import Provenance
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
-from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of
 from kg_retrievers.graph.types import Evidence, Triple
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of, readable
 
 #: How many triples a picture shows by default; more can hardly be read.
 MAX_TRIPLES = 100

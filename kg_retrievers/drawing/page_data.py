@@ -11,9 +11,8 @@ import numpy as np
 from kg_retrievers.drawing.boxes import Box, clean_line, cut_short
 from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.drawing.provenance import DrawnItem, Provenance
-from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import one_line, readable
 
 #: How many characters of a name, of a source and of the text of a Document a page holds.
 MAX_NAME, MAX_TEXT = 300, 2_000

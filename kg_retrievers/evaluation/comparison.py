@@ -13,7 +13,7 @@ from kg_retrievers.evaluation.records import Record, Step
 from kg_retrievers.evaluation.report import GroupBy, Report, summarize
 from kg_retrievers.evaluation.steps import failed_step
 from kg_retrievers.graph import pattern_lines
-from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.graph.verbalize import one_line
 
 #: The columns of the table, and the figures they show; `n` is the number of questions behind those of answers.
 COLUMNS = {

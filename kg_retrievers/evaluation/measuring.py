@@ -19,8 +19,7 @@ from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record, Step
 from kg_retrievers.evaluation.steps import StageTrace
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of
 from kg_retrievers.index import GraphIndex, PartRequest
 
 

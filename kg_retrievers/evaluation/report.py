@@ -13,7 +13,7 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Header, Record, Step, read_records
 from kg_retrievers.evaluation.steps import count_steps, is_failure
-from kg_retrievers.graph.shown_table import html_table
+from kg_retrievers.graph.schema import html_table
 
 #: How questions are grouped: by the number of facts that they join, their type in the words of their set, how many
 #: entities they name, and how many gold answers they have.

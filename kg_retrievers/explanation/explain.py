@@ -24,9 +24,7 @@ from kg_retrievers.explanation.named import (
     nearest_relations,
 )
 from kg_retrievers.explanation.readings import reading_lines, weighed_lines
-from kg_retrievers.graph.facts import facts_of
-from kg_retrievers.graph.shown_text import as_data, one_line
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable
 
 #: How many of the next Documents an explanation names.
 NEXT = 3

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import MAX_K
-from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.graph.verbalize import one_line
 
 #: How the value of a limit is raised: by one hop at a time, by factors, by divisors, or to the values given.
 Lifted = Literal["farther", "more", "less"] | tuple[Any, ...]

@@ -11,8 +11,7 @@ import numpy as np
 
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph.shown_text import as_data, one_line
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import as_data, one_line, readable
 from kg_retrievers.index import GraphIndex, linker_of
 from kg_retrievers.index.question_entities import MASK, find_name, mask
 from kg_retrievers.index.words import FUNCTION_WORDS, words_of

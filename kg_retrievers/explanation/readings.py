@@ -8,8 +8,7 @@ from typing import Any
 
 from kg_retrievers.core.results import tell_result
 from kg_retrievers.graph import pattern_lines
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import as_data, readable
 
 #: Who read a question, by the `source` of a pattern or a query.
 SOURCES = {

@@ -28,9 +28,7 @@ from kg_retrievers.errors import (
 from kg_retrievers.explanation.explain import shown_as_html
 from kg_retrievers.explanation.limits import Change, members_of, possible_changes, with_changes
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.graph.shown_text import one_line
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import lone_entities_of, one_line, readable
 from kg_retrievers.index import PartRequest, link_question, linker_of
 
 #: The seconds after which no further change is tried.

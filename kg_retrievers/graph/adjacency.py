@@ -1,4 +1,4 @@
-"""Adjacency: the triples by entity, in both directions, and what the labels of its entries mean.
+"""The triples by entity in both directions, by id, and some of each relation.
 
 A label says by which relation a triple leads from an entity to its neighbor, and in which direction: forward from head
 to tail, backward from tail to head. The direction is the lowest bit of the label; no other file knows that. The
@@ -10,14 +10,143 @@ neighbor, are its triples in their order, and their ids need not be stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.graph.columns import Array, StringTable, offset_type
-from kg_retrievers.graph.triple_order import TripleColumns, blocks, id_type, order_by_tail, sort_triples
+from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
+
+#: How many triples are worked on at once where whole columns of int64 would take much memory.
+BLOCK = 1 << 22
+
+_BITS = 63
+
+
+class TripleColumns(NamedTuple):
+    """Triples by column, sorted by head, relation and tail, each once: its position is its id.
+
+    Attributes:
+        heads: int32, shape (n).
+        relations: int16 where `id_type` says so, else int32, shape (n).
+        tails: int32, shape (n).
+    """
+
+    heads: Array
+    relations: Array
+    tails: Array
+
+
+def sort_triples(columns: list[Array]) -> TripleColumns:
+    """Sort triples, and drop repeated ones.
+
+    Args:
+        columns: Heads, relations and tails: three columns of ids. The list is emptied, so that its memory is free soon.
+
+    Example:
+        >>> sort_triples([np.array([2, 0, 2]), np.array([0, 1, 0]), np.array([1, 1, 1])]).heads.tolist()
+        [0, 2]
+    """
+    widths = _widths(columns)
+    if sum(widths) > _BITS:
+        return rank_triples(columns)[0]
+    codes = _packed(columns, widths)
+    columns.clear()
+    codes.sort()
+    if len(codes) and not (is_first := _are_first(codes)).all():
+        codes = codes[is_first]
+    _, of_relation, of_tail = widths
+    made = TripleColumns(
+        np.empty(len(codes), np.int32), np.empty(len(codes), id_type(1 << of_relation)), np.empty(len(codes), np.int32)
+    )
+    for block in blocks(len(codes)):
+        some = codes[block]
+        made.tails[block] = some & ((1 << of_tail) - 1)
+        some >>= of_tail
+        made.relations[block] = some & ((1 << of_relation) - 1)
+        made.heads[block] = some >> of_relation
+    return made
+
+
+def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
+    """Sort triples, and drop repeated ones; also return which of them each given triple is.
+
+    Args:
+        columns: As of `sort_triples`.
+    """
+    order = triple_order(*columns)
+    heads, relations, tails = (column[order] for column in columns)
+    columns.clear()
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1]) | (tails[1:] != tails[:-1])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(is_first) - 1
+    relations = relations.astype(id_type(int(relations.max(initial=0)) + 1), copy=False)
+    triples = (heads.astype(np.int32, copy=False), relations, tails.astype(np.int32, copy=False))
+    return TripleColumns(*(column[is_first] for column in triples)), ranks
+
+
+def triple_order(heads: Array, relations: Array, tails: Array) -> Array:
+    """Return the positions of triples in the order of their columns, equal ones as they come.
+
+    Cost: little more than a pass where most triples are in order.
+    """
+    widths = _widths((heads, relations, tails))
+    if sum(widths) > _BITS:
+        return np.asarray(np.lexsort((tails, relations, heads)))
+    return np.asarray(np.argsort(_packed((heads, relations, tails), widths), kind="stable"))
+
+
+def order_by_tail(triples: TripleColumns) -> Array:
+    """Return the ids of triples by tail, then relation, then head: int32."""
+    count = len(triples.heads)
+    columns = triples.tails, triples.relations
+    widths = [*_widths(columns), max(count - 1, 0).bit_length()]
+    if sum(widths) > _BITS:
+        return np.lexsort(columns[::-1]).astype(np.int32)
+    codes = _packed((*columns, np.arange(count)), widths)
+    codes.sort()
+    codes &= (1 << widths[2]) - 1
+    return codes.astype(np.int32)
+
+
+def id_type(size: int) -> type[np.signedinteger]:
+    """Return the type of ids of relations below a size, whose labels it holds too, and one beyond: int16 or int32.
+
+    Example:
+        >>> id_type(16_383).__name__, id_type(16_384).__name__
+        ('int16', 'int32')
+    """
+    return np.int16 if 2 * size <= np.iinfo(np.int16).max else np.int32
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Yield the slices that divide a number of rows into blocks of at most `BLOCK`."""
+    for start in range(0, count, BLOCK):
+        yield slice(start, min(start + BLOCK, count))
+
+
+def _widths(columns: Sequence[Array]) -> list[int]:
+    """Return how many bits the ids of each column take."""
+    return [int(column.max(initial=0)).bit_length() for column in columns]
+
+
+def _packed(columns: Sequence[Array], widths: Sequence[int]) -> Array:
+    """Return one int64 for each row, which sorts as the row does."""
+    codes = columns[0].astype(np.int64)
+    for column, width in zip(columns[1:], widths[1:], strict=True):
+        codes <<= width
+        codes |= column
+    return codes
+
+
+def _are_first(ascending: Array) -> Array:
+    """Return which values differ from the one before."""
+    found = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
+    return found
+
 
 Bools = npt.NDArray[np.bool_]
 
@@ -328,3 +457,283 @@ def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tup
         counts = np.clip(most - before, 0, counts)
     entries = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
     return entries, np.repeat(np.arange(len(counts)), counts)
+
+
+class Edges:
+    """The triples by id, sorted by head, relation and tail. Each use reads them anew: nothing is kept.
+
+    Args:
+        adjacency: The triples by entity.
+
+    Example:
+        >>> edges = Edges(Adjacency.of_edges(np.array([[2, 0, 1], [0, 1, 2]]), 3))
+        >>> len(edges), edges[1].tolist(), edges[[1, 0]].tolist(), edges.tails.tolist()
+        (2, [2, 0, 1], [[2, 0, 1], [0, 1, 2]], [2, 1])
+    """
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        """Take the adjacency as it is."""
+        self._adjacency = adjacency
+
+    def __len__(self) -> int:
+        """The number of triples."""
+        return len(self._adjacency.backward_triples)
+
+    def __getitem__(self, ids: SupportsIndex | slice | Array | list[int]) -> Array:
+        """Return head, relation and tail of one triple: int32, shape (3); or of several: int32, shape (n, 3).
+
+        Cost: a binary search for each triple; `edges[:]` takes some passes over all.
+        """
+        if isinstance(ids, slice):
+            if ids == slice(None):
+                return np.stack([self.heads, self.relations, self.tails], axis=1)
+            ids = np.arange(*ids.indices(len(self)))
+        wanted = np.asarray(ids)
+        if wanted.dtype == np.bool_:
+            wanted = np.flatnonzero(wanted)
+        wanted = wanted.astype(np.int64, copy=False)  # narrow ids cannot be moved by the number of triples
+        if wanted.size and not -len(self) <= wanted.min() <= wanted.max() < len(self):
+            raise IndexError(f"Edges holds {len(self)} triples, but got {ids}.")
+        return self._rows(np.where(wanted < 0, wanted + len(self), wanted))
+
+    def _rows(self, ids: Array) -> Array:
+        adjacency = self._adjacency
+        ids = ids.astype(adjacency.first_triples.dtype)
+        heads = adjacency.first_triples.searchsorted(ids, "right") - 1
+        entries = ids - adjacency.first_triples[heads] + adjacency.indptr[heads]
+        rows = np.empty((*ids.shape, 3), np.int32)
+        rows[..., 0], rows[..., 1] = heads, relation_of(adjacency.labels[entries])
+        rows[..., 2] = adjacency.neighbors[entries]
+        return rows
+
+    def triple(self, id: int) -> tuple[int, int, int]:
+        """Return head, relation and tail of one triple, in a quarter of the time of `edges[id]`."""
+        indptr, first_triples, neighbors, labels, _ = self._adjacency
+        if not 0 <= id < len(self):
+            raise IndexError(f"Edges holds {len(self)} triples, but got {id}.")
+        head = int(first_triples.searchsorted(first_triples.dtype.type(id), "right")) - 1
+        entry = id - int(first_triples[head]) + int(indptr[head])
+        return head, relation_of(int(labels[entry])), int(neighbors[entry])
+
+    def find(self, head: int | None = None, relation: int | None = None, tail: int | None = None) -> Array:
+        """Return the ids of the triples with the given parts, ascending; of all triples by default.
+
+        Cost: a binary search at each end that is given, and a pass over the entries of the one that has fewer; a pass
+        over all entries where only the relation is given.
+
+        Example:
+            >>> edges = Edges(Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 2], [3, 1, 2]]), 4))
+            >>> edges.find(0).tolist(), edges.find(relation=1).tolist(), edges.find(3, None, 2).tolist()
+            ([0, 1], [1, 2], [2])
+        """
+        adjacency = self._adjacency
+        ends = [(head, tail, False), (tail, head, True)]
+        found = [(end, other, self._entries(end, relation, back)) for end, other, back in ends if end is not None]
+        if found:
+            end, other, entries = min(found, key=lambda one: len(one[2]))
+            at = np.array(entries, np.int64)
+            return np.sort(adjacency.triples_of(at if other is None else at[adjacency.neighbors[at] == other], end))
+        if relation is None:
+            return np.arange(len(self))
+        return adjacency.triples_of(*adjacency.entries_labelled(label_of(relation, False)))
+
+    def _entries(self, entity: int, relation: int | None, backward: bool) -> range:
+        """Return the entries of an entity in a direction, of one relation or of all."""
+        adjacency = self._adjacency
+        half = adjacency.half(entity, backward)
+        found = half if relation is None else adjacency.entries_with(entity, label_of(relation, backward))
+        return range(found.start, found.stop)
+
+    @property
+    def heads(self) -> Array:
+        """The head of each triple: int32, shape (n)."""
+        counts = np.diff(self._adjacency.first_triples)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    @property
+    def relations(self) -> Array:
+        """The relation of each triple: of the type of the labels, shape (n)."""
+        labels: Array = self._adjacency.labels[self._is_forward]
+        return relation_of(labels)
+
+    @property
+    def tails(self) -> Array:
+        """The tail of each triple: int32, shape (n)."""
+        tails: Array = self._adjacency.neighbors[self._is_forward]
+        return tails
+
+    @property
+    def _is_forward(self) -> Array:
+        """Whether each entry of the adjacency is a forward one."""
+        return ~is_backward(self._adjacency.labels)
+
+
+#: How many facts of each relation are kept.
+FACTS = 32
+
+#: How many entities are kept in all, each once for each of its labels.
+KEPT = 2_000_000
+
+#: From so many triples on a saved graph keeps its samples; of fewer they are chosen in less than half a second.
+SAVED_FROM = 4_000_000
+
+
+class RelationSamples(NamedTuple):
+    """Some facts of each relation, and some of the entities at both of its ends.
+
+    Attributes:
+        facts: int64, shape (relations): how many facts each relation has.
+        sources: int64, shape (labels): how many entities have an entry with each adjacency label.
+        heads: int32: the heads of some facts, by relation and then by head; at most `FACTS` of each relation.
+        tails: int32: the tails of the same facts.
+        kept: int32: some of these entities, by label and ascending.
+        kept_indptr: int64, shape (labels + 1): those of label l are `kept[kept_indptr[l]:kept_indptr[l + 1]]`.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Adams"), ("Her", "starring", "Phoenix")])
+        >>> samples = RelationSamples.of_adjacency(graph.adjacency, 1)
+        >>> samples.facts.tolist(), samples.sources.tolist(), samples.sources_of(label_of(0, True)).tolist()
+        ([2], [1, 2], [1, 2])
+    """
+
+    facts: Array
+    sources: Array
+    heads: Array
+    tails: Array
+    kept: Array
+    kept_indptr: Array
+
+    @classmethod
+    def of_adjacency(cls, adjacency: Adjacency, relations: int) -> Self:
+        """Count and choose.
+
+        Cost: some passes over the adjacency and two sorts of its labels, with about 40 bytes a triple.
+
+        Args:
+            adjacency: The graph.
+            relations: The number of its relations.
+        """
+        labels, size = adjacency.labels, label_count(relations)
+        firsts = np.ones(len(labels), np.bool_)
+        np.not_equal(labels[1:], labels[:-1], out=firsts[1:])
+        firsts[adjacency.indptr[:-1][np.diff(adjacency.indptr) > 0]] = True
+        forward = label_of(np.arange(relations), False)
+        facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
+        sources, kept, indptr = _choose(labels, np.flatnonzero(firsts), size, None)
+        return cls(
+            facts[forward],
+            sources,
+            adjacency.entities_of(entries).astype(np.int32),
+            adjacency.neighbors[entries],
+            adjacency.entities_of(kept).astype(np.int32),
+            indptr,
+        )
+
+    @classmethod
+    def take(cls, columns: dict[str, Array]) -> Self | None:
+        """Take what `columns` returned out of the columns of a saved graph; None where it is not there.
+
+        Raises:
+            ValueError: If it does not fit the graph.
+        """
+        names = [f"{_PREFIX}{name}" for name in cls._fields]
+        if any(name not in columns for name in names):
+            return None
+        samples = cls(*(columns.pop(name) for name in names))
+        samples._check(len(columns["entities.hashes"]), len(columns["relations.hashes"]))
+        return samples
+
+    def _check(self, entities: int, relations: int) -> None:
+        facts, sources, indptr = self.facts, self.sources, self.kept_indptr
+        fits = len(facts) == relations and len(sources) == label_count(relations) == len(indptr) - 1
+        fits = fits and facts.min(initial=0) >= 0 and not indptr[0] and indptr[-1] == len(self.kept)
+        fits = fits and bool((np.diff(indptr) >= 0).all() and (np.diff(indptr) <= sources).all())
+        fits = fits and len(self.heads) == len(self.tails) == self.facts_indptr[-1]
+        fits = fits and sources.max(initial=0) <= entities
+        for ids in (self.heads, self.tails, self.kept):
+            fits = fits and ids.min(initial=0) >= 0 and ids.max(initial=-1) < entities
+        if not fits:
+            raise ValueError(f"{_PREFIX}* is of another graph")
+
+    def columns(self) -> dict[str, Array]:
+        """Return all arrays by names that no other columns of a graph have."""
+        return {f"{_PREFIX}{name}": column for name, column in zip(self._fields, self, strict=True)}
+
+    @property
+    def facts_indptr(self) -> Array:
+        """Where the facts of each relation begin in `heads` and `tails`; int64, shape (relations + 1)."""
+        return _indptr(np.minimum(self.facts, FACTS))
+
+    def sources_of(self, label: int) -> Array:
+        """Return entities that have an entry with a label, ascending; see `has_all`."""
+        some: Array = self.kept[self.kept_indptr[label] : self.kept_indptr[label + 1]]
+        return some
+
+    def ends_of(self, label: int) -> Array:
+        """Return entities to which a label leads, ascending; see `has_all`."""
+        return self.sources_of(int(reversed_label(label)))
+
+    def all_sources_of(self, label: int, adjacency: Adjacency) -> Array:
+        """Return all entities that have an entry with a label, ascending: those kept, or a pass over the labels.
+
+        Args:
+            label: The label.
+            adjacency: The graph of which these are the samples.
+        """
+        return self.sources_of(label) if self.has_all(label) else distinct(adjacency.entries_labelled(label)[1])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `sources_of` returns all entities for each label."""
+        return len(self.kept) == int(self.sources.sum())
+
+    def has_all(self, label: int) -> bool:
+        """Return whether `sources_of` returns all entities, and not only some."""
+        return int(self.kept_indptr[label + 1] - self.kept_indptr[label]) == int(self.sources[label])
+
+
+#: What the names of the columns begin with.
+_PREFIX = "relation_samples."
+
+
+def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tuple[Array, Array, Array]:
+    """Choose entries of each label, evenly spaced among all candidates with it.
+
+    Args:
+        labels: The labels of all entries.
+        candidates: The entries to choose from, ascending.
+        size: How many labels there are.
+        most: How many to choose of each label; None chooses `KEPT` in all.
+
+    Returns:
+        How many candidates each label has, the chosen entries by label and ascending, and where those of each begin.
+    """
+    of_candidates = _narrow(labels[candidates])
+    counts = np.bincount(of_candidates, minlength=size)
+    sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
+    indptr, chosen = _indptr(sizes), np.repeat(np.arange(size), sizes)
+    places = np.arange(len(chosen)) - indptr[chosen]
+    steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
+    numbers = np.minimum((places * steps[chosen]).astype(np.int64), counts[chosen] - 1)
+    numbers[indptr[1:][sizes > 1] - 1] = counts[sizes > 1] - 1
+    order = np.argsort(of_candidates, kind="stable")
+    return counts, candidates[order[_indptr(counts)[chosen] + numbers]], indptr
+
+
+def _indptr(sizes: Array) -> Array:
+    return np.append(0, np.cumsum(sizes, dtype=np.int64))
+
+
+def _most(counts: Array, kept: int) -> int:
+    """Return how many of each label may be kept so that there are not more than `kept` in all; at least one."""
+    low, high = 1, max(int(counts.max(initial=0)), 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.minimum(counts, middle).sum() <= kept else (low, middle - 1)
+    return low
+
+
+def _narrow(labels: Array) -> Array:
+    """Return labels in a type that sorts fast, where they fit."""
+    return labels.astype(np.uint16) if labels.max(initial=0) < 1 << 16 else labels

@@ -10,11 +10,9 @@ from itertools import chain, count, filterfalse
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
+from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples, sort_triples
+from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, without_silent
 from kg_retrievers.graph.reading import Reading
-from kg_retrievers.graph.silent_columns import without_silent
-from kg_retrievers.graph.triple_order import TripleColumns, rank_triples, sort_triples
 from kg_retrievers.graph.types import Triple
 
 #: The id of no source, and of no datatype.

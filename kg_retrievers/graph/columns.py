@@ -1,4 +1,4 @@
-"""Columns of a graph: arrays, and unique strings as arrays."""
+"""Columns of a graph: texts by id, their hashes, and columns that say nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,76 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import DamagedDataError
-from kg_retrievers.graph.string_hashes import STRINGS_AT_ONCE, hash_of, hashes_of
 
 Array = npt.NDArray[Any]
+
+#: Strings of up to so many bytes are hashed word by word, all strings at once.
+HASHED_BY_WORDS = 64
+
+#: How many strings are encoded, hashed or compared at once.
+STRINGS_AT_ONCE = 1 << 16
+
+_MASK = 2**64 - 1
+
+#: An odd factor with bits all over it: 2**64 divided by the golden ratio.
+_FACTOR = 0x9E3779B97F4A7C15
+
+
+def hashes_of(offsets: Array, data: Array) -> Array:
+    """Return the hash of each string of a table, as `hash_of` does: uint64.
+
+    Cost: some passes over the bytes, without a loop over strings of up to `HASHED_BY_WORDS` bytes.
+
+    Args:
+        offsets: Where each string starts in `data`: int, shape (n + 1).
+        data: The UTF-8 bytes of the strings: uint8.
+    """
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    for first in range(0, len(hashes), STRINGS_AT_ONCE):
+        starts = offsets[first : first + STRINGS_AT_ONCE + 1].astype(np.int64)
+        some = hashes[first : first + STRINGS_AT_ONCE]
+        some[:] = _hashes_by_words(data[starts[0] : starts[-1]], starts - starts[0])
+        for at in np.flatnonzero(np.diff(starts) > HASHED_BY_WORDS).tolist():
+            some[at] = hash_of(data[starts[at] : starts[at + 1]].tobytes())
+    return hashes
+
+
+def hash_of(encoded: bytes) -> int:
+    """Return the hash of a string, given as UTF-8, below 2**64: the same on every machine.
+
+    Each word of 8 bytes is joined by exclusive or, then multiplied and shifted. Longer strings than `HASHED_BY_WORDS`
+    have the start of their BLAKE2b digest.
+
+    Example:
+        >>> int(hashes_of(np.array([0, 3, 12]), np.frombuffer(b"HerSomewhere", np.uint8))[1]) == hash_of(b"Somewhere")
+        True
+    """
+    if len(encoded) > HASHED_BY_WORDS:
+        return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")
+    value = len(encoded)
+    for start in range(0, len(encoded), 8):
+        value = (value ^ int.from_bytes(encoded[start : start + 8], "little")) * _FACTOR & _MASK
+        value ^= value >> 32
+    return value
+
+
+def _hashes_by_words(data: Array, starts: Array) -> Array:
+    """Return the hashes of the strings of at most `HASHED_BY_WORDS` bytes; those of others mean nothing."""
+    padded = np.zeros(len(data) + 8, np.uint8)
+    padded[: len(data)] = data
+    words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))  # the 8 bytes from each byte on
+    lengths = np.diff(starts)
+    hashes = lengths.astype(np.uint64)
+    for begin in range(0, int(min(lengths.max(initial=0), HASHED_BY_WORDS)), 8):
+        open_ = np.flatnonzero(lengths > begin)
+        word = words[starts[open_] + begin]
+        missing = np.maximum(begin + 8 - lengths[open_], 0).astype(np.uint64) * np.uint64(8)
+        word &= np.uint64(_MASK) >> missing
+        value = (hashes[open_] ^ word) * np.uint64(_FACTOR)
+        value ^= value >> np.uint64(32)
+        hashes[open_] = value
+    return hashes
+
 
 #: What to do about damaged data.
 DAMAGED = "Save or build it again. To see what else is damaged: kg-retrievers info FOLDER --verify"
@@ -262,3 +329,70 @@ def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()
+
+
+_TABLE = ("offsets", "data", "hashes", "order")
+_NAMES = (*(f"names.{part}" for part in _TABLE), "labels", "name_entities.indptr", "name_entities.values")
+_ALIASES = ("aliases.indptr", "aliases.values")
+_TYPES = (
+    *(f"types.{part}" for part in _TABLE),
+    *(f"{rows}.{part}" for rows in ("entity_types", "type_entities") for part in ("indptr", "values")),
+)
+
+
+def without_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return columns without those that say nothing.
+
+    Example:
+        >>> columns = {"aliases.indptr": np.array([0, 0]), "aliases.values": np.array([], np.int32), "x": np.array([1])}
+        >>> [*without_silent(columns)]
+        ['x']
+    """
+    silent: set[str] = set()
+    if not len(columns.get("aliases.values", ())):
+        silent.update(_ALIASES)
+        if _are_keys(columns):
+            silent.update(_NAMES)
+    if not len(columns.get("types.hashes", ())):
+        silent.update(_TYPES)
+    return {name: column for name, column in columns.items() if name not in silent}
+
+
+def with_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return columns with those that say nothing.
+
+    Cost: 28 bytes an entity where there are neither names nor types.
+    """
+    filled, size = dict(columns), len(columns["entities.hashes"])
+    if "labels" not in filled:
+        every = np.arange(size + 1, dtype=np.int32)
+        filled |= {f"names.{part}": columns[f"entities.{part}"] for part in _TABLE}
+        filled |= {"labels": every[:-1], "name_entities.indptr": every, "name_entities.values": every[:-1]}
+    none, empty = np.empty(0, np.int32), np.zeros(size + 1, np.int32)
+    if "aliases.indptr" not in filled:
+        filled |= {"aliases.indptr": empty, "aliases.values": none}
+    if "entity_types.indptr" not in filled:
+        filled |= StringTable.from_strings([]).columns("types")
+        filled |= {"entity_types.indptr": empty, "entity_types.values": none}
+        filled |= {"type_entities.indptr": empty[:1], "type_entities.values": none}
+    return filled
+
+
+def missing_columns(columns: Mapping[str, Array]) -> list[str]:
+    """Return the columns that a graph lacks and should have, as it has others that belong with them.
+
+    Example:
+        >>> missing_columns({"aliases.values": np.array([3])})
+        ['aliases.indptr']
+    """
+    groups = [group for group in (_NAMES, _ALIASES, _TYPES) if any(name in columns for name in group)]
+    return [name for group in groups for name in group if name not in columns]
+
+
+def _are_keys(columns: Mapping[str, Array]) -> bool:
+    """Return whether the names are the keys, and each entity is called by its own; no entity has an alias."""
+    if "labels" not in columns:
+        return True
+    labels = columns["labels"]
+    parts = ((columns[f"names.{part}"], columns[f"entities.{part}"]) for part in _TABLE)
+    return bool(np.array_equal(labels, np.arange(len(labels)))) and all(np.array_equal(*two) for two in parts)

@@ -22,8 +22,7 @@ from kg_retrievers.graph.readers import (
     read_networkx_rows,
     read_property_graph_rows,
 )
-from kg_retrievers.graph.readers.limits import Limits
-from kg_retrievers.graph.readers.progress import show_progress, show_sorting
+from kg_retrievers.graph.readers.opening import Limits, show_progress, show_sorting
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
 

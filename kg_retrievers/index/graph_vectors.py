@@ -12,8 +12,7 @@ from kg_retrievers.algorithms.quantization import quantized, rotated_bits, words
 from kg_retrievers.bulk import Workers
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.storage.column_file import ColumnFile
-from kg_retrievers.graph.storage.writer import FolderWriter
+from kg_retrievers.graph.storage.parts import ColumnFile, FolderWriter
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import VectorCache, embed_batches
 from kg_retrievers.index.parts import triple_texts

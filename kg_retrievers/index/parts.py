@@ -23,8 +23,7 @@ from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
-from kg_retrievers.graph.storage.parts import CHECKED, OpenedPart
-from kg_retrievers.graph.storage.writer import Column, Grown
+from kg_retrievers.graph.storage.parts import CHECKED, Column, Grown, OpenedPart
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.quantized_search import QuantizedSearch

@@ -12,7 +12,7 @@ from llama_index.core.types import TokenAsyncGen, TokenGen
 
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import RefusalError
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 
 
 class RefusingQueryEngine(RetrieverQueryEngine):

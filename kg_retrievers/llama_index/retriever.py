@@ -19,7 +19,7 @@ from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
-from kg_retrievers.graph.shown_text import as_data, as_data_lines
+from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.index import PartRequest
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine

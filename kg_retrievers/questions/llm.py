@@ -18,7 +18,7 @@ from kg_retrievers.core.structured_replies import CUT, StructuredModel, reply_te
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, PatternParseError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.questions.operations import check_known_texts

@@ -20,8 +20,8 @@ from kg_retrievers.core.replies import CLOSING, MAX_REPLY, ReplyNode, read_nodes
 from kg_retrievers.errors import PatternError, PatternParseError
 from kg_retrievers.graph.operations import Condition, Operation, OperationKind, short
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
-from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.values import MAX_DIGITS, Comparison
+from kg_retrievers.graph.verbalize import as_data
 
 #: The longest name, relation or value of a pattern, in characters, and the most triples.
 MAX_WORDS, MAX_TRIPLES = 120, 8

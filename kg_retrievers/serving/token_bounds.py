@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 from kg_retrievers.serving.results import Part, Result
 
 R = TypeVar("R", bound=Result)

@@ -38,8 +38,8 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.types import read_paths
+from kg_retrievers.graph.verbalize import lone_entities_of
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing.chat_model import ScriptedChatModel
 from kg_retrievers.testing.other_process import call_in_other_process, load_test_file

@@ -9,8 +9,8 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
 from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.facts import HoldsFacts, facts_of
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.verbalize import HoldsFacts, facts_of
 from kg_retrievers.index import GraphIndex, check_at_hand
 
 if TYPE_CHECKING:

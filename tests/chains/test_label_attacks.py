@@ -27,9 +27,8 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.support import are_supported, unsupported
-from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.verbalize import Style, verbalize
+from kg_retrievers.graph.verbalize import Style, as_data, verbalize
 from kg_retrievers.testing import ScriptedChatModel
 
 ATTACKS = {

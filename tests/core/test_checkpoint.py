@@ -26,7 +26,7 @@ from kg_retrievers.core.checkpoint import (
     save_checkpoint,
 )
 from kg_retrievers.errors import FileFormatError, FileWriteError, InvalidArgumentError, ModelLoadError
-from kg_retrievers.graph.storage.lock import FolderLock
+from kg_retrievers.graph.storage.parts import FolderLock
 
 Damage = Callable[[Path], object]
 

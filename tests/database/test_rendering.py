@@ -23,7 +23,7 @@ from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 
 Databases = Sequence[tuple[KnowledgeGraph, LadybugExecutor | SparqlExecutor]]
 

@@ -27,7 +27,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.explanation import WhyNot
 from kg_retrievers.explanation.limits import LIMITS, Change, possible_changes, with_changes
-from kg_retrievers.graph.facts import lone_entities_of
+from kg_retrievers.graph.verbalize import lone_entities_of
 from kg_retrievers.methods.registry import Method
 
 HER = "Who directed Her?"

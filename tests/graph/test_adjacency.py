@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import (
+    Edges,
     is_backward,
     label_count,
     label_of,
+    order_by_tail,
+    rank_triples,
     relation_of,
     reversed_label,
+    sort_triples,
     triple_of,
+    triple_order,
 )
-from kg_retrievers.graph.changes.triples import find_triples
+from kg_retrievers.graph.changes.merge import find_triples
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.edges import Edges
-from kg_retrievers.graph.triple_order import order_by_tail, rank_triples, sort_triples, triple_order
 
 IDS = st.integers(0, 5)
 triples = st.lists(st.tuples(IDS, st.sampled_from([0, 1, 2, 16_382, 40_000]), IDS), max_size=20)

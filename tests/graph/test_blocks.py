@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.readers import Limits, read_graph_rows
-from kg_retrievers.graph.readers.tables import delimited as text_lines
+from kg_retrievers.graph.readers import Limits, read_graph_rows, text_files
 
 CELLS = st.sampled_from(
     ["a", "b", "Her", " c ", "\u00a0d\u2003", "é", "\U0001f3ac", "", " ", '"', '"q"', '"x""y"', "\x1f"]
@@ -66,7 +65,7 @@ def test_blocks_of_tables_change_nothing(
     path = tmp_path / f"kb.{suffix}"
     path.write_bytes(text.encode())
     first, *others = read_in_blocks(
-        lambda size: monkeypatch.setattr(text_lines, "BLOCK_BYTES", size), path, on_error=on_error
+        lambda size: monkeypatch.setattr(text_files, "BLOCK_BYTES", size), path, on_error=on_error
     )
     assert others == [first] * len(others)
 
@@ -82,7 +81,7 @@ def test_blocks_of_tables_change_nothing(
     ],
 )
 def test_an_odd_row_among_plain_ones(odd: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 64)
     path = tmp_path / "kb.tsv"
     path.write_bytes(("Her\tby\tJonze\n" * 100 + odd + "Her\tby\tJonze\n" * 100).encode())
     kind, error = read(path, limits=Limits(cell_length=40), header=False)
@@ -90,7 +89,7 @@ def test_an_odd_row_among_plain_ones(odd: str, expected: str, tmp_path: Path, mo
 
 
 def test_a_byte_that_is_no_text_is_named_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 64)
     path = tmp_path / "kb.tsv"
     path.write_bytes(b"Her\tby\tJonze\n" * 100 + b"Am\xe9lie\tby\tJeunet\n")
     kind, error = read(path, header=False)

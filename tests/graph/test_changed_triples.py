@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.changes.triples import change_triples
+from kg_retrievers.graph.changes.merge import change_triples
 from kg_retrievers.graph.columns import Array
 
 IDS = st.integers(0, 5)

@@ -13,7 +13,7 @@ import pytest
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import is_node_link, read_node_link_rows, read_xml_rows
-from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.opening import Limits
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
 GEXF = '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph {}>{}</graph></gexf>'

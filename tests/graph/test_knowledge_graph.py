@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple
 from kg_retrievers.graph import columns as columns_module
-from kg_retrievers.graph.storage.manifest import Manifest, SavedColumn, SavedPart
+from kg_retrievers.graph.storage.parts import Manifest, SavedColumn, SavedPart
 from kg_retrievers.testing import tiny_graph
 
 FACTS = [

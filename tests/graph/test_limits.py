@@ -16,8 +16,7 @@ import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers.limits import Limits, is_too_deep
-from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import Limits, is_too_deep, open_bytes, plain_name
 
 ROWS = b"Her\tdirected_by\tSpike Jonze\n" * 50
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from kg_retrievers.errors import GraphLoadError
-from kg_retrievers.graph.readers.limits import Limits
-from kg_retrievers.graph.readers.opening import open_bytes
+from kg_retrievers.graph.readers.opening import Limits, open_bytes
 
 
 def zipped() -> bytes:

@@ -9,9 +9,9 @@ import pytest
 
 from kg_retrievers import KnowledgeGraph
 from kg_retrievers.errors import GraphLoadError
-from kg_retrievers.graph import knowledge_graph, relation_samples
+from kg_retrievers.graph import adjacency, knowledge_graph
+from kg_retrievers.graph.adjacency import FACTS, RelationSamples
 from kg_retrievers.graph.columns import spread
-from kg_retrievers.graph.relation_samples import FACTS, RelationSamples
 from kg_retrievers.graph.storage.parts import Part, save_parts
 
 
@@ -28,7 +28,7 @@ def drawn_graph(seed: int, entities: int = 120, relations: int = 5, triples: int
 def test_samples_are_spread_over_the_facts_and_the_entities_of_each_relation(
     kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relation_samples, "KEPT", kept)
+    monkeypatch.setattr(adjacency, "KEPT", kept)
     graph = drawn_graph(0)
     samples = RelationSamples.of_adjacency(graph.adjacency, len(graph.relations))
     triples = np.array(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kg_retrievers.graph import Known, Pattern, Unknown
-from kg_retrievers.graph.revisits import Revisits, decide, decide_revisits, excludes_named, turns
+from kg_retrievers.graph.pattern import Revisits, decide, decide_revisits, excludes_named, turns
 
 X, Y, Z = (Unknown(name) for name in "xyz")
 R = Unknown("relation")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.shown_table import MOST_CHARACTERS, MOST_ROWS, html_table
+from kg_retrievers.graph.schema import MOST_CHARACTERS, MOST_ROWS, html_table
 
 
 def cells(html: str) -> list[list[str]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.graph.shown_text import as_data, as_data_lines, one_line
+from kg_retrievers.graph.verbalize import as_data, as_data_lines, one_line
 
 UNCHANGED = {
     "Persian": "می\u200cخواهم",

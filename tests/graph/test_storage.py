@@ -19,17 +19,18 @@ import pytest
 from kg_retrievers.errors import FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.storage import parts as storage
-from kg_retrievers.graph.storage.column_file import ColumnFile
-from kg_retrievers.graph.storage.lock import LOCK
-from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
 from kg_retrievers.graph.storage.parts import (
     KEEP,
+    LOCK,
+    MANIFEST,
     Column,
+    ColumnFile,
     FolderWriter,
     Grown,
     Part,
     may_hold_save,
     open_parts,
+    read_manifest,
     save_parts,
     verify,
 )
@@ -198,7 +199,7 @@ import json, os, shutil, signal, sys
 from pathlib import Path
 import numpy as np
 from kg_retrievers.errors import KGRetrieversError
-from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
+from kg_retrievers.graph.storage.parts import MANIFEST, read_manifest
 from kg_retrievers.graph.storage.parts import Grown, KEEP, Part, open_parts, save_parts, verify
 
 place, grows = Path(sys.argv[1]), sys.argv[2] == "grows"

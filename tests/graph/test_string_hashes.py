@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.graph.columns import StringTable
-from kg_retrievers.graph.string_hashes import HASHED_BY_WORDS, hash_of, hashes_of
+from kg_retrievers.graph.columns import HASHED_BY_WORDS, StringTable, hash_of, hashes_of
 
 LONG = "x" * HASHED_BY_WORDS
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.types import Path, Triple
 from kg_retrievers.graph.verbalize import (
     Style,
     Verbalization,
     approximate_tokens,
+    as_data,
     grouped_lines,
     numbered_lines,
     path_lines,

@@ -16,7 +16,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.writer import FolderWriter
+from kg_retrievers.graph.storage.parts import FolderWriter
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, VectorStoreSearch
 from kg_retrievers.index.embeddings import ArrayEmbeddings
 from kg_retrievers.testing import tiny_graph

@@ -9,6 +9,8 @@ graph made anew from its facts holds, and only the order differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
@@ -25,11 +27,9 @@ from kg_retrievers.graph.changes.descriptions import (
     replace_descriptions,
 )
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
-from kg_retrievers.graph.changes.merge import Merge, find_relations, written_relations
+from kg_retrievers.graph.changes.merge import Merge, change_triples, find_relations, find_triples, written_relations
 from kg_retrievers.graph.changes.sources import TripleIds, datatype_columns, facts_from, source_columns
-from kg_retrievers.graph.changes.triples import change_triples, find_triples
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.silent_columns import without_silent
+from kg_retrievers.graph.columns import Array, without_silent
 from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
@@ -266,3 +266,32 @@ def _key(graph: KnowledgeGraph, end: str) -> str:
     """Return the key of the one entity with this name, or the text itself."""
     named = graph.entities_named(end)
     return named[0] if end not in graph.entities and len(named) == 1 else end
+
+
+def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
+    """Return graphs to add as one, with the keys of a graph: each blank node of RDF is another."""
+    known, joined = graph, graph.from_triples(())
+    for addition in additions:
+        fitted = _with_keys_of(known, addition)
+        known, joined = change_graph(known, added=fitted).graph, change_graph(joined, added=fitted).graph
+    return joined
+
+
+def join_removals(graph: KnowledgeGraph, removals: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
+    """Return graphs to remove as one, with the keys of a graph.
+
+    Raises:
+        InvalidArgumentError: If one that was read from RDF has facts with blank nodes.
+    """
+    joined = graph.from_triples(())
+    for removal in removals:
+        check_blank_nodes(removal)
+        joined = change_graph(joined, added=_with_keys_of(graph, removal)).graph
+    return joined
+
+
+def _with_keys_of(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
+    """Return another graph with the keys of a graph, of no format, so that no key is taken for a blank node of RDF."""
+    fitted = copy(fit_keys(graph, other))
+    fitted.reading = replace(fitted.reading, format="")
+    return fitted

@@ -10,10 +10,10 @@ from reprlib import repr as short
 from typing import Any, NamedTuple
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
-from kg_retrievers.graph.readers.tables.delimited import Layout, Row, TextFile, find_layout, split_rows
-from kg_retrievers.graph.readers.tables.json_rows import add_each
+from kg_retrievers.graph.readers.tables.delimited import Layout, Row, find_layout, split_rows
+from kg_retrievers.graph.readers.tables.json_rows import add_each, is_apoc_row
+from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: What separates the texts of a list in one cell.
 LIST_DELIMITER = ";"
@@ -155,16 +155,6 @@ def _column(cell: str) -> _Column:
         return _Column(cell, "string", "", False)
     kind = match["kind"]
     return _Column(match["name"], kind if kind.isupper() else kind.lower(), match["group"] or "", bool(match["many"]))
-
-
-def is_apoc_row(row: Any) -> bool:
-    """Whether a row of JSON is a node or relationship of an export.
-
-    Example:
-        >>> is_apoc_row({"type": "node", "id": "0", "labels": ["Film"], "properties": {"title": "Her"}})
-        True
-    """
-    return isinstance(row, dict) and row.get("type") in ("node", "relationship") and "id" in row
 
 
 def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:

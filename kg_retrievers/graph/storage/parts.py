@@ -16,20 +16,500 @@ written before the save, and what a killed writer left of it is of use to the ne
 
 from __future__ import annotations
 
+import errno
+import json
+import math
 import os
+import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
+from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
+from filelock import FileLock, Timeout
 
-from kg_retrievers.errors import FileFormatError, GraphLoadError, IndexLoadError
+from kg_retrievers.errors import FileFormatError, FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError
+from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.lock import LOCK, writer_of
-from kg_retrievers.graph.storage.manifest import MANIFEST, Manifest, SavedColumn, SavedPart, own_files, read_manifest
-from kg_retrievers.graph.storage.writer import KEEP, Column, FolderWriter, Grown, Keep, Part
+
+#: Raised by one with every change of the layout; a folder of another version is refused.
+FORMAT_VERSION = 3
+
+MANIFEST = "manifest.json"
+
+#: The names of files that a save makes: columns, and a manifest before it is renamed.
+_OWN_FILES = re.compile(r"[a-z0-9_.]+-[0-9a-f]{32}\.(column|json)")
+
+
+@dataclass(frozen=True)
+class SavedColumn:
+    """A column on disk: the first bytes of a file. Further bytes, if there are some, belong to nobody.
+
+    Attributes:
+        file: The name of the file in the folder.
+        dtype: Its type, as numpy writes it: "<i4".
+        shape: Its shape.
+        checksum: The CRC-32 of its bytes.
+    """
+
+    file: str
+    dtype: str
+    shape: tuple[int, ...]
+    checksum: int
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class SavedPart:
+    """A part of a folder, as "graph" and "index".
+
+    Attributes:
+        columns: Its columns, by name.
+        meta: What else is known of it: values of JSON.
+    """
+
+    columns: Mapping[str, SavedColumn] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds.
+
+    Attributes:
+        parts: The parts, by name.
+
+    Example:
+        >>> manifest = Manifest({"graph": SavedPart(meta={"skipped": 2})})
+        >>> Manifest.from_json(manifest.to_json()) == manifest
+        True
+    """
+
+    parts: Mapping[str, SavedPart] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        content = {"format": FORMAT_VERSION, "parts": {name: asdict(part) for name, part in self.parts.items()}}
+        return json.dumps(content | {"checksum": _checksum(content)}, indent=1, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Manifest:
+        """Read back what `to_json` returned.
+
+        Raises:
+            ValueError: If the text is damaged, or of another format; the message says which.
+        """
+        try:
+            content = json.loads(text)
+            version = content["format"]
+            if version == FORMAT_VERSION:
+                return cls._read(content)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+            raise ValueError("the manifest is damaged.") from cause
+        raise ValueError(f"written in format {version!s:.20}, this package reads {FORMAT_VERSION}.")
+
+    @classmethod
+    def _read(cls, content: dict[str, Any]) -> Manifest:
+        if content.pop("checksum") != _checksum(content):
+            raise ValueError("the checksum differs")
+        return cls({name: _part(part) for name, part in content["parts"].items()})
+
+    @property
+    def version(self) -> str:
+        """Hexadecimal digits that differ for any two saves that differ."""
+        return blake2b(self.to_json().encode(), digest_size=16).hexdigest()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many bytes of each file are named."""
+        return {column.file: column.size for part in self.parts.values() for column in part.columns.values()}
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Return the manifest of a folder; None where there is none, or it cannot be read."""
+    try:
+        return Manifest.from_json((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def own_files(folder: Path) -> list[Path]:
+    """Return the files of columns and the unfinished manifests in a folder; none that a user may have."""
+    return [path for path in folder.iterdir() if _OWN_FILES.fullmatch(path.name)]
+
+
+def is_column(file: str, dtype: str) -> bool:
+    """Whether a file of this name can be a column of this type."""
+    return _OWN_FILES.fullmatch(file) is not None and np.dtype(dtype).kind in "biuf"
+
+
+def _part(part: Mapping[str, Any]) -> SavedPart:
+    return SavedPart({name: _column(column) for name, column in part["columns"].items()}, dict(part["meta"]))
+
+
+def _column(column: Mapping[str, Any]) -> SavedColumn:
+    file, dtype = column["file"], column["dtype"]
+    if not is_column(file, dtype):
+        raise ValueError(f"{file}: no column of this package")
+    return SavedColumn(file, dtype, tuple(map(int, column["shape"])), int(column["checksum"]))
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+#: How many bytes are read or written at once.
+BLOCK = 1 << 24
+
+
+class ColumnFile:
+    """A file of rows. If the writer is killed, the next save removes it.
+
+    Args:
+        folder: The folder.
+        name: The name of the column.
+        dtype: The type of the numbers.
+        width: How many numbers a row has.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike, width: int) -> None:
+        """Make the file."""
+        self.dtype, self.width, self.rows = np.dtype(dtype), width, 0
+        self._path = folder / f"{name}-{uuid4().hex}.column"
+        with raise_write_errors(folder):
+            self._stream: BinaryIO = open(self._path, "x+b")  # noqa: SIM115
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self._path.name
+
+    def append(self, rows: Array) -> None:
+        """Write rows behind the others.
+
+        Raises:
+            FileWriteError: If the disk is full, or this user may not write there.
+        """
+        with raise_write_errors(self._path.parent):
+            self._stream.write(np.ascontiguousarray(rows, self.dtype).data)
+            self._stream.flush()
+        self.rows += len(rows)
+
+    def array(self) -> Array:
+        """Return the rows, mapped from the file: read-only, shape (rows, width)."""
+        shape = (self.rows, self.width)
+        if not self.rows:
+            return np.empty(shape, self.dtype)  # there is no map of nothing
+        return np.asarray(np.memmap(self._path, self.dtype, "r", shape=shape))
+
+    def finish(self) -> SavedColumn:
+        """Wait until the rows are on the disk, and return what the manifest says of them."""
+        with raise_write_errors(self._path.parent):
+            os.fsync(self._stream.fileno())
+        checksum = 0
+        self._stream.seek(0)
+        while block := self._stream.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+        self.close()
+        return SavedColumn(self.name, self.dtype.str, (self.rows, self.width), checksum)
+
+    def close(self) -> None:
+        """Close the file; what a full disk did not take is lost, as `append` told."""
+        with suppress(OSError):
+            self._stream.close()
+
+    def remove(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+#: The file whose lock is held; it is there while somebody writes, or after a writer was killed.
+LOCK = ".writer.lock"
+
+
+class FolderLock:
+    """The right to write to a folder. The system gives it back when the process ends, however it ends.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        FileWriteError: If another writer has it; the message names its process.
+        OSError: If this user may not write there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock, or fail at once."""
+        self._path = folder / LOCK
+        self._lock = FileLock(self._path, timeout=0, thread_local=False)
+        try:
+            self._lock.acquire()
+        except Timeout as cause:
+            reason, advice = f"{_owner(folder)} is writing there", "Wait until it has ended, or name another folder."
+            raise FileWriteError(
+                f"{reason}.", folder, reason=reason, number=errno.EAGAIN, hint_python=advice
+            ) from cause
+        with suppress(OSError):  # on a full disk only the message of the other writer is poorer
+            self._path.write_text(str(os.getpid()))
+
+    def __enter__(self) -> FolderLock:
+        """Return the lock, which is held already."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let others write."""
+        self.release()
+
+    def release(self) -> None:
+        """Remove the file and let others write."""
+        with suppress(OSError):
+            self._path.unlink()  # a writer that waits for it sees that the file is gone, and begins again
+        self._lock.release()
+
+
+def writer_of(folder: Path) -> str | None:
+    """Return who writes to a folder now, such as "process 123", or None."""
+    if not (folder / LOCK).exists():
+        return None
+    try:
+        FolderLock(folder).release()
+    except FileWriteError as error:
+        return str(error.strerror).removesuffix(" is writing there")
+    except OSError:
+        return None
+    return None
+
+
+def _owner(folder: Path) -> str:
+    try:
+        return f"process {int((folder / LOCK).read_bytes())}"
+    except (OSError, ValueError):
+        return "another process"
+
+
+class _Keep(Enum):
+    KEEP = "keep"
+
+
+Keep = Literal[_Keep.KEEP]
+
+#: In place of a column or a part: what is saved stays.
+KEEP: Literal[_Keep.KEEP] = _Keep.KEEP
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """The saved column with rows behind it.
+
+    Args:
+        rows: The new rows, of the type and the width of the saved ones.
+    """
+
+    rows: Array
+
+
+Column = Array | Grown | Keep | ColumnFile
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part to save.
+
+    Args:
+        columns: Its columns, by name: lower-case letters, digits, dots and underscores. What is not named is dropped.
+        meta: What else is kept of it: values of JSON.
+    """
+
+    columns: Mapping[str, Column]
+    meta: Mapping[str, Any]
+
+
+class FolderWriter:
+    """Writes to a folder, and nobody else meanwhile.
+
+    Use it in a `with` statement: what is read in the block stays what is saved there until `replace`.
+
+    Args:
+        folder: The folder; it is made where it is missing.
+
+    Attributes:
+        folder: The folder.
+        before: What the folder holds; an empty manifest where it holds nothing that can be read.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from kg_retrievers.graph.storage.parts import open_parts, save_parts
+        >>> with TemporaryDirectory() as folder:
+        ...     save_parts(folder, {"graph": Part({"ids": np.arange(3)}, {"skipped": 0})})
+        ...     with FolderWriter(folder) as writer:
+        ...         skipped = writer.before.parts["graph"].meta["skipped"]
+        ...         writer.replace({"graph": Part({"ids": Grown(np.array([7, 8]))}, {"skipped": skipped + 1})})
+        ...     opened = open_parts(folder, ["graph"])["graph"]
+        ...     opened.columns["ids"].tolist(), opened.meta
+        ([0, 1, 2, 7, 8], {'skipped': 1})
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        """Name the folder; nothing is done before the block begins."""
+        self.folder = self._folder = Path(folder)
+        self.before = Manifest()
+
+    def __enter__(self) -> FolderWriter:
+        """Take the lock of the folder.
+
+        Raises:
+            FileWriteError: If another process writes there, or this user may not write there.
+            InvalidArgumentError: If the folder holds a `manifest.json` of something else.
+        """
+        with raise_write_errors(self._folder):
+            self._is_new = not self._folder.exists()
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FolderLock(self._folder)
+        try:
+            self._read_before()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let others write."""
+        self._lock.release()
+        if self._is_new:
+            with suppress(OSError):  # it holds something
+                self._folder.rmdir()
+
+    def _read_before(self) -> None:
+        before = read_manifest(self._folder)
+        if before is None and (self._folder / MANIFEST).exists() and not own_files(self._folder):
+            raise InvalidArgumentError(
+                f"{self._folder} holds a {MANIFEST} of something else, which would be lost. Name another folder."
+            )
+        self.before = before or Manifest()
+
+    def replace(self, parts: Mapping[str, Part | Keep]) -> None:
+        """Switch the folder to these parts.
+
+        Args:
+            parts: The parts, by name; `KEEP` for one that stays. A part that is not named is dropped.
+
+        Raises:
+            FileWriteError: If the disk is full, this user may not write there, or somebody who did not heed the lock
+                wrote there meanwhile; what was saved before stays.
+            InvalidArgumentError: If a column or part that is to be kept or to grow is not saved there, or new rows are
+                of another type or width.
+        """
+        with raise_write_errors(self._folder, _size(parts)):
+            try:
+                saved = {name: self._write_part(name, part) for name, part in parts.items()}
+                after = Manifest(saved)
+                self._switch(after)
+            except BaseException:
+                with suppress(OSError):
+                    _sweep(self._folder, self.before)
+                raise
+            self.before, self._is_new = after, False
+            _sweep(self._folder, after)
+
+    def _write_part(self, name: str, part: Part | Keep) -> SavedPart:
+        before = self.before.parts.get(name)
+        if isinstance(part, Part):
+            saved = before.columns if before else {}
+            columns = {
+                column: self._write_column(f"{name}.{column}", values, saved.get(column))
+                for column, values in part.columns.items()
+            }
+            return SavedPart(columns, dict(part.meta))
+        if before is None:
+            raise InvalidArgumentError(f"FolderWriter: {self._folder} holds no {name} to keep.")
+        return before
+
+    def _write_column(self, name: str, values: Column, saved: SavedColumn | None) -> SavedColumn:
+        if isinstance(values, np.ndarray):
+            file = f"{name}-{uuid4().hex}.column"
+            if not is_column(file, values.dtype.str):
+                raise InvalidArgumentError(
+                    "FolderWriter: wanted arrays of numbers, by names of lower-case letters, digits, dots and "
+                    f"underscores, but got {name!r} of {values.dtype.str}."
+                )
+            with open(self._folder / file, "xb") as stream:
+                checksum = _write(stream, values)
+            return SavedColumn(file, values.dtype.str, values.shape, checksum)
+        if isinstance(values, ColumnFile):
+            return values.finish()
+        if saved is None:
+            raise InvalidArgumentError(f"FolderWriter: {self._folder} holds no column {name} to keep.")
+        if not isinstance(values, Grown) or not len(values.rows):
+            return saved
+        rows = values.rows
+        if (rows.dtype.str, rows.shape[1:]) != (saved.dtype, saved.shape[1:]):
+            raise InvalidArgumentError(
+                f"FolderWriter: the rows of {name} are {saved.dtype} of shape (n, *{saved.shape[1:]}), but got "
+                f"{rows.dtype.str} of shape {rows.shape}."
+            )
+        with open(self._folder / saved.file, "r+b") as stream:
+            stream.seek(saved.size)
+            checksum = _write(stream, rows, saved.checksum)
+        return SavedColumn(saved.file, saved.dtype, (saved.shape[0] + len(rows), *saved.shape[1:]), checksum)
+
+    def _switch(self, after: Manifest) -> None:
+        if (read_manifest(self._folder) or Manifest()).version != self.before.version:
+            reason = "somebody else saved there meanwhile"
+            hint = "Open it again, and change what is there now."
+            raise FileWriteError(f"{reason}.", self._folder, reason=reason, hint_python=hint)
+        written = self._folder / f"manifest-{uuid4().hex}.json"
+        with open(written, "xb") as stream:
+            _write(stream, np.frombuffer(after.to_json().encode(), np.uint8))
+        sync_folder(self._folder)
+        os.replace(written, self._folder / MANIFEST)
+        sync_folder(self._folder)
+        if self._is_new:
+            sync_folder(self._folder.absolute().parent)
+
+
+def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
+    """Write an array to the end of a file and to the disk; return the checksum of all that it holds then."""
+    content = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    for start in range(0, len(content), BLOCK):
+        block = content[start : start + BLOCK].data
+        stream.write(block)
+        checksum = zlib.crc32(block, checksum)
+    stream.truncate()
+    stream.flush()
+    os.fsync(stream.fileno())
+    return checksum
+
+
+def _size(parts: Mapping[str, Part | Keep]) -> int:
+    """Return how many bytes of arrays are still to be written."""
+    columns = [column for part in parts.values() if isinstance(part, Part) for column in part.columns.values()]
+    arrays = (column.rows if isinstance(column, Grown) else column for column in columns)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+def _sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove the files and the ends of files that a manifest does not name."""
+    sizes = manifest.sizes
+    for path in own_files(folder):
+        with suppress(OSError):  # in use, on Windows: the next save removes it
+            if path.name not in sizes:
+                path.unlink()
+            elif path.stat().st_size > sizes[path.name]:
+                os.truncate(path, sizes[path.name])
+
 
 __all__ = [
     "KEEP",
@@ -49,9 +529,6 @@ __all__ = [
 #: Columns of up to so many bytes are compared with their checksums whenever they are opened, which takes 2 ms for the
 #: longest of them; `verify` compares the others.
 CHECKED = 1 << 22
-
-#: How many bytes are read at once.
-_BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -145,7 +622,7 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
             f"{part}.{name}"
             for part, saved in manifest.parts.items()
             for name, column in saved.columns.items()
-            if _checksum(folder / column.file, column.size) != column.checksum
+            if _file_checksum(folder / column.file, column.size) != column.checksum
         ]
         if not damaged:
             return sum(manifest.sizes.values())
@@ -199,12 +676,12 @@ def _empty(saved: SavedColumn) -> Array:
     return np.empty(saved.shape, saved.dtype)  # there is no map of nothing
 
 
-def _checksum(path: Path, size: int) -> int | None:
+def _file_checksum(path: Path, size: int) -> int | None:
     """Return the checksum of the first bytes of a file; None where it is shorter."""
     checksum = 0
     try:
         with open(path, "rb") as stream:
-            while size and (block := stream.read(min(size, _BLOCK))):
+            while size and (block := stream.read(min(size, BLOCK))):
                 checksum = zlib.crc32(block, checksum)
                 size -= len(block)
     except OSError:

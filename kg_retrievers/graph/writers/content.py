@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.adjacency import Adjacency, Edges
 from kg_retrievers.graph.building import NONE
-from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.edges import Edges
-from kg_retrievers.graph.silent_columns import with_silent
+from kg_retrievers.graph.columns import Array, StringTable, with_silent
 
 
 class Fact(NamedTuple):

@@ -20,7 +20,7 @@ from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Sta
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.facts import LONE_ENTITIES
+from kg_retrievers.graph.verbalize import LONE_ENTITIES
 from kg_retrievers.index import Candidates
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers

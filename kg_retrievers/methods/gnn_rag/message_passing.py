@@ -13,8 +13,8 @@ import numpy as np
 from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.algorithms.local_walk import triples_between
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import Edges
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.edges import Edges
 
 
 class LocalAdjacency(NamedTuple):

@@ -12,7 +12,7 @@ from kg_retrievers.core.path_evidence import ScoredPath
 from kg_retrievers.graph import KnowledgeGraph, Path
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import Revisits, decide
+from kg_retrievers.graph.pattern import Revisits, decide
 
 #: The most walks at every hop; `max_paths` of them are shown.
 MAX_WALKS = 100_000
@@ -57,7 +57,7 @@ def follow_relation_paths(
     """Return the walks along relation paths from the entities of a question.
 
     Where the question names several entities, only walks count whose ends all of them lead to; all walks, if there is
-    no such end. Whether walks may return to where they start, `kg_retrievers.graph.revisits` decides.
+    no such end. Whether walks may return to where they start, `kg_retrievers.graph.pattern` decides.
 
     Args:
         graph: The graph.

@@ -21,7 +21,7 @@ from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, check_same_embeddings, embed, linker_of
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import tell_unknown_answer

@@ -26,7 +26,7 @@ from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph.revisits import excludes_named
+from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
@@ -46,7 +46,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     Labelled examples propose the relation paths if some are near, else the words of the question, zero-shot, or a
     language model if neither is sure: see `RelationPathProposer`. Evidence is all walks from the question's entities
     along a relation path; the answers are the entities where they end. Whether a walk may return to where it began, or
-    cross a triple twice, is decided by `kg_retrievers.graph.revisits`: it may not if it has both a forward and a
+    cross a triple twice, is decided by `kg_retrievers.graph.pattern`: it may not if it has both a forward and a
     backward step. "widened" in the details says that nothing was found until it might. If a question names several
     entities, the answers are the ends that all of them lead to, or all ends if there are none such: "joined" in the
     details says "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that

@@ -25,8 +25,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import CypherGenerationError, DatabaseQueryError, InvalidArgumentError, QuerySafetyError
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.parts import TIMEOUT
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_same_embeddings, embed, find_name, mask
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
 from kg_retrievers.methods.sg_rag.labelling import label_examples

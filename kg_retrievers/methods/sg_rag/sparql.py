@@ -11,7 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
-from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.methods.sg_rag.prompts import QueryForm, find_query, repairing_prompt, writing_prompt
 
 _RULES = """\

@@ -23,8 +23,7 @@ from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.graph.pattern import PatternTriple
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples

@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import Revisits
+from kg_retrievers.graph.pattern import Revisits
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match, MatchNode, MatchQuery
 from kg_retrievers.questions.allowed_entities import nearest_named, nearest_only

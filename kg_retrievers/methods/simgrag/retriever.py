@@ -21,7 +21,7 @@ from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence

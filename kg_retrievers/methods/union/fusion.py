@@ -9,8 +9,8 @@ from math import fsum
 from typing import Any, Literal
 
 from kg_retrievers.graph import Evidence, Path, Triple
-from kg_retrievers.graph.facts import lone_entities_of
 from kg_retrievers.graph.types import path_rows, read_paths
+from kg_retrievers.graph.verbalize import lone_entities_of
 
 #: What is added to a rank. G. Cormack, C. Clarke, S. Buettcher: Reciprocal rank fusion outperforms Condorcet and
 #: individual rank learning methods (SIGIR 2009): 60, fixed in a pilot study.

@@ -34,8 +34,8 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
 )
-from kg_retrievers.graph.facts import LONE_ENTITIES
 from kg_retrievers.graph.types import Triple, read_paths
+from kg_retrievers.graph.verbalize import LONE_ENTITIES
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.methods.union.fusion import fuse, member_results
 

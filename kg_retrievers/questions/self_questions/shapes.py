@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import turns
+from kg_retrievers.graph.pattern import turns
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.questions.self_questions.english import RelationWords, read_relation, type_noun
 

@@ -14,7 +14,7 @@ from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import decide, excludes_named, turns
+from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.questions.asked_types import type_nouns

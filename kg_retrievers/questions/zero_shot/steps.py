@@ -14,9 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import Adjacency, entries_between, is_backward, label_count, label_of, relation_of
+from kg_retrievers.graph.adjacency import (
+    FACTS,
+    Adjacency,
+    entries_between,
+    is_backward,
+    label_count,
+    label_of,
+    relation_of,
+)
 from kg_retrievers.graph.columns import Array, distinct
-from kg_retrievers.graph.relation_samples import FACTS
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
 from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, StepStates, mean_rows, sums_of_rows
 from kg_retrievers.questions.zero_shot.words import read_word

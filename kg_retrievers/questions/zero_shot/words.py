@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.revisits import excludes_named
+from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC
@@ -33,7 +33,7 @@ _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b",
 
 
 #: Words that ask for others of which the same holds as of the entity that a question names, beside those of
-#: `kg_retrievers.graph.revisits.EXCLUDING`.
+#: `kg_retrievers.graph.pattern.EXCLUDING`.
 _SHARING = re.compile(
     r"\b(?:same|shar(?:e|es|ed|ing)|in common|together|alike|too)\b"
     r"|\b(?:band|class|flat|house|room|school|ship|team|work)-?mates?\b",

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_mean, listed
-from kg_retrievers.graph.shown_text import as_data_lines
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
 from kg_retrievers.serving.listening import health_endpoint, without_questions_in_logs
 from kg_retrievers.serving.mcp.tools import GraphTools, error_text

@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse
 
 from kg_retrievers import errors
 from kg_retrievers.errors import KGRetrieversError
-from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.serving.workers import BusyError
 
 _LOGGER = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEA
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
-from kg_retrievers.graph.shown_text import one_line
+from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
 from kg_retrievers.serving.web.requests import Ask

@@ -26,8 +26,7 @@ from kg_retrievers.chains import show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.errors import InvalidArgumentError, NoEvidenceError
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.graph.facts import lone_entities_of
-from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.graph.verbalize import lone_entities_of, readable
 from kg_retrievers.methods.g_retriever import retriever as module
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, parse_supported
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel

@@ -27,8 +27,7 @@ from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.verbalize import table_lines
+from kg_retrievers.graph.verbalize import as_data, table_lines
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples

@@ -10,7 +10,7 @@ from plain_evaluator import _is_present, satisfies
 
 from kg_retrievers import Known, Pattern, SimGRAGRetriever, Unknown
 from kg_retrievers.graph import Term
-from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.pattern import decide_revisits
 
 #: What each node is, and the distance.
 Found = tuple[dict[Term, str], float]

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from reprlib import repr as short
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-
-#: What becomes of the attributes of nodes that are no names or types.
-Attributes = Literal["facts", "drop"]
+from kg_retrievers.graph.readers.text_files import Attributes
 
 #: A list of more numbers with a fraction than this is a vector, and no fact.
 VECTOR_SIZE = 16

@@ -8,7 +8,8 @@ from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, Attributes
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
+from kg_retrievers.graph.readers.text_files import Attributes
 
 _OF_DOCUMENTS = "KnowledgeGraph.from_graph_documents"
 

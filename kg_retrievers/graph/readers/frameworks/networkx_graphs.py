@@ -16,9 +16,9 @@ import networkx as nx
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, Attributes
-from kg_retrievers.graph.readers.limits import Limits
-from kg_retrievers.graph.readers.opening import read_document
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
+from kg_retrievers.graph.readers.opening import Limits, read_document
+from kg_retrievers.graph.readers.text_files import Attributes
 
 _WHO = "KnowledgeGraph.from_networkx"
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.readers.limits import Limits, limit_error
-from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED, Prefixes
-from kg_retrievers.graph.readers.file_options import OnError
-from kg_retrievers.graph.readers.limits import Limits, limit_error
+from kg_retrievers.graph.readers.opening import Limits, limit_error
 from kg_retrievers.graph.readers.rdf.parsing import Terms
+from kg_retrievers.graph.readers.text_files import OnError
 
 #: Languages of a text that is meant for all of them.
 NO_LANGUAGE = ("", "mul", "und", "zxx")

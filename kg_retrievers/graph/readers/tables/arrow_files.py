@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
-from kg_retrievers.graph.readers.limits import Limits, limit_error, read_errors
+from kg_retrievers.graph.readers.opening import Limits, limit_error, read_errors
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 
 try:

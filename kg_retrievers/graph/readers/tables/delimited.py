@@ -2,149 +2,26 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
-import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.readers.file_options import FileOptions
-from kg_retrievers.graph.readers.limits import limit_error
-from kg_retrievers.graph.readers.opening import open_bytes
+from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
-from kg_retrievers.graph.readers.tables.roles import ENTITY, entity_columns, find_roles, looks_like_header
+from kg_retrievers.graph.readers.text_files import ENTITY, TextFile, entity_columns, find_roles, looks_like_header
 from kg_retrievers.graph.types import Triple
-
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-#: How many bytes are read at a time. With more of them the texts leave the cache of the processor before they are used.
-BLOCK_BYTES = 1 << 16
 
 #: How many rows are added to a graph at a time.
 BATCH_ROWS = 1 << 15
-
-#: Characters that no text holds, in whatever encoding that has ASCII in it.
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-
-
-class TextFile:
-    """A file that is read line by line.
-
-    Attributes:
-        path: The file.
-        line: The number of the last line that was read, from 1.
-        text: This line.
-        skipped: How many malformed lines were left out.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], options: FileOptions) -> None:
-        """Begin before the first line."""
-        self.path = Path(path)
-        self.options = options
-        self.line, self.text = 0, ""
-        self.skipped = 0
-
-    def fail(self, message: str, line: int | None = None, **hints: str) -> NoReturn:
-        """Raise a GraphLoadError at a line."""
-        raise GraphLoadError(message, self.path, line, **hints)
-
-    def reject(self, message: str, line: int, last: int | None = None) -> None:
-        """Raise for the row from `line` to `last`, by default one line, or count its lines."""
-        if self.options.on_error == "raise":
-            advice = "Correct the line, or leave out all such lines with"
-            self.fail(
-                message, line, hint_python=f'{advice} on_error="skip".', hint_shell=f"{advice} --read on_error=skip."
-            )
-        self.skipped += (last or line) - line + 1
-
-    def reject_cell(self, length: int | None, line: int, last: int | None = None, enough: int | None = None) -> None:
-        """Raise for a cell that is too long, or count its lines.
-
-        Args:
-            length: How many characters it has; None if it was not read to its end.
-            line: The first line of its row.
-            last: The last line, by default the first one.
-            enough: A limit that would do, if its length is not known.
-        """
-        if self.options.on_error == "raise":
-            known = f"{length:,}" if length else f"more than {self.options.limits.cell_length:,}"
-            raise limit_error(self.path, line, f"a cell of {known} characters", "cell_length", length or enough)
-        self.skipped += (last or line) - line + 1
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines from the first, each with its line break."""
-        self.line = 0
-        for block in self._blocks():
-            for self.text in io.StringIO(block, newline=""):
-                self.line += 1
-                yield self.text
-
-    def _blocks(self) -> Iterator[str]:
-        """Yield the whole lines of each part of the file."""
-        before = 0
-        with open_bytes(self.path, self.options.limits) as opened:
-            decoder = codecs.getincrementaldecoder(self.options.codec)()
-            rest, is_last = "", False
-            while not is_last:
-                data = opened.read1(BLOCK_BYTES)
-                is_last = not data
-                try:
-                    text = rest + decoder.decode(data, final=is_last)
-                except UnicodeDecodeError as error:
-                    offset = opened.tell() - len(error.object) + error.start
-                    line = before + error.object[: error.start].count(b"\n") + 1
-                    self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
-                if "\0" in text:
-                    line = before + _line_breaks(text[: text.index("\0")]) + 1
-                    self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", line)
-                end = len(text) if is_last else _end_of_lines(text)
-                before += _line_breaks(text[:end])
-                rest = text[end:]
-                yield text[:end]
-
-
-def _line_breaks(text: str) -> int:
-    return text.count("\n") + text.count("\r") - text.count("\r\n")
-
-
-def _end_of_lines(text: str) -> int:
-    r"""Return where the last whole line of a text ends; a line break "\r" at its very end may go on as "\r\n".
-
-    Example:
-        >>> _end_of_lines("a\nb"), _end_of_lines("a\r\nb\r"), _end_of_lines("a")
-        (2, 3, 0)
-    """
-    return max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
-
-
-def encoding_hints(data: bytes) -> dict[str, str]:
-    r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
-
-    Example:
-        >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_shell"]
-        ('Perhaps the file is --read encoding=latin-1.', 'It is no text: name a file that holds triples.')
-    """
-    is_utf_16 = data.startswith(_UTF_16)
-    if not is_utf_16 and _CONTROLS.search(data):
-        told = "It is no text: name a file that holds triples."
-        return {"hint_python": told, "hint_shell": told}
-    other = "utf-16" if is_utf_16 else "latin-1"
-    advice = "Perhaps the file is"
-    return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}
-
 
 #: How many rows decide how a table is written.
 FIRST_ROWS = 20

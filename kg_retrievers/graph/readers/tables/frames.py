@@ -13,9 +13,8 @@ import numpy as np
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.readers.file_options import OnError
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, Attributes
-from kg_retrievers.graph.readers.limits import Limits, limit_error
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
+from kg_retrievers.graph.readers.opening import Limits, limit_error
 from kg_retrievers.graph.readers.tables.cells import (
     Encoded,
     Style,
@@ -25,7 +24,7 @@ from kg_retrievers.graph.readers.tables.cells import (
     listed_texts,
     plain_texts,
 )
-from kg_retrievers.graph.readers.tables.roles import ENTITY, Roles, entity_columns, find_roles
+from kg_retrievers.graph.readers.text_files import ENTITY, Attributes, OnError, Roles, entity_columns, find_roles
 
 
 def add_entities(

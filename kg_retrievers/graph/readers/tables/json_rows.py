@@ -8,11 +8,9 @@ from reprlib import repr as short
 from typing import Any, NoReturn
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.limits import is_too_deep
-from kg_retrievers.graph.readers.opening import read_document
+from kg_retrievers.graph.readers.opening import is_too_deep, read_document
 from kg_retrievers.graph.readers.tables.cells import UNFIT
-from kg_retrievers.graph.readers.tables.delimited import TextFile, encoding_hints
-from kg_retrievers.graph.readers.tables.roles import Roles, find_roles
+from kg_retrievers.graph.readers.text_files import Roles, TextFile, encoding_hints, find_roles
 from kg_retrievers.graph.types import Triple
 
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
@@ -207,3 +205,13 @@ def _refuse(constant: str) -> NoReturn:
 
 
 DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+
+
+def is_apoc_row(row: Any) -> bool:
+    """Whether a row of JSON is a node or relationship of an export.
+
+    Example:
+        >>> is_apoc_row({"type": "node", "id": "0", "labels": ["Film"], "properties": {"title": "Her"}})
+        True
+    """
+    return isinstance(row, dict) and row.get("type") in ("node", "relationship") and "id" in row

@@ -15,7 +15,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.facts import LONE_ENTITIES, facts_of, lone_entities_of
+from kg_retrievers.graph.verbalize import LONE_ENTITIES, facts_of, lone_entities_of
 
 
 class GraphPromptInput(TypedDict):

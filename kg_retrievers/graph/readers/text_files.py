@@ -1,0 +1,353 @@
+"""What a user says about a file, its lines, and the roles of its columns or keys, found by name."""
+
+from __future__ import annotations
+
+import codecs
+import encodings.aliases
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
+from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes
+
+#: What becomes of the attributes of nodes that are no names or types.
+Attributes = Literal["facts", "drop"]
+OnError = Literal["raise", "skip"]
+
+_TEXT_TABLES = ("csv", "tsv", "pipe")
+#: What text encodings are called.
+_ENCODINGS = {name.replace("_", "-") for pair in encodings.aliases.aliases.items() for name in pair}
+
+_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
+_GRAPHS = ("graphml", "gexf", "node-link")
+
+#: The formats that know an option; the other options are for all.
+FORMATS_OF = {
+    "columns": (*_TABLES, *_GRAPHS),
+    "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
+    "header": _TEXT_TABLES,
+    "facts": _TABLES,
+    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
+}
+
+#: The defaults of `attributes` and `encoding`.
+DEFAULTS = ("facts", "utf-8")
+
+#: The options that count for a second file with entities, too.
+OF_ENTITIES = ("delimiter", "attributes", "encoding")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is read; see `KnowledgeGraph.from_file`.
+
+    Args:
+        columns: What the header calls head, relation and tail, and the source if you like; or entity and label.
+        on_error: "skip" counts malformed lines and goes on.
+        encoding: The encoding of the text; a byte order mark is dropped.
+        delimiter: What stands between the cells of a table; None finds it.
+        header: Whether the first row of a table names the columns; None finds it.
+        attributes: Whether attributes of entities become facts.
+        facts: Columns of a table of facts whose cells become facts about the head.
+        limits: What the file may hold.
+
+    Raises:
+        InvalidArgumentError: If a field has no such value.
+    """
+
+    columns: Sequence[str] | None = None
+    on_error: OnError = "raise"
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    header: bool | None = None
+    attributes: Attributes = "facts"
+    facts: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Check each field."""
+        for name, kind in (("on_error", OnError), ("attributes", Attributes)):
+            value, allowed = getattr(self, name), get_args(kind)
+            if value not in allowed:
+                raise InvalidArgumentError(f'{name} is "{allowed[0]}" or "{allowed[1]}", but got {value!r}.')
+        try:
+            " ".encode(self.encoding)
+        except LookupError:
+            near = did_you_mean(self.encoding.lower(), _ENCODINGS) or 'wanted one such as "utf-8" or "latin-1".'
+            raise InvalidArgumentError(f"Python knows no text encoding {self.encoding!r}; {near}") from None
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
+        if self.header not in (None, True, False):
+            raise InvalidArgumentError(f"header is True, False or None, but got {self.header!r}.")
+        if isinstance(self.facts, str):
+            raise InvalidArgumentError(f"facts is a list of columns, but got {self.facts!r}.")
+        if not isinstance(self.limits, Limits):
+            raise InvalidArgumentError(f"limits is a kg_retrievers.Limits, but got {self.limits!r}.")
+
+    @property
+    def codec(self) -> str:
+        """The encoding, with a byte order mark allowed in UTF-8."""
+        return "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults, but for those of errors and limits."""
+        default, values = FileOptions(), {name: getattr(self, name) for name in FORMATS_OF}
+        given = {name: value for name, value in values.items() if value != getattr(default, name)}
+        return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
+
+    def check_columns(self, width: int, most: int | None = None) -> None:
+        """Check that `columns` names so many columns, or up to `most`.
+
+        Raises:
+            InvalidArgumentError: If it does not.
+        """
+        widths = range(width, (most or width) + 1)
+        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in widths):
+            names = "head, relation, tail" if width == 3 else "entity, label"
+            also = " (and source, if you like)" if most else ""
+            raise InvalidArgumentError(
+                f"wanted the names of the columns for {names}{also}, but got {self.columns!r}.",
+                hint_python=f"Give columns=({names}), each as in the header.",
+                hint_shell=f"Give --columns {names.upper().replace(' ', '')}, each as in the header.",
+            )
+
+    def check_known(self, path: Path, format: str, entities: bool = False) -> None:
+        """Check that a format knows each option that is given.
+
+        Args:
+            path: The file, for errors.
+            format: Its format.
+            entities: Whether there is a second file with entities, which may need some of the options.
+
+        Raises:
+            InvalidArgumentError: If an option is for other formats.
+        """
+        for name, formats in FORMATS_OF.items():
+            value = getattr(self, name)
+            is_given = (value or value is False) and value not in DEFAULTS
+            if is_given and format not in formats and not (entities and name in OF_ENTITIES):
+                raise InvalidArgumentError(
+                    f"{name} is for the formats {', '.join(formats)}, but {path} is {format}. Leave it out."
+                )
+
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+#: How many bytes are read at a time. With more of them the texts leave the cache of the processor before they are used.
+BLOCK_BYTES = 1 << 16
+
+#: Characters that no text holds, in whatever encoding that has ASCII in it.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+class TextFile:
+    """A file that is read line by line.
+
+    Attributes:
+        path: The file.
+        line: The number of the last line that was read, from 1.
+        text: This line.
+        skipped: How many malformed lines were left out.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], options: FileOptions) -> None:
+        """Begin before the first line."""
+        self.path = Path(path)
+        self.options = options
+        self.line, self.text = 0, ""
+        self.skipped = 0
+
+    def fail(self, message: str, line: int | None = None, **hints: str) -> NoReturn:
+        """Raise a GraphLoadError at a line."""
+        raise GraphLoadError(message, self.path, line, **hints)
+
+    def reject(self, message: str, line: int, last: int | None = None) -> None:
+        """Raise for the row from `line` to `last`, by default one line, or count its lines."""
+        if self.options.on_error == "raise":
+            advice = "Correct the line, or leave out all such lines with"
+            self.fail(
+                message, line, hint_python=f'{advice} on_error="skip".', hint_shell=f"{advice} --read on_error=skip."
+            )
+        self.skipped += (last or line) - line + 1
+
+    def reject_cell(self, length: int | None, line: int, last: int | None = None, enough: int | None = None) -> None:
+        """Raise for a cell that is too long, or count its lines.
+
+        Args:
+            length: How many characters it has; None if it was not read to its end.
+            line: The first line of its row.
+            last: The last line, by default the first one.
+            enough: A limit that would do, if its length is not known.
+        """
+        if self.options.on_error == "raise":
+            known = f"{length:,}" if length else f"more than {self.options.limits.cell_length:,}"
+            raise limit_error(self.path, line, f"a cell of {known} characters", "cell_length", length or enough)
+        self.skipped += (last or line) - line + 1
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines from the first, each with its line break."""
+        self.line = 0
+        for block in self._blocks():
+            for self.text in io.StringIO(block, newline=""):
+                self.line += 1
+                yield self.text
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield the whole lines of each part of the file."""
+        before = 0
+        with open_bytes(self.path, self.options.limits) as opened:
+            decoder = codecs.getincrementaldecoder(self.options.codec)()
+            rest, is_last = "", False
+            while not is_last:
+                data = opened.read1(BLOCK_BYTES)
+                is_last = not data
+                try:
+                    text = rest + decoder.decode(data, final=is_last)
+                except UnicodeDecodeError as error:
+                    offset = opened.tell() - len(error.object) + error.start
+                    line = before + error.object[: error.start].count(b"\n") + 1
+                    self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
+                if "\0" in text:
+                    line = before + _line_breaks(text[: text.index("\0")]) + 1
+                    self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", line)
+                end = len(text) if is_last else _end_of_lines(text)
+                before += _line_breaks(text[:end])
+                rest = text[end:]
+                yield text[:end]
+
+
+def _line_breaks(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def _end_of_lines(text: str) -> int:
+    r"""Return where the last whole line of a text ends; a line break "\r" at its very end may go on as "\r\n".
+
+    Example:
+        >>> _end_of_lines("a\nb"), _end_of_lines("a\r\nb\r"), _end_of_lines("a")
+        (2, 3, 0)
+    """
+    return max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+
+
+def encoding_hints(data: bytes) -> dict[str, str]:
+    r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
+
+    Example:
+        >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_shell"]
+        ('Perhaps the file is --read encoding=latin-1.', 'It is no text: name a file that holds triples.')
+    """
+    is_utf_16 = data.startswith(_UTF_16)
+    if not is_utf_16 and _CONTROLS.search(data):
+        told = "It is no text: name a file that holds triples."
+        return {"hint_python": told, "hint_shell": told}
+    other = "utf-16" if is_utf_16 else "latin-1"
+    advice = "Perhaps the file is"
+    return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}
+
+
+#: What a column may be called, best name first: a table with "subject" and "source" has its head in "subject".
+HEAD = ("head", "subject", "source", "from", "start", "src", "node1", "s", "h")
+RELATION = ("relation", "predicate", "edge", "relationship", "rel", "property", "relation_type", "p", "r")
+TAIL = ("tail", "object", "target", "to", "end", "dst", "node2", "o", "t")
+
+#: What the column may be called that says where a fact is from, where it is not the head.
+SOURCE = ("source", "sources", "provenance", "graph")
+
+ENTITY = ("entity", "id", "key", "node")
+LABEL = ("label", "name")
+ALIASES = ("aliases", "alias", "synonyms")
+TYPES = ("types", "type", "category")
+
+#: What nobody calls a relation of facts: a first row that has it in the place of the relation names the columns.
+_ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
+
+
+class Roles(NamedTuple):
+    """The names of the columns that hold head, relation, tail and, if there is one, the source."""
+
+    head: str
+    relation: str
+    tail: str
+    source: str | None = None
+
+
+def find_column(names: Sequence[str], wanted: Sequence[str], taken: Sequence[str] = ()) -> str | None:
+    """Return the column with the best of the wanted names, whatever their case; None where none or two have it.
+
+    Example:
+        >>> find_column(["Source", "Subject"], HEAD)
+        'Subject'
+    """
+    free = [name for name in names if name not in taken]
+    for one in wanted:
+        found = [name for name in free if name.strip().casefold() == one]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def find_roles(
+    names: Sequence[str],
+    head: str | None = None,
+    relation: str | None = None,
+    tail: str | None = None,
+    source: str | None = None,
+) -> Roles | None:
+    """Return which columns hold head, relation and tail, and the source; None where one of the three is not found.
+
+    Args:
+        names: The names of all columns.
+        head: The name of the column with heads, where the user names it.
+        relation: The same of the relations.
+        tail: The same of the tails.
+        source: The same of the sources.
+
+    Example:
+        >>> find_roles(["subject", "predicate", "object", "source"])
+        Roles(head='subject', relation='predicate', tail='object', source='source')
+    """
+    named = [name for name in (head, relation, tail, source) if name is not None]
+    head = head or find_column(names, HEAD, named)
+    tail = tail or find_column(names, TAIL, named)
+    relation = relation or find_column(names, RELATION, [*named, *filter(None, (head, tail))])
+    if head is None or relation is None or tail is None:
+        return None
+    return Roles(head, relation, tail, source or find_column(names, SOURCE, [head, relation, tail]))
+
+
+def entity_columns(names: Sequence[str]) -> dict[str, str]:
+    """Return what each column of a table of entities is to `AttributeReader`; its own name where it is an attribute.
+
+    The key is under "".
+
+    Example:
+        >>> entity_columns(["ID", "Name", "year"])
+        {'ID': '', 'Name': 'label', 'year': 'year'}
+    """
+    columns: dict[str, str] = {}
+    for role, wanted in (("", ENTITY), ("label", LABEL), ("aliases", ALIASES), ("types", TYPES)):
+        if (found := find_column(names, wanted, [*columns])) is not None:
+            columns[found] = role
+    return {name: columns.get(name, name) for name in names}
+
+
+def looks_like_header(cells: Sequence[str]) -> bool:
+    """Whether a row of three cells is more likely to name columns than to be a fact, though it does not name all.
+
+    It does if two cells are names of columns in their places, or the relation is called "relation" or the like.
+
+    Example:
+        >>> looks_like_header(["film", "relation", "person"]), looks_like_header(["Her", "type", "film"])
+        (True, False)
+    """
+    folded = [cell.strip().casefold() for cell in cells]
+    named = sum(cell in role for cell, role in zip(folded, (HEAD, RELATION, TAIL), strict=False))
+    return named >= 2 or (len(folded) > 1 and folded[1] in _ONLY_HEADER)
