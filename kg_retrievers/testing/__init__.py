@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kg_retrievers.testing.chat_model import ScriptedChatModel
@@ -30,4 +29,6 @@ def __getattr__(name: str) -> Any:
             import pytest
 
             pytest.register_assert_rewrite(_CONTRACT)
-    return import_module(_CONTRACT).RetrieverContract
+    from kg_retrievers.testing.contract import RetrieverContract
+
+    return RetrieverContract

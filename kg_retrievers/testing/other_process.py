@@ -8,8 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from multiprocessing import get_context
 from types import ModuleType
 from typing import Any, TypeVar
@@ -44,24 +43,15 @@ def load_test_file(path: str, name: str) -> None:
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as a Python module.")
-    _load_parents(name)
+    package = name.partition(".")[0]
+    if package not in sys.modules and find_spec(package) is None:
+        sys.modules[package] = ModuleType(package)  # as pytest does: unpickling wants it
     sys.modules[name] = module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
-
-
-def _load_parents(name: str) -> None:
-    """Load the packages that hold a module, or stand empty ones in for them, as pytest does: unpickling wants them."""
-    parts = name.split(".")[:-1]
-    for end in range(1, len(parts) + 1):
-        parent = ".".join(parts[:end])
-        try:
-            import_module(parent)
-        except ModuleNotFoundError:
-            sys.modules[parent] = ModuleType(parent)
 
 
 @cache
