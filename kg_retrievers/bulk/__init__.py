@@ -1,6 +1,5 @@
 """Work on many batches: in this process, in several of this machine, or on a cluster."""
 
-from kg_retrievers.bulk.local import LocalWorkers
-from kg_retrievers.bulk.workers import Workers, map_batches
+from kg_retrievers.bulk.workers import LocalWorkers, Workers, map_batches
 
 __all__ = ["LocalWorkers", "Workers", "map_batches"]

@@ -1,18 +1,25 @@
-"""The one way in which work on many batches is shared."""
+"""Work on many batches: in this process, or shared among processes of this machine."""
 
 from __future__ import annotations
 
+import pickle
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any, Protocol, Self, TypeVar
+
+from kg_retrievers.errors import InvalidArgumentError, WorkersError
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
-#: How many batches a worker has at once: one that it works on, and one that waits.
-AT_ONCE = 2
-
 #: How many batches for each worker are ahead of the first one that is not done, at most.
 AHEAD = 4
+
+#: The work of this process, where it is a worker.
+_WORK: list[Callable[[Any], Any]] = []
 
 
 class Workers(Protocol):
@@ -45,3 +52,113 @@ def map_batches(
         [3, 3]
     """
     return map(work, batches) if workers is None else workers.map_batches(work, batches)
+
+
+class LocalWorkers:
+    """Processes of this machine that share work on batches; to be used in a `with` block, which ends them.
+
+    They are started when they are first needed, and import the main program: a script that uses them guards what it
+    does with `if __name__ == "__main__":`. Where one ends before its work is done, so does the run.
+
+    Args:
+        workers: How many processes, 1 or more.
+
+    Raises:
+        InvalidArgumentError: If there are less than 1.
+
+    Example:
+        >>> with LocalWorkers(2) as workers:
+        ...     list(workers.map_batches(sum, [[1, 2], [3]]))
+        [3, 3]
+    """
+
+    def __init__(self, workers: int) -> None:
+        """Start nothing yet."""
+        check_count("LocalWorkers", workers)
+        self.workers = workers
+        self._work: Callable[[Any], Any] | None = None
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        """Return the workers."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the processes."""
+        self.close()
+
+    def close(self) -> None:
+        """End the processes; what they have begun is waited for."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._pool = self._work = None
+
+    def map_batches(self, work: Callable[[Batch], Result], batches: Iterable[Batch]) -> Iterator[Result]:
+        """Yield what some work gives for each batch, in order; see `Workers`."""
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for batch in batches:
+                pool = self._opened(work)
+                waiting.append(pool.submit(_carry_out, batch))
+                if len(waiting) >= AHEAD * self.workers:
+                    yield _result_of(waiting.popleft())
+            while waiting:
+                yield _result_of(waiting.popleft())
+        except BrokenProcessPool as cause:
+            self.close()
+            raise WorkersError(
+                "LocalWorkers: a process ended before its work was done.",
+                hint_python="Where memory ran out, take fewer workers. What was kept by then stays.",
+            ) from cause
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _opened(self, work: Callable[[Any], Any]) -> ProcessPoolExecutor:
+        """Return processes that hold this work; those that hold other work are ended."""
+        if self._pool is None or self._work != work:
+            self.close()
+            try:
+                pickle.dumps(work)
+            except (TypeError, AttributeError, pickle.PicklingError) as cause:
+                raise not_handed_over("LocalWorkers", cause) from cause
+            context = get_context("spawn")  # a fork would copy threads' locks as they are
+            self._pool = ProcessPoolExecutor(self.workers, context, _keep, (work,))
+            self._work = work
+        return self._pool
+
+
+def check_count(who: str, workers: object) -> None:
+    """Check that a number of workers is one.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if not isinstance(workers, int) or workers < 1:
+        raise InvalidArgumentError(f"{who}: workers must be an integer of 1 or more, but got {workers!r:.100}.")
+
+
+def not_handed_over(who: str, cause: Exception) -> InvalidArgumentError:
+    """Return what to raise where an object cannot be pickled."""
+    return InvalidArgumentError(
+        f"{who}: what is shared cannot be handed to another process ({' '.join(str(cause).split()):.200}).",
+        hint_python="Do without workers.",
+        hint_shell="Do without --workers.",
+    )
+
+
+def _keep(work: Callable[[Any], Any]) -> None:
+    _WORK[:] = [work]
+
+
+def _carry_out(batch: Any) -> Any:
+    return _WORK[0](batch)
+
+
+def _result_of(future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        if "pickle" not in str(error):
+            raise
+        raise not_handed_over("LocalWorkers", error) from error
