@@ -11,7 +11,6 @@ import typer
 from rich.text import Text
 
 import kg_retrievers
-from kg_retrievers.cli.methods import check_database, load_answerer, load_models, share_examples
 from kg_retrievers.cli.options import (
     TAKEN_FIELDS,
     Connection,
@@ -29,7 +28,15 @@ from kg_retrievers.cli.options import (
     share,
 )
 from kg_retrievers.cli.show import announce_compilation, evidence, lines_of, note, show, single_triples, status, summary
-from kg_retrievers.cli.sources import QueryDatabase, Source, read_index
+from kg_retrievers.cli.sources import (
+    QueryDatabase,
+    Source,
+    check_database,
+    load_answerer,
+    load_models,
+    read_index,
+    share_examples,
+)
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.methods.registry import joined_names
 from kg_retrievers.serving.loading import build_retriever, load_llm

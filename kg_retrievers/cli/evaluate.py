@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import kg_retrievers
-from kg_retrievers.cli.methods import check_database, load_answerer, load_models, read_trained, share_examples
 from kg_retrievers.cli.options import (
     ADVANCED,
     TAKEN_FIELDS,
@@ -37,7 +36,17 @@ from kg_retrievers.cli.options import (
     positive,
 )
 from kg_retrievers.cli.show import announce_compilation, message, note, on_terminal, show_comparison, status
-from kg_retrievers.cli.sources import QueryDatabase, Source, index_of_graphs, read_index
+from kg_retrievers.cli.sources import (
+    QueryDatabase,
+    Source,
+    check_database,
+    index_of_graphs,
+    load_answerer,
+    load_models,
+    read_index,
+    read_trained,
+    share_examples,
+)
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.methods import registry

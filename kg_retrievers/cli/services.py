@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.methods import check_database
 from kg_retrievers.cli.options import (
     Connection,
     Embedded,
@@ -23,7 +22,7 @@ from kg_retrievers.cli.options import (
     port_number,
 )
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.cli.sources import QueryDatabase, Source, read_index
+from kg_retrievers.cli.sources import QueryDatabase, Source, check_database, read_index
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 from kg_retrievers.serving.loading import choose_methods, load_llm, read_models

@@ -1,12 +1,13 @@
-"""From the options that name a graph to the graph, its index, or the database in which it stays."""
+"""From the options to the graph, its index, its database, and the methods that ask it."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +15,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, Connection, Embedded, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Embedded, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import (
     STATIC,
+    SavedModel,
+    choose_methods,
     is_database,
     is_endpoint,
     is_public,
     is_uri,
     load_embeddings,
+    read_models,
     recorded_embeddings,
 )
 
@@ -499,3 +505,94 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
             hint_shell="Name the options that it was loaded with, or load the names of this graph into another table "
             f"or collection: {another.command('index')}",
         )
+
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+
+    from kg_retrievers.datasets import Question
+    from kg_retrievers.index import GraphIndex
+
+
+def load_models(
+    folders: Sequence[str], method: str | None
+) -> tuple[tuple[Method, ...], dict[str, SavedModel], SavedModel | None]:
+    """Return the chosen methods, their trained models by name, and the graph prompt that answers, if any.
+
+    Args:
+        folders: The folders of models.
+        method: The name of the method; None for that of the only model, else the default.
+    """
+    models, prompt = read_trained(folders)
+    if prompt is not None and not models:
+        method = method or GRAPH_PROMPT.default_method
+    return choose_methods(method, models), models, prompt
+
+
+def read_trained(folders: Sequence[str]) -> tuple[dict[str, SavedModel], SavedModel | None]:
+    """Read the trained models of folders: those of retrievers by their names, and a graph prompt."""
+    with status("reading the trained models"):
+        models = read_models(folders)
+    return models, models.pop(GRAPH_PROMPT.name, None)
+
+
+def check_database(methods: Sequence[Method], database: str | None) -> None:
+    """Check that one of the methods runs queries, if `--database` is given.
+
+    Raises:
+        InvalidArgumentError: If none does.
+    """
+    if database is not None and not any(method.runs_queries for method in methods):
+        raise InvalidArgumentError(
+            f"--database is for {QUERY_METHODS}, but asked is {registry.joined_names(methods)}. "
+            f"Leave it out, or: --method {QUERY_METHODS}"
+        )
+
+
+def share_examples(methods: Sequence[Method], examples: Sequence[Question] | None) -> dict[str, Sequence[Question]]:
+    """Return the examples for each method that can use them; a single method refuses unusable ones itself."""
+    return {
+        method.name: examples
+        for method in methods
+        if examples and method.labels
+        if len(methods) == 1 or any(getattr(one, label) for one in examples for label in method.labels)
+    }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the libraries of language models."""
+    threshold = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(threshold)
+
+
+def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
+    """Return a Runnable that answers from evidence with a graph prompt, with a list of texts.
+
+    Raises:
+        MissingExtraError: If its extra is not installed.
+        ModelLoadError: If the model is damaged, or its language model cannot be loaded.
+        ModelMismatchError: If that is another one, or the index has other embeddings.
+    """
+    from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+    with status(f"reading {prompt.folder}"), _quiet():
+        kind = GRAPH_PROMPT.load_model()  # raises if its extra is missing
+        import transformers
+
+        from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers
+
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        model = kind.from_pretrained(prompt.folder, index.embeddings)
+
+    def answers(value: Any, config: RunnableConfig) -> list[str]:
+        with _quiet():
+            return parse_answers(model.invoke(value, config))
+
+    return RunnableLambda(answers, name=GRAPH_PROMPT.name)

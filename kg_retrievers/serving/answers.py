@@ -17,6 +17,7 @@ from kg_retrievers.explanation import Explanation, WhyNot
 from kg_retrievers.graph import RelationSchema, Triple
 from kg_retrievers.graph.verbalize import triple_lines
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.serving.bounds import MOST_ITEMS, shorten, shown
 from kg_retrievers.serving.results import (
     Answer,
     CitedFact,
@@ -32,7 +33,6 @@ from kg_retrievers.serving.results import (
     RelationSummary,
     SchemaSummary,
 )
-from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
 
 F = TypeVar("F", bound=Found)
 

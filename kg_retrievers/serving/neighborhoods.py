@@ -10,8 +10,8 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.serving.answers import fact_of
+from kg_retrievers.serving.bounds import MOST_ITEMS, shorten, shown
 from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount
-from kg_retrievers.serving.token_bounds import MOST_ITEMS, shorten, shown
 
 
 def resolve(index: GraphIndex, entity: str) -> str:

@@ -32,12 +32,21 @@ from kg_retrievers.serving.answers import (
     refused,
     schema_of,
 )
+from kg_retrievers.serving.bounds import (
+    DEFAULT_TOKENS,
+    MOST_EVIDENCE,
+    MOST_EXAMPLES,
+    MOST_FACTS,
+    check_max_tokens,
+    check_range,
+    check_seeds,
+    check_text,
+    fit,
+)
 from kg_retrievers.serving.examples import example_questions
-from kg_retrievers.serving.limits import MOST_EVIDENCE, MOST_EXAMPLES, MOST_FACTS, check_range, check_seeds, check_text
 from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
 from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
 from kg_retrievers.serving.results import Answer, Explained, Found, FoundEvidence, Neighbors, SchemaSummary
-from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, check_max_tokens, fit
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -151,7 +160,7 @@ class GraphService:
             k: How many pieces of evidence are looked at; by default as the method has it.
             seed_entities: The entities that the question is about, by key, label or alias; found in it by default.
             min_confidence: Refuse a question whose answers are less likely right, from 0 to 1.
-            max_tokens: The most tokens of the result; see `kg_retrievers.serving.token_bounds`.
+            max_tokens: The most tokens of the result; see `kg_retrievers.serving.bounds`.
             callbacks: Hear of each stage, and of each call of a model.
 
         Raises:

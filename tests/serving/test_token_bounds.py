@@ -1,6 +1,7 @@
 import pytest
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, shorten, shown, to_json
 from kg_retrievers.serving.mcp.tools import reply_of
 from kg_retrievers.serving.results import (
     Answer,
@@ -19,7 +20,6 @@ from kg_retrievers.serving.results import (
     Result,
     SchemaSummary,
 )
-from kg_retrievers.serving.token_bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, shorten, shown, to_json
 
 #: Texts of which a name may be made, each with many tokens a character in its own way.
 HOSTILE = ["7", "日", '"', "<", "\\", "a ", "🎬"]

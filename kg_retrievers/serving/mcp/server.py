@@ -14,11 +14,11 @@ from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_m
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
+from kg_retrievers.serving.bounds import shorten, to_json
 from kg_retrievers.serving.listening import health_endpoint, without_questions_in_logs
 from kg_retrievers.serving.mcp.tools import GraphTools, error_text
 from kg_retrievers.serving.results import Result
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.token_bounds import shorten, to_json
 from kg_retrievers.serving.workers import Workers
 
 try:

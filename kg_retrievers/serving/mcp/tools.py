@@ -15,11 +15,19 @@ from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import KGRetrieversError, MissingExtraError
 from kg_retrievers.graph.verbalize import as_data_lines
-from kg_retrievers.serving.limits import MOST_CHARACTERS, MOST_EVIDENCE, MOST_FACTS, MOST_SEEDS
+from kg_retrievers.serving.bounds import (
+    DEFAULT_TOKENS,
+    LEAST_TOKENS,
+    MOST_CHARACTERS,
+    MOST_EVIDENCE,
+    MOST_FACTS,
+    MOST_SEEDS,
+    MOST_TOKENS,
+    fit,
+)
 from kg_retrievers.serving.mcp.texts import text_of
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, Result, SchemaSummary
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, fit
 from kg_retrievers.serving.workers import Workers
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from mcp.shared.exceptions import MCPError
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.sample import load_graph
+from kg_retrievers.serving.bounds import count_tokens
 from kg_retrievers.serving.mcp.server import GraphServer
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.token_bounds import count_tokens
 from kg_retrievers.serving.workers import Workers
 
 #: Names that try to be more than names; the longest is of a megabyte.

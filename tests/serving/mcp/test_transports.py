@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from kg_retrievers import GraphIndex, default_embeddings
 from kg_retrievers.sample import load_graph
+from kg_retrievers.serving.bounds import DEFAULT_TOKENS, count_tokens
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
-from kg_retrievers.serving.token_bounds import DEFAULT_TOKENS, count_tokens
 
 TOKEN = "a-token-of-24-characters"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "KG_RETRIEVERS_TOKEN"}
