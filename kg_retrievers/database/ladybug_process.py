@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import spawn
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kg_retrievers.database.executor import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_worker import LENGTH, Answer, Failure, SessionError, pack
@@ -129,13 +129,9 @@ class ProcessSession:
         until = time.monotonic() + (math.inf if timeout is None else timeout)
         self.wait_until_ready(until - time.monotonic())
         left = max(0.0, until - time.monotonic())
-        request = {"query": query, "parameters": parameters, "most": most}
-        try:
-            return self._ask(request | {"timeout": None if timeout is None else left}, left + MARGIN)
-        except SessionError as error:
-            if error.failure == "memory":
-                self.close()  # the next query shall find all of its memory
-            raise
+        limit = None if timeout is None else left
+        request = {"query": query, "parameters": parameters, "most": most, "timeout": limit}
+        return self._ask(request, left + MARGIN)
 
     def stop(self, failure: Failure) -> None:
         """End the process, from any thread."""
@@ -167,11 +163,10 @@ class ProcessSession:
         try:
             self._send(pack(request))
             return _answer_in(self._received())
-        except SessionError:
+        except SessionError as error:
+            if error.failure in ("crashed", "memory"):
+                self.close()  # what it goes on to say cannot be read, and the next query shall find all of its memory
             raise
-        except _UnreadableError as error:
-            self.close()
-            raise SessionError("crashed", str(error)) from error
         except (OSError, EOFError, ValueError):  # of a pipe that ended, or was closed meanwhile
             ended = self._how_it_ended()
             late: Failure | None = "interrupted" if ended == "SIGALRM" else None
@@ -192,7 +187,6 @@ class ProcessSession:
     def _received(self) -> bytes:
         (length,) = LENGTH.unpack(self._read(LENGTH.size))
         if length > self._most:
-            self.close()
             raise SessionError("memory", f"its answer has {length:,} bytes, of at most {self._most:,}")
         return self._read(length)
 
@@ -219,10 +213,6 @@ class ProcessSession:
         return f"exit status {code}"
 
 
-class _UnreadableError(Exception):
-    """What came is no answer."""
-
-
 def _answer_in(data: bytes) -> Answer:
     """Read an answer. The process that wrote it ran what it was given: nothing in it is taken on trust."""
     try:
@@ -233,9 +223,9 @@ def _answer_in(data: bytes) -> Answer:
         width = len(answer.columns)
         fits = len(answer.stored) == width and all(len(row) == width for row in answer.rows)
     except (ValueError, KeyError, TypeError, RecursionError) as cause:
-        raise _UnreadableError(f"it answered what cannot be read ({type(cause).__name__})") from cause
+        raise SessionError("crashed", f"it answered what cannot be read ({type(cause).__name__})") from cause
     if not fits or not all(isinstance(name, str) for name in answer.columns):
-        raise _UnreadableError("it answered rows and columns that do not fit")
+        raise SessionError("crashed", "it answered rows and columns that do not fit")
     return answer
 
 
@@ -265,14 +255,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     _close_pipes(process)
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> list[IO[bytes]]:
-    return [pipe for pipe in (process.stdin, process.stdout) if pipe is not None]
-
-
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:
-    for pipe in _pipes(process):
-        with suppress(OSError):
-            pipe.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
 
 
 class SessionPool:

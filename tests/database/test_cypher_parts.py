@@ -19,7 +19,7 @@ from kg_retrievers.graph import KnowledgeGraph, Triple
 
 Databases = list[tuple[StoredGraph, LadybugExecutor]]
 
-GRAPHS = 8
+GRAPHS = 4
 
 
 def write(graph: StoredGraph, path: Path) -> None:
@@ -44,10 +44,10 @@ def write(graph: StoredGraph, path: Path) -> None:
             connection.execute(f"{match} {where} CREATE (a)-[:{backticked(relation)}]->(b)", values)
 
 
-@pytest.fixture(scope="module")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+@pytest.fixture(scope="module", params=[0, pytest.param(GRAPHS, marks=pytest.mark.heavy)])
+def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
     folder = tmp_path_factory.mktemp("parts")
-    graphs = [stored_graph(seed, several_labels=False) for seed in range(GRAPHS)]
+    graphs = [stored_graph(request.param + seed, several_labels=False) for seed in range(GRAPHS)]
     for number, graph in enumerate(graphs):
         write(graph, folder / f"{number}.lbdb")
     executors = [LadybugExecutor(folder / f"{number}.lbdb") for number in range(GRAPHS)]

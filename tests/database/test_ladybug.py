@@ -85,7 +85,7 @@ ODD = [
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(ODD)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.lists(st.tuples(texts, texts, texts), max_size=8),
     st.dictionaries(texts, texts, max_size=3),
@@ -390,6 +390,7 @@ def test_several_threads(graph: KnowledgeGraph) -> None:
         assert together == [alone[key] for key in keys]
 
 
+@pytest.mark.heavy
 def test_many_different_queries_in_little_memory(graph: KnowledgeGraph) -> None:
     with LadybugExecutor.from_graph(graph, max_memory=128 << 20) as executor:
         for number in range(150):  # a connection keeps what each of them took

@@ -20,6 +20,7 @@ import pytest
 from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import PROCESSES, ProcessSession, _answer_in
+from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.deadline import await_foreign_function, call_foreign, deadline
 from kg_retrievers.errors import (
     BudgetError,
@@ -316,7 +317,7 @@ def test_a_file_that_takes_its_reader_down(tmp_path: Path, graph: KnowledgeGraph
     ],
 )
 def test_an_answer_that_cannot_be_read(data: bytes) -> None:
-    with pytest.raises(ladybug_process._UnreadableError, match="it answered"):
+    with pytest.raises(SessionError, match="it answered"):
         _answer_in(data)
 
 

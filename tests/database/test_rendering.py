@@ -32,10 +32,10 @@ SCHEMA = DatabaseSchema((FILM, PERSON), (RelationType("DIRECTED", (("a `Person`"
 HER = Pattern.of((Unknown("who"), "directed it", "Her"), target="who")
 
 
-@pytest.fixture(scope="module")
-def databases() -> Iterator[Databases]:
+@pytest.fixture(scope="module", params=[range(4), pytest.param(range(4, 8), marks=pytest.mark.heavy)], ids=str)
+def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
     """Graphs, and the same graphs in databases."""
-    graphs = [random_graph(seed) for seed in range(8)]
+    graphs = [random_graph(seed) for seed in request.param]
     executors = [LadybugExecutor.from_graph(graph) for graph in graphs]
     yield list(zip(graphs, executors, strict=True))
     for executor in executors:
@@ -70,7 +70,7 @@ def check_found(databases: Databases, number: int, pattern: Pattern, mode: dict[
 
 
 @settings(max_examples=150)
-@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
+@given(st.integers(0, 3), patterns(), st.fixed_dictionaries(MODES))
 def test_a_database_finds_what_brute_force_finds(
     databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:
@@ -86,7 +86,7 @@ def test_an_endpoint_finds_what_brute_force_finds(
 
 
 @settings(max_examples=50)
-@given(st.integers(0, 7), patterns(), st.sampled_from([None, False, True]))
+@given(st.integers(0, 3), patterns(), st.sampled_from([None, False, True]))
 def test_each_pattern_decides_whether_it_revisits(
     databases: Databases, number: int, pattern: Pattern, revisits: bool | None
 ) -> None:
