@@ -93,6 +93,7 @@ def run_python(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.heavy
 def test_every_module_loads_with_the_core_alone_or_says_what_is_missing() -> None:
     run_python(
         CORE_ALONE

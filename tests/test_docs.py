@@ -37,6 +37,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 #: The reference is made of docstrings, so that a name in it is not thereby explained.
 REFERENCE = "docs/api.md"
 
+#: Pages that start many processes or train models run in `make test-all`. Tests of their own cover what they show.
+HEAVY = {
+    "docs/bulk.md",
+    "docs/databases.md",
+    "docs/evaluation.md",
+    "docs/examples-and-training.md",
+    "docs/methods/graph-prompt.md",
+    "docs/servers.md",
+}
+
 #: test_gallery.py runs it.
 GALLERY = "docs/gallery.md"
 
@@ -146,7 +156,10 @@ def test_plain_commands_are_told_from_those_that_need_a_shell() -> None:
 
 
 @pytest.mark.usefixtures("loggers_stay")
-@pytest.mark.parametrize("name", [name for name in PAGES if name != GALLERY])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.heavy] * (name in HEAVY)) for name in PAGES if name != GALLERY],
+)
 def test_pages_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", program)

@@ -287,9 +287,15 @@ COMMANDS = {
     "evaluate --output": [*EVALUATE, "--output", "{}"],
     "evaluate --records": [*EVALUATE, "--records", "{}"],
 }
+each_output = pytest.mark.parametrize(
+    "command", [["info", GRAPH, "--json"], pytest.param(["--help"], marks=pytest.mark.heavy)], ids=["info", "help"]
+)
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(words, id=name, marks=[pytest.mark.heavy] * (name != "index")) for name, words in COMMANDS.items()],
+)
 def test_the_shell_tells_a_full_disk(command: list[str], tmp_path: Path) -> None:
     output = str(tmp_path / "output")
     code, stderr = shell(*(part.format(output) for part in command), room=ROOM)
@@ -304,7 +310,7 @@ def test_the_shell_tells_a_full_disk(command: list[str], tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
+@each_output
 def test_the_shell_tells_a_full_disk_of_its_own_output(command: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         code, stderr = shell(*command, stdout=full)
@@ -314,7 +320,7 @@ def test_the_shell_tells_a_full_disk_of_its_own_output(command: list[str]) -> No
     assert "Exception ignored" not in stderr
 
 
-@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
+@each_output
 def test_the_shell_ends_quietly_where_nobody_reads(command: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -49,6 +49,7 @@ class Shown(HTMLParser):
         self.addresses |= found
 
 
+@pytest.mark.heavy
 def test_pictures_are_what_the_page_makes(gallery: ModuleType, made: Path) -> None:
     pictures = {path.name: path.read_text("utf-8") for path in made.glob("*.svg")}
     kept = {path.name: path.read_text("utf-8") for path in gallery.PICTURES.glob("*.svg")}
@@ -57,6 +58,7 @@ def test_pictures_are_what_the_page_makes(gallery: ModuleType, made: Path) -> No
     assert not stale, f"{stale} are out of date. Run: make docs"
 
 
+@pytest.mark.heavy
 def test_everything_made_is_shown_and_nothing_else(gallery: ModuleType, made: Path) -> None:
     text = gallery.PAGE.read_text("utf-8")
     shown = set(re.findall(r"pictures/gallery/([\w-]+\.(?:svg|html))", text))
@@ -69,6 +71,7 @@ def test_each_method_is_in_the_gallery(gallery: ModuleType) -> None:
     assert names <= {path.stem for path in gallery.PICTURES.glob("*.svg")}
 
 
+@pytest.mark.heavy
 def test_pages_ask_nobody_for_anything(made: Path) -> None:
     pages = sorted(made.glob("*.html"))
     assert [page.name for page in pages] == ["50.html", "500.html"]

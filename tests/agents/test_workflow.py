@@ -766,6 +766,7 @@ with SqliteSaver.from_conn_string(sys.argv[1]) as checkpointer:
 """
 
 
+@pytest.mark.heavy
 def test_another_process_goes_on_from_sqlite(retriever: SimGRAGRetriever, tmp_path: Path) -> None:
     def process(what: str) -> Any:
         command = [sys.executable, "-X", "utf8", "-c", _PROCESS, str(tmp_path / "checkpoints.sqlite"), what]

@@ -60,7 +60,14 @@ ATTACKS = {
 #: Begins and ends the facts in every prompt of the package.
 FRAME = ("<facts>", "</facts>")
 
-attacks = pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
+#: Every third by default, the others in `make test-all`.
+attacks = pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, id=name, marks=[pytest.mark.heavy] * (number % 3 > 0))
+        for number, (name, attack) in enumerate(ATTACKS.items())
+    ],
+)
 styles = pytest.mark.parametrize("style", get_args(Style))
 
 _MARKS = re.compile(r"\[\s*\d[\d\s,;–-]*\]")

@@ -436,6 +436,7 @@ sys.stdout.buffer.write("".join([drawing.to_mermaid(), drawing.to_dot(), drawing
 """
 
 
+@pytest.mark.heavy
 def test_the_same_in_every_process_and_without_scipy() -> None:
     (output,) = outputs_under_hash_seeds(IN_ANOTHER_PROCESS)
     assert len(output) > 5000

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 SHOWN = """
 import json
 from IPython.core.interactiveshell import InteractiveShell
@@ -30,6 +32,7 @@ print(json.dumps(shown))
 """
 
 
+@pytest.mark.heavy
 def test_each_thing_shows_itself() -> None:
     process = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
     shown = json.loads(process.stdout.splitlines()[-1])

@@ -22,6 +22,14 @@ CONFIGS: dict[str, Any] = {
 #: All that look at the graph.
 LOOKING = [*METHODS, UNION]
 
+#: The methods whose tests are part of the default run. Those of the others are heavy.
+SAMPLE = ("neighborhood", "kaping", "g-retriever")
+
+each_method = pytest.mark.parametrize(
+    "method",
+    [pytest.param(one, id=one.name, marks=[pytest.mark.heavy] * (one.name not in SAMPLE)) for one in LOOKING],
+)
+
 
 def built(method: Method, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
     """Return the retriever of a method over an index of hashed embeddings."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation.methods import LOOKING, built
+from explanation.methods import built, each_method
 from langchain_core.documents import Document
 
 from kg_retrievers import (
@@ -93,7 +93,7 @@ def check_data(found: Explanation) -> None:
     HTMLParser().feed(found._repr_html_())
 
 
-@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+@each_method
 def test_what_a_document_says_alone(method: Method, index: GraphIndex) -> None:
     for document in asked(built(method, index)):
         found = explain(document)
@@ -103,7 +103,7 @@ def test_what_a_document_says_alone(method: Method, index: GraphIndex) -> None:
         assert all(one.likeness is None for one in found.relations)
 
 
-@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+@each_method
 def test_what_the_retriever_adds(method: Method, index: GraphIndex) -> None:
     retriever = built(method, index)
     for document in asked(retriever, most=6):

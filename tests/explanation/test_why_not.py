@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation.methods import LOOKING, built
+from explanation.methods import LOOKING, built, each_method
 from graph_reader import GraphReader
 from langchain_core.language_models import FakeListChatModel
 
@@ -278,7 +278,7 @@ def check_method(method: Method, graphs: int, entities: int) -> None:
     assert lifted or graphs == 1
 
 
-@pytest.mark.parametrize("method", LOOKING, ids=lambda method: method.name)
+@each_method
 def test_every_change_that_is_named_brings_the_entity_in(method: Method) -> None:
     check_method(method, graphs=1, entities=3)
 
