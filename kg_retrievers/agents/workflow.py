@@ -31,8 +31,7 @@ from kg_retrievers.agents.nodes import (
 )
 from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
-from kg_retrievers.chains.answer import Answerer, choose_answerer
-from kg_retrievers.chains.citations import CitingModel
+from kg_retrievers.chains.answer import Answerer, CitingModel, choose_answerer
 from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from pydantic import BaseModel
 
-from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
+from kg_retrievers.chains.evidence import (
+    AnswerInput,
+    EvidenceStyle,
+    ShownEvidence,
+    check_token_budget,
+    evidence_of,
+    show_evidence,
+)
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.core.refusals import summarize_failures
@@ -20,8 +30,8 @@ from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refu
 from kg_retrievers.core.results import result_text
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.core.structured_replies import guarded
-from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, guarded, read_object
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 #: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. Where there are
@@ -217,3 +227,82 @@ def answer_chain(
     by_model = partial(llm_answerer, retriever.answer_prompt, parse_answers=parse_answers)
     chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")
     return retrieval | chosen
+
+
+Reply = TypeVar("Reply", bound=BaseModel)
+Cited = TypeVar("Cited")
+
+
+class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
+    """Shows numbered facts to a language model and reads a reply that cites them; asks once more if it is unreadable.
+
+    A model with structured output is asked for it, by a schema that lets it cite only facts that are shown, and give
+    about as many answers; of any other model the text is read. Without documents, no model is called.
+
+    Args:
+        llm: The language model.
+        prompt: In place of ours, with the placeholders `question` and `evidence`.
+        repair_prompt: In place of ours, with the placeholders `question`, `evidence`, `reply` and `error`.
+        structured: Whether to use the model's structured output; None where the model has it. False suits servers that
+            speak the protocol of a model with structured output without having it.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `structured` is asked
+            of a model that has it not.
+        AnswerParseError: From `invoke`, if the second reply is unreadable, too.
+    """
+
+    reply_form: ClassVar[type[BaseModel]]
+
+    def __init__(
+        self,
+        llm: BaseLanguageModel[Any],
+        prompt: BasePromptTemplate[Any],
+        repair_prompt: BasePromptTemplate[Any],
+        structured: bool | None,
+    ) -> None:
+        """Check the model and the prompts."""
+        who = type(self).__name__
+        check_model(llm, who)
+        check_placeholders(prompt, ["question", "evidence"], f"{who}: prompt")
+        check_placeholders(repair_prompt, ["question", "evidence", "reply", "error"], f"{who}: repair_prompt")
+        self.llm = llm
+        self.prompts = {"answer": prompt, "repair": repair_prompt}
+        self._model = StructuredModel(llm, self.reply_form, structured=structured, who=who)
+
+    def body(self, input: AnswerInput) -> Body[Cited]:
+        """Show the facts, ask, read, and if need be ask again with the reason."""
+        if not input["documents"]:
+            return self._refusal(input)
+        shown = evidence_of(input, "numbered")
+        values = {"question": input["question"], "evidence": shown.text}
+        if feedback := input.get("feedback"):
+            values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
+        model = self._model.asked(**self._bounds(len(shown.citable)))
+        reply = yield Call(self.prompts["repair" if feedback else "answer"] | model, values)
+        try:
+            return self._cited(self._read(reply), shown, input["documents"])
+        except AnswerParseError as error:
+            values |= {"reply": error.reply, "error": error.reason}
+        reply = yield Call(self.prompts["repair"] | model, values)
+        return self._cited(self._read(reply), shown, input["documents"])
+
+    def _bounds(self, facts: int) -> dict[str, dict[str, Any]]:
+        """Return what so many facts add to the schema of replies: as many citations, none of anything else."""
+        number = {"type": "integer", "minimum": 1, "maximum": max(facts, 1)}
+        bounds: dict[str, dict[str, Any]] = {"citations": {"items": number, "maxItems": facts}}
+        if "answers" in self.reply_form.model_fields:
+            bounds["answers"] = {"maxItems": max(2 * facts, MAX_ITEMS)}  # two entities a fact
+        return bounds
+
+    def _read(self, reply: Any) -> Reply:
+        read: Reply = read_object(reply, self.reply_form)  # type: ignore[assignment]
+        return read
+
+    @abstractmethod
+    def _cited(self, reply: Reply, shown: ShownEvidence, documents: Sequence[Document]) -> Cited:
+        """Return the content of a reply to some evidence, with its citations as facts that were shown."""
+
+    @abstractmethod
+    def _refusal(self, input: AnswerInput) -> Cited:
+        """Return the outcome where there are no documents; the input says why."""

@@ -11,11 +11,9 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from kg_retrievers.chains.answer import Retrieval, choose_answerer, explain_no_target
-from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
+from kg_retrievers.chains.answer import CitingModel, Retrieval, choose_answerer, explain_no_target
+from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, are_supported, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
-from kg_retrievers.chains.support import are_supported
 from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.results import result_answers, result_text, result_value, tell_result

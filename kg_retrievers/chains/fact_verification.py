@@ -11,15 +11,14 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
-from kg_retrievers.chains.answer import Retrieval
-from kg_retrievers.chains.citations import CitingModel
+from kg_retrievers.chains.answer import CitingModel, Retrieval
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence
-from kg_retrievers.chains.prompts import VerdictReply
-from kg_retrievers.chains.verification_prompts import (
+from kg_retrievers.chains.prompts import (
     CLOSED_VERIFICATION_PROMPT,
     CLOSED_VERIFICATION_REPAIR_PROMPT,
     VERIFICATION_PROMPT,
     VERIFICATION_REPAIR_PROMPT,
+    VerdictReply,
 )
 from kg_retrievers.core.results import result_value
 from kg_retrievers.core.retriever import BaseKGRetriever

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.chains.evidence import show_evidence
-from kg_retrievers.chains.verification_prompts import CLOSED_VERIFICATION_PROMPT
+from kg_retrievers.chains.prompts import CLOSED_VERIFICATION_PROMPT
 from kg_retrievers.core.facts_prompt import FRAMED_FACTS
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question, check_questions

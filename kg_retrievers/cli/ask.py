@@ -170,7 +170,7 @@ class _Asked:
 
     def search(self) -> _Found:
         """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
-        from kg_retrievers.chains.support import fact_lines, unsupported  # loads numpy, which the help does not need
+        from kg_retrievers.chains.evidence import fact_lines, unsupported  # loads numpy, which the help does not need
         from kg_retrievers.core.stages import MAX_K
 
         wanted = min(self.k + int(self.retriever.proposes_answers), MAX_K)
@@ -213,7 +213,7 @@ class _Asked:
             if not found.documents:
                 found = replace(found, remark=REFUSED if documents else NOTHING_FOUND)
             if documents:
-                found = replace(found, explanation=kg_retrievers.explain(documents[0], self.retriever, **self.inputs))
+                found = replace(found, explanation=kg_retrievers.explain(documents[0], self.retriever))
         if entity is None:
             return found
         return replace(found, why_not=kg_retrievers.why_not(self.retriever, self.question, entity, **self.inputs))

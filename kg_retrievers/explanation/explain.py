@@ -2,71 +2,108 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from langchain_core.documents import Document
 
 from kg_retrievers.core.confidence import shown_confidence
-from kg_retrievers.core.results import result_answers
+from kg_retrievers.core.results import result_answers, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.stages import MAX_K
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.explanation.named import (
     NamedEntity,
     NamedRelation,
-    Other,
     named_entities,
     named_relations,
-    nearest_relations,
 )
-from kg_retrievers.explanation.readings import reading_lines, weighed_lines
+from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable
 
-#: How many of the next Documents an explanation names.
-NEXT = 3
+#: Who read a question, by the `source` of a pattern or a query.
+SOURCES = {
+    "examples": "as the nearest example",
+    "zero-shot": "by its entities and words",
+    "llm": "by a language model",
+}
+
+#: How many relation paths are told.
+MOST_PATHS = 3
+
+
+def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
+    """Return how a question was read: the pattern, the relation path or the query; nothing where it was not."""
+    details, lines = metadata["details"], list[str]()
+    if pattern := details.get("pattern"):
+        lines += [*pattern_lines(pattern), *_read(pattern.get("source"))]
+    elif details.get("query"):
+        lines += [as_data(line) for line in details["query"].splitlines()]
+        lines += [
+            as_data(f"${name} = {json.dumps(value)}") for name, value in (details.get("parameters") or {}).items()
+        ]
+        lines += _read(details.get("from"))
+    elif path := details.get("relation_path"):
+        lines.append(path_line(path))
+        source = next((one.get("from") for one in _proposed(details) if one["relations"] == path), None)
+        lines += _read(source)
+    return [*lines, *filter(None, [tell_result(metadata)])]
+
+
+def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
+    """Return what was weighed, as far as the Document says: distances, prizes, proposals, rows, who found it."""
+    details, lines = metadata["details"], list[str]()
+    if (distance := details.get("distance")) is not None:
+        lines.append(f"The facts are {distance:.3g} away from the pattern in all; the score is 1 / (1 + that).")
+    if (prizes := details.get("prizes")) is not None:
+        cost = details["edge_cost"]
+        lines.append(f"The subgraph collects prizes of {prizes:.3g}; each fact costs {cost:.3g}.")
+    if (candidates := details.get("candidates")) is not None:
+        lines.append(f"The graph network proposed {candidates} entities, and paths lead to them.")
+    path = details.get("relation_path")
+    others = [one for one in _proposed(details) if one["relations"] != path]
+    for one in others[:MOST_PATHS]:
+        lines.append(f"Also proposed: {path_line(one['relations'])}, with the score {one['score']:.3g}.")
+    if (tried := details.get("tried")) is not None and (rows := details.get("rows")) is not None:
+        lines.append(f"Of the queries written, number {tried} gave {rows} row{'' if rows == 1 else 's'}.")
+    for name, found in (details.get("found_by") or {}).items():
+        lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
+    if details.get("widened"):
+        lines.append("Nothing else fits, so unknowns may be entities that the question names.")
+    read = details.get("pattern") or details
+    if unplaced := read.get("unplaced"):
+        lines.append(f"No relation fits {', '.join(as_data(repr(one)) for one in unplaced)}: left out of the reading.")
+    if nearest := read.get("nearest"):
+        named = ", ".join(as_data(readable(one)) for one in nearest)
+        lines.append(f"The relations that came nearest when it was read, its entities in mind: {named}.")
+    return lines
+
+
+def path_line(path: Sequence[Sequence[str]]) -> str:
+    """Return a relation path in words.
+
+    Example:
+        >>> path_line([["directed_by", "forward"], ["directed_by", "backward"]])
+        '-> directed by ->, <- directed by <-'
+    """
+    arrows = {"forward": "->", "backward": "<-"}
+    steps = (f"{arrows[direction]} {readable(relation)} {arrows[direction]}" for relation, direction in path)
+    return as_data(", ".join(steps))
+
+
+def _proposed(details: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(details.get("relation_paths") or ())
+
+
+def _read(source: str | None) -> list[str]:
+    return [f"(read {SOURCES.get(source, f'by {source}')})"] if source else []
+
 
 #: The most lines of one section of the text; the data have all.
 MOST_LINES = 12
-
-
-@dataclass(frozen=True)
-class NextDocument:
-    """A Document that comes after the one explained.
-
-    Attributes:
-        rank: Its rank.
-        score: Its score.
-        shown: Its answers, or its first fact if it proposes none.
-        is_returned: Whether it is among the first `k`.
-    """
-
-    rank: int
-    score: float
-    shown: str
-    is_returned: bool
-
-
-@dataclass(frozen=True)
-class Alternatives:
-    """What else the retriever might have taken.
-
-    Attributes:
-        relations: The relations of the graph nearest to the question without its entities, with their cosines.
-        after: The Documents that come next.
-        note: Why the next Documents are not known.
-    """
-
-    relations: tuple[Other, ...]
-    after: tuple[NextDocument, ...]
-    note: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-safe data."""
-        return {**asdict(self), "relations": [*map(asdict, self.relations)], "after": [*map(asdict, self.after)]}
 
 
 @dataclass(frozen=True)
@@ -107,7 +144,6 @@ class Explanation:
         reading: How the question was read: the lines of a pattern, a relation path or a query; nothing where a method
             reads none.
         weighed: What was weighed, as far as the Document says, in sentences.
-        alternatives: What else might have been taken; None without a retriever.
         facts: The facts, in their order.
     """
 
@@ -116,7 +152,6 @@ class Explanation:
     relations: tuple[NamedRelation, ...]
     reading: tuple[str, ...]
     weighed: tuple[str, ...]
-    alternatives: Alternatives | None
     facts: tuple[CitedFact, ...]
 
     @property
@@ -144,7 +179,6 @@ class Explanation:
             "relations": [one.to_dict() for one in self.relations],
             "reading": list(self.reading),
             "weighed": list(self.weighed),
-            "alternatives": None if self.alternatives is None else self.alternatives.to_dict(),
             "facts": [one.to_dict() for one in self.facts],
             "answers": [{"key": key, "label": self.metadata["labels"][key]} for key in self.metadata["answers"]],
         }
@@ -162,7 +196,6 @@ class Explanation:
             *_section("Relations", [one.line for one in self.relations if one.is_telling]),
             *_section("Read as", self.reading),
             *_section("Weighed", self.weighed),
-            *_section("Alternatives", _alternative_lines(self.alternatives) if self.alternatives else []),
             *_section("Facts", [fact.line for fact in self.facts]),
             *(["A limit was reached: there may be more."] if metadata["truncated"] else []),
         ]
@@ -180,19 +213,17 @@ class Explanation:
         return shown_as_html(self.text, self.draw())
 
 
-def explain(document: Document, retriever: BaseKGRetriever | None = None, **inputs: Any) -> Explanation:
+def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Explanation:
     """Return the chain from the words of a question to what a Document says.
 
-    Cost: without a retriever, nothing is looked up. With one, its question is asked again for the Documents that come
-    next, unless a stage calls a language model; and a few words are embedded.
+    Cost: without a retriever, nothing is looked up. With one, a few words are embedded.
 
     Args:
         document: A Document of a retriever of this package.
-        retriever: The retriever that found it, for likeness and alternatives.
-        **inputs: Further arguments of `invoke`, as they were given when it was found.
+        retriever: The retriever that found it, to measure how like words and names are.
 
     Raises:
-        InvalidArgumentError: If it is no such Document or retriever, or as `invoke`.
+        InvalidArgumentError: If it is no such Document or retriever.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
@@ -218,7 +249,6 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None, **inpu
         named_relations(metadata, retriever),
         tuple(reading_lines(metadata)),
         tuple(weighed_lines(metadata)),
-        None if retriever is None else _alternatives(document, retriever, inputs),
         _cited(document),
     )
 
@@ -235,51 +265,6 @@ def _cited(document: Document) -> tuple[CitedFact, ...]:
         )
         for number, (triple, of_fact) in enumerate(zip(triples, sources, strict=True), 1)
     )
-
-
-def _alternatives(document: Document, retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Alternatives:
-    """Return the nearest relations and, by asking again, the Documents that come next."""
-    metadata = document.metadata
-    relations, question = nearest_relations(metadata, retriever), metadata.get("question") or ""
-    if not question.strip():
-        return Alternatives(relations, (), "The Document does not say what was asked.")
-    if any(stage.calls_model for stage in retriever.stages):
-        return Alternatives(relations, (), "The language model is not asked again: the next Documents are not known.")
-    given = dict(inputs)
-    seeds = [one["key"] for one in metadata["linked"] if one["how"] == "given"]
-    if seeds and not set(given) - {"k", "min_confidence"}:
-        given["seed_entities"] = [one["key"] for one in metadata["linked"]]
-    k = given.get("k", retriever.k)
-    wanted = min(max(k, metadata["rank"]) + NEXT, MAX_K)
-    try:
-        found = retriever.invoke(question, **{**given, "k": wanted, "min_confidence": 0.0, "on_refusal": "raise"})
-    except RefusalError:
-        found = []
-    place = next((place for place, one in enumerate(found) if one.id == document.id), None)
-    if place is None:
-        note = "Asked again, the retriever finds something else. Give the arguments that it was asked with."
-        return Alternatives(relations, (), note)
-    return Alternatives(relations, tuple(_next(one, k) for one in found[place + 1 : place + 1 + NEXT]))
-
-
-def _next(document: Document, k: int) -> NextDocument:
-    metadata = document.metadata
-    shown = "; ".join(result_answers(metadata)[:NEXT])
-    if not shown and metadata["triples"]:
-        head, relation, tail = metadata["triples"][0]
-        shown = f"{metadata['labels'][head]} -> {readable(relation)} -> {metadata['labels'][tail]}"
-    return NextDocument(metadata["rank"], metadata["score"], one_line(shown), metadata["rank"] <= k)
-
-
-def _alternative_lines(found: Alternatives) -> list[str]:
-    lines = list[str]()
-    if found.relations:
-        nearest = ", ".join(f"{as_data(one.label)!r} ({one.likeness:.2f})" for one in found.relations)
-        lines.append(f"the relations nearest to the words of the question alone: {nearest}")
-    for one in found.after:
-        beyond = "" if one.is_returned else ", beyond k"
-        lines.append(f"next: Document {one.rank}, score {one.score:.3f}{beyond}: {one.shown}")
-    return lines if found.after else [*lines, found.note or "nothing comes next"]
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:

@@ -22,9 +22,6 @@ MOST_WORDS = 3
 #: Ours. Words of a question that are less like a relation, by their cosine, hardly name it.
 LEAST_LIKENESS = 0.3
 
-#: How many of the nearest relations are named.
-NEAREST = 3
-
 #: How words name an entity.
 HOW = {
     "exact": "exactly",
@@ -169,17 +166,6 @@ def masked_question(metadata: Mapping[str, Any]) -> str:
     question = metadata.get("question") or ""
     spans = [find_name(one["text"], question) for one in metadata.get("linked") or () if one["text"]]
     return mask(question, [span for span in spans if span is not None])
-
-
-def nearest_relations(metadata: Mapping[str, Any], retriever: BaseKGRetriever) -> tuple[Other, ...]:
-    """Return the relations nearest to the question without its entities; empty if there is no question."""
-    rest = masked_question(metadata)
-    if not rest.strip():
-        return ()
-    near = retriever.index.nearest_relations([rest], NEAREST)[0]
-    names = [retriever.graph.relations[id] for id in near.ids.tolist()]
-    cosines = (1 - near.distances.astype(float) ** 2 / 2).tolist()
-    return tuple(Other(name, readable(name), cosine) for name, cosine in zip(names, cosines, strict=True))
 
 
 def named_relations(metadata: Mapping[str, Any], retriever: BaseKGRetriever | None) -> tuple[NamedRelation, ...]:

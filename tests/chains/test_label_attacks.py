@@ -26,7 +26,7 @@ from kg_retrievers import (
     cited_answer_chain,
 )
 from kg_retrievers.chains import LLMCitedAnswerer, show_evidence
-from kg_retrievers.chains.support import are_supported, unsupported
+from kg_retrievers.chains.evidence import are_supported, unsupported
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import Style, as_data, verbalize
 from kg_retrievers.testing import ScriptedChatModel

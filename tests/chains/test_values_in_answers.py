@@ -25,7 +25,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents.middleware import KnowledgeGraphMiddleware
 from kg_retrievers.chains import show_evidence
-from kg_retrievers.chains.support import are_supported, fact_lines
+from kg_retrievers.chains.evidence import are_supported, fact_lines
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.llama_index import as_llama_index

@@ -17,8 +17,7 @@ from kg_retrievers.chains import (
     with_answer_shots,
     with_verdict_shots,
 )
-from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT
-from kg_retrievers.chains.verification_prompts import CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
+from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Unknown
