@@ -15,11 +15,8 @@ import networkx as nx
 from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
-from kg_retrievers.drawing.boxes import RELATION_FONT, Box, Role, clean_line, cut_short
-from kg_retrievers.drawing.html_page import html_page
-from kg_retrievers.drawing.page_data import cut, page_data
-from kg_retrievers.drawing.picture import COLORS, INK, LINE, Picture
-from kg_retrievers.drawing.provenance import Provenance
+from kg_retrievers.drawing.html_page import Provenance, cut, html_page, page_data
+from kg_retrievers.drawing.picture import COLORS, INK, LINE, RELATION_FONT, Box, Picture, Role, clean_line, cut_short
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.types import Evidence, Triple

@@ -18,8 +18,8 @@ from langchain_core.documents import Document
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, flat_metadata
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.drawing.boxes import MAX_CHARACTERS
 from kg_retrievers.drawing.drawing import MAX_TRIPLES
+from kg_retrievers.drawing.picture import MAX_CHARACTERS
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Path, Triple
 from kg_retrievers.testing import tiny_graph
