@@ -21,7 +21,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.index import PartRequest
-from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
+from kg_retrievers.llama_index.prompts import to_llama_index
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
 
@@ -63,12 +63,10 @@ class LlamaIndexRetriever(BaseRetriever):
     `as_query_engine` and `as_tool` return answers it with the reason.
 
     `get_prompts()` gives the prompts of the retriever as LlamaIndex templates, with `query_str` and `context_str` for
-    `question` and `evidence`. `update_prompts({name: template})` takes templates with either names; from then on a
-    changed copy of the retriever is asked, see `retriever`.
+    `question` and `evidence`. To change a prompt, build the retriever with another one.
 
     Raises:
-        InvalidArgumentError: From `update_prompts`, if there is no prompt of that name, the template has other
-            placeholders, or the retriever holds the prompt where it cannot be changed.
+        InvalidArgumentError: From `update_prompts`.
     """
 
     def __init__(self, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> None:
@@ -79,7 +77,7 @@ class LlamaIndexRetriever(BaseRetriever):
 
     @property
     def retriever(self) -> BaseKGRetriever:
-        """The retriever that is asked: the one that was given, or a copy with the prompts that were updated."""
+        """The retriever that is asked."""
         return self._retriever
 
     @property
@@ -142,10 +140,10 @@ class LlamaIndexRetriever(BaseRetriever):
         return {name: to_llama_index(prompt) for name, prompt in self._retriever.prompts.items()}
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        retriever = self._retriever
-        for name, template in prompts.items():
-            retriever = with_prompt(retriever, name, template)
-        self._retriever = retriever
+        raise InvalidArgumentError(
+            f"update_prompts: the prompts {sorted(prompts)} belong to the retriever. Build the "
+            f"{type(self._retriever).__name__} with other prompts, and call as_llama_index again."
+        )
 
 
 class _QuestionTool(RetrieverTool):

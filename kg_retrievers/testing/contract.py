@@ -382,14 +382,9 @@ class RetrieverContract(RetrieversIntegrationTests):
                     assert set(node.metadata) == set(node.node.excluded_llm_metadata_keys)
 
     def test_llama_index_has_the_prompts(self) -> None:
-        """By their names; changing them there leaves the retriever as it is."""
+        """By their names."""
         retriever = self.build()
-        before = {name: prompt.model_dump_json() for name, prompt in retriever.prompts.items()}
-        bridge = as_llama_index(retriever)
-        prompts = bridge.get_prompts()
-        assert set(prompts) == set(retriever.prompts)
-        bridge.update_prompts(prompts)
-        assert {name: prompt.model_dump_json() for name, prompt in retriever.prompts.items()} == before
+        assert set(as_llama_index(retriever).get_prompts()) == set(retriever.prompts)
 
     def test_evaluation(self) -> None:
         """A question whose gold answers are those that it proposes counts as a hit and as an exact match."""
