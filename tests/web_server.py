@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Self
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from kg_retrievers.serving.access import App
 from kg_retrievers.serving.listening import CONNECTIONS, address_of, listen
 
 
@@ -24,7 +24,7 @@ class WebServer:
         port: Where it listens on 127.0.0.1.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._listening = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
         self.port: int = self._listening.getsockname()[1]

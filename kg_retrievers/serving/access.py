@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kg_retrievers.errors import InvalidArgumentError
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: The names of this machine for itself.
 LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
@@ -140,7 +137,7 @@ class AccessMiddleware:
         access: Who may ask.
     """
 
-    def __init__(self, app: App, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         """Keep the application and who may ask it."""
         self.app, self.access = app, access
 
@@ -153,13 +150,13 @@ class AccessMiddleware:
         if refused is None:
             await self.app(scope, receive, send)
             return
-        body = json.dumps({"error": refused.error, "next_step": refused.next_step}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        headers += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+        from starlette.responses import JSONResponse  # an extra, which the help does not need
+
+        headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
         if refused.status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            headers["WWW-Authenticate"] = "Bearer"
+        told = {"error": refused.error, "next_step": refused.next_step}
+        await JSONResponse(told, refused.status, headers)(scope, receive, send)
 
 
 def is_loopback(host: str) -> bool:

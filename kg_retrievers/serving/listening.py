@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from kg_retrievers.core.stages import REFUSALS_LOGGER
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.serving.access import Access, App
+from kg_retrievers.serving.access import Access
 from kg_retrievers.serving.service import GraphService
 
 try:
@@ -25,6 +25,7 @@ try:
     import uvicorn
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
+    from starlette.types import ASGIApp
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.server import ServerState
 except ImportError as cause:
@@ -133,7 +134,7 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run_server(app: App, listening: socket.socket, ready: Callable[[], object] = lambda: None) -> None:
+def run_server(app: ASGIApp, listening: socket.socket, ready: Callable[[], object] = lambda: None) -> None:
     """Answer requests until the process is interrupted.
 
     Args:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -30,14 +31,12 @@ from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neig
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.workers import Workers
 
-T = TypeVar("T")
-
 #: Sends how many steps are done, of how many, and the name of the last one.
-Report = Callable[[float, float | None, str | None], Awaitable[None]]
+Report = Callable[[float, float | None, str | None], Coroutine[Any, Any, None]]
 
 
 class StageProgress(BaseCallbackHandler):
-    """Hears of stages in another thread, and tells of them in the loop in which it is made.
+    """Hears of stages in another thread, and reports them in the loop in which it is made.
 
     A stage that ends when nobody waits any longer ends the work.
     """
@@ -45,40 +44,32 @@ class StageProgress(BaseCallbackHandler):
     raise_error = True
     run_inline = True
 
-    def __init__(self) -> None:
+    def __init__(self, report: Report) -> None:
         """Begin with no stage."""
         #: How many steps are expected.
         self.total = 1
-        self._ended: asyncio.Queue[str] = asyncio.Queue()
+        self._report = report
+        self._sent: list[Future[None]] = []
         self._loop = asyncio.get_running_loop()
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note a stage that has ended.
+        """Report a stage that has ended.
 
         Raises:
             KGRetrieversError: The error of the deadline, if nobody waits any longer.
         """
         check_deadline()
         if name == STAGE_EVENT:
-            self._loop.call_soon_threadsafe(self._ended.put_nowait, data["stage"])
+            number = len(self._sent) + 1
+            step = self._report(number, max(self.total, number + 1), data["stage"])
+            self._sent.append(asyncio.run_coroutine_threadsafe(step, self._loop))
 
-    async def told(self, report: Report, work: Awaitable[T]) -> T:
-        """Return the result of some work, while stages are told of, and at last that it is done."""
-        teller = asyncio.create_task(self._tell(report))
-        try:
-            result = await work
-            self._ended.put_nowait("")
-            await teller
-            return result
-        finally:
-            teller.cancel()
-
-    async def _tell(self, report: Report) -> None:
-        number = 0
-        while stage := await self._ended.get():
-            number += 1
-            await report(number, max(self.total, number + 1), stage)
-        await report(max(self.total, number + 1), max(self.total, number + 1), "done")
+    async def done(self) -> None:
+        """Report that the work is done, after all stages."""
+        for sent in self._sent:
+            await asyncio.wrap_future(sent)
+        total = max(self.total, len(self._sent) + 1)
+        await self._report(total, total, "done")
 
 
 try:
@@ -266,14 +257,16 @@ class GraphTools:
         self, work: Callable[..., Result], method: str | None, max_tokens: int, ctx: Context[Any, Any]
     ) -> CallToolResult:
         """Reply with a result, and tell of each stage while it is made."""
-        progress = StageProgress()
+        progress = StageProgress(ctx.report_progress)
 
         def search() -> Result:
             progress.total = len(self._service.retriever(method).stages) + 1
             callbacks: Sequence[BaseCallbackHandler] = [progress]
             return work(callbacks=callbacks)
 
-        return await progress.told(ctx.report_progress, self._reply(search, max_tokens))
+        reply = await self._reply(search, max_tokens)
+        await progress.done()
+        return reply
 
     async def _reply(self, work: Callable[[], Result], max_tokens: int) -> CallToolResult:
         try:
