@@ -174,6 +174,7 @@ def test_an_index_is_the_same(workers: Workers, many: bool, tmp_path: Path, monk
         assert found.ids.tolist() == same.ids.tolist()
 
 
+@pytest.mark.heavy
 def test_names_of_a_database_are_the_same(workers: Workers) -> None:
     embeddings, found = HashedEmbeddings(64), []
     for these in (None, workers):
@@ -187,6 +188,7 @@ def test_names_of_a_database_are_the_same(workers: Workers) -> None:
 # --- evaluation -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_records_are_the_same_and_a_broken_run_goes_on(workers: Workers, tmp_path: Path) -> None:
     folder = tmp_path / "index"
     GraphIndex.build(load_graph(), HashedEmbeddings(), folder)

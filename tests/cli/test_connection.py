@@ -102,6 +102,7 @@ def test_names_are_loaded_and_found(run: Run, vectors: str) -> None:
         assert "Spike Jonze" in out
 
 
+@pytest.mark.heavy
 def test_a_load_goes_on_after_ctrl_c(run: Run, vectors: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, "index", "films.lbdb", "--vectors", vectors]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
@@ -295,6 +296,7 @@ def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
     assert (code, "Answer    Spike Jonze\n" in out) == (0, True)
 
 
+@pytest.mark.heavy
 def test_a_second_graph_is_not_loaded_into_the_store_of_a_first(run: Run, vectors: str, bridges: str) -> None:
     assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
     said = mistake(run("index", bridges, "--vectors", vectors))

@@ -152,6 +152,7 @@ def test_ask_shows_the_query(run: Run, folder: Path) -> None:
     assert not list((folder / "temporary").iterdir())  # the database is gone
 
 
+@pytest.mark.heavy
 def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     embedded, other, compared, each = run_without(
         ["ladybug", "neo4j"],

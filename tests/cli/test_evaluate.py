@@ -267,16 +267,6 @@ def test_fields_of_the_retriever_are_set(run: Run, field: str, read: Any) -> Non
     assert (code, settings["field"], settings["fields"][name]) == (0, {name: read}, read)
 
 
-def test_a_high_confidence_raises_abstention(run: Run) -> None:
-    asked = (*ASKED, "--limit", "3", "--unanswerable", "5")
-    shares = []
-    for more in (["--field", "min_confidence=0.0"], ["--field", "min_confidence=1.0"]):
-        assert run("evaluate", *asked, *more, "--output", "out.json")[0] == 0
-        shares.append(figures("out.json")["metrics"])
-    assert shares[0]["abstention"] < shares[1]["abstention"]
-    assert shares[0]["false_refusals"] < shares[1]["false_refusals"]  # that is its price
-
-
 # --- compare ----------------------------------------------------------------------------------------------------------
 
 

@@ -106,6 +106,7 @@ def test_a_second_writer_is_told(run: Run, folder: Path) -> None:
     assert f"films.index: process {os.getpid()} is writing there. Wait until it has ended" in err
 
 
+@pytest.mark.heavy
 def test_code_of_a_model_runs_only_where_it_is_trusted(run: Run, folder: Path) -> None:
     (folder / "model").mkdir()
     (folder / "model" / "own.py").write_text("open('ran', 'w').close()\n", "utf-8")

@@ -70,12 +70,6 @@ def test_an_address_that_others_reach_takes_a_token(run: Run, graph: Path, monke
     assert "--token-file FILE" in said
 
 
-def test_a_graph_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
-    code, _, said = run("serve", str(tmp_path / "nothing"), "--port", "0")
-    assert code == 2
-    assert "nothing" in said
-
-
 def test_without_the_extra_the_line_that_installs_it_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "kg_retrievers/sample/graph.jsonl"))
     assert code == 2

@@ -183,13 +183,6 @@ def test_embeddings_of_langchain_need_it(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- what is loaded ---------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_loaded_before_it_is_needed() -> None:
-    code = (
-        "import sys, kg_retrievers.serving.loading; assert not {'numpy', 'langchain_core', 'numba'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=dict(os.environ))
-
-
 def test_studio_does_without_the_shell() -> None:
     code = (
         "import sys, kg_retrievers.serving.studio\n"

@@ -163,11 +163,6 @@ def test_an_entity_whose_name_holds_marks_is_found_as_it_is_shown():
     assert service.neighbors(shown).facts == service.neighbors("Dune [1984]").facts
 
 
-def test_an_unknown_entity_is_answered_with_the_nearest_name(service):
-    with pytest.raises(EntityLinkingError, match="Did you mean: 'Spike Jonze'"):
-        service.neighbors("Spike Jonz")
-
-
 def test_each_retriever_is_built_once_whichever_thread_asks(index, monkeypatch):
     service, built, start = GraphService(index), [], threading.Barrier(4)
 

@@ -75,21 +75,6 @@ async def test_a_reader_who_leaves_ends_the_work_and_frees_its_thread() -> None:
     assert await asyncio.wait_for(workers.run(lambda: "next"), 20) == "next"
 
 
-async def test_telling_ends_the_work_of_a_reader_who_has_left() -> None:
-    workers, ended = Workers(threads=1), threading.Event()
-
-    def work(tell: Callable[[Event], None]) -> None:
-        try:
-            until(lambda: tell({}) is not None)
-        finally:
-            ended.set()
-
-    events = workers.stream(work)
-    await anext(events)
-    await events.aclose()
-    assert await asyncio.to_thread(ended.wait, 20)
-
-
 async def test_work_that_never_looks_at_its_deadline_ends_where_it_tells_and_keeps_its_thread_until_then() -> None:
     workers, go, ended = Workers(threads=1), threading.Event(), threading.Event()
 

@@ -74,6 +74,7 @@ class TestRetrieverOfAUser(RetrieverContract):
     takes_llm = False
 
 
+@pytest.mark.heavy
 class TestSubclassOfAMethod(RetrieverContract):
     retriever_class = MySimGRAG
     exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break", "user": "me"}

@@ -104,6 +104,7 @@ async def converse(client):
         assert count_tokens(reply.model_dump_json(by_alias=True, exclude_none=True)) <= bound, (tool, arguments)
 
 
+@pytest.mark.heavy
 async def test_a_conversation_of_twenty_calls_on_stdio(folder):
     async with on_stdio(folder) as client:
         await converse(client)
@@ -114,6 +115,7 @@ async def test_a_conversation_of_twenty_calls_over_http(address):
         await converse(client)
 
 
+@pytest.mark.heavy
 async def test_a_client_of_an_earlier_version_of_the_protocol_is_answered(folder, address):
     for client in (Client(address, mode="legacy"), on_stdio(folder)):
         client.mode = "legacy"
@@ -122,6 +124,7 @@ async def test_a_client_of_an_earlier_version_of_the_protocol_is_answered(folder
             assert reply.structured_content["answer"] == "Spike Jonze"
 
 
+@pytest.mark.heavy
 async def test_stages_are_told_on_both_transports(folder, address):
     for client in (on_stdio(folder), Client(address)):
         told = []

@@ -154,11 +154,6 @@ def test_the_graph_can_be_looked_into(client: TestClient) -> None:
     assert names[0] == {"key": "Christopher Nolan", "label": "Christopher Nolan", "type": "person"}
 
 
-def test_every_example_question_has_an_answer(client: TestClient) -> None:
-    for question in client.get("/api/examples?count=6").json()["examples"]:
-        assert ask(client, question=question)[-1]["answers"], question
-
-
 def test_a_picture_grows_around_an_entity(client: TestClient) -> None:
     facts = [["Her", "directed_by", "Spike Jonze"]]
     body = {
