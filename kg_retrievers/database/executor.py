@@ -269,24 +269,20 @@ class DatabaseExecutor(GraphParts, Immutable, ABC):
         timeout: float = TIMEOUT,
     ) -> Rows:
         """Run a query that only reads; see `Executor.run`. The timeout is that of all requests together."""
-        if limit < 1:
-            raise InvalidArgumentError(f"{type(self).__name__}.run: limit is {limit}. Ask for at least 1 row.")
+        self._check_most("run", limit)
         with self._within(timeout, "run"):
-            return self._run(query, parameters, limit, timeout)
-
-    def _run(self, query: str, parameters: Mapping[str, Any] | None, limit: int, timeout: float) -> Rows:
-        bounded, used = self._bounded(query, parameters, limit)
-        schema = self.schema()
-        columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
-        if bounded.columns is not None:
-            columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
-        try:
-            rows, labels = resolve(stored[:limit], schema, self._find_nodes)
-        except RecursionError as cause:
-            reason = "It returns lists or maps that are nested too deep."
-            who = type(self).__name__
-            raise DatabaseQueryError(f"{who}.run: {reason} The query was: {query:.1000}", query, reason) from cause
-        return Rows(tuple(columns), rows, len(stored) > limit, labels)
+            bounded, used = self._bounded(query, parameters, limit)
+            schema = self.schema()
+            columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
+            if bounded.columns is not None:
+                columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
+            try:
+                rows, labels = resolve(stored[:limit], schema, self._find_nodes)
+            except RecursionError as cause:
+                reason = "It returns lists or maps that are nested too deep."
+                message = f"{type(self).__name__}.run: {reason} The query was: {query:.1000}"
+                raise DatabaseQueryError(message, query, reason) from cause
+            return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the database compile a query, without running it; see `Executor.explain`."""

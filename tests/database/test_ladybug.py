@@ -363,7 +363,7 @@ def test_refused_by_the_database(executor: LadybugExecutor) -> None:
 
 
 def test_arguments(executor: LadybugExecutor) -> None:
-    with pytest.raises(InvalidArgumentError, match="limit is 0"):
+    with pytest.raises(InvalidArgumentError, match="0 are asked for"):
         executor.run("MATCH (n) RETURN n", limit=0)
     for timeout in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(InvalidArgumentError, match="timeout is"):

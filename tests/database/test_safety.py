@@ -158,11 +158,8 @@ def test_labels_and_types_of_the_graph(query: str, wrong: str) -> None:
         check_read_only(query, labels=LABELS, relations=RELATIONS)
 
 
-def test_either_labels_or_relations() -> None:
+def test_a_long_list_of_labels_is_cut_off_in_messages() -> None:
     assert check_read_only("MATCH (:Person)-[:KNOWS]->(n) WHERE n:X RETURN n", labels=LABELS).text
-    assert check_read_only("MATCH (:X)-[:ACTED_IN]->(n) WHERE n:X RETURN n", relations=RELATIONS).text
-    with pytest.raises(CypherSafetyError, match=r"a label that the graph does not have\.$"):
-        check_read_only("MATCH (n:X) RETURN n", labels=())
     with pytest.raises(CypherSafetyError, match=r"Use one of: L0, L1, .*, \.\.\."):
         check_read_only("MATCH (n:X) RETURN n", labels=[f"L{i}" for i in range(30)])
 
