@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.readers import Limits, read_graph_rows, text_files
+from kg_retrievers.graph.readers import read_graph_rows, text_files
 
 CELLS = st.sampled_from(
     ["a", "b", "Her", " c ", "\u00a0d\u2003", "é", "\U0001f3ac", "", " ", '"', '"q"', '"x""y"', "\x1f"]
@@ -68,29 +68,3 @@ def test_blocks_of_tables_change_nothing(
         lambda size: monkeypatch.setattr(text_files, "BLOCK_BYTES", size), path, on_error=on_error
     )
     assert others == [first] * len(others)
-
-
-@pytest.mark.parametrize(
-    ("odd", "expected"),
-    [
-        ("Her\tby\n", "wanted 3 cells (tsv), but got 2"),
-        ("Her\t\tJonze\n", "a cell is empty"),
-        ("Her\tby\tJon\0ze\n", "NUL byte"),
-        ("Her\tby\tJonze\t\n", "wanted 3 cells (tsv), but got 4"),
-        (f"Her\tby\t{'x' * 41}\n", "a cell of 41 characters"),
-    ],
-)
-def test_an_odd_row_among_plain_ones(odd: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "BLOCK_BYTES", 64)
-    path = tmp_path / "kb.tsv"
-    path.write_bytes(("Her\tby\tJonze\n" * 100 + odd + "Her\tby\tJonze\n" * 100).encode())
-    kind, error = read(path, limits=Limits(cell_length=40), header=False)
-    assert (kind, expected in error, f"{path}:101: " in error) == ("error", True, True)
-
-
-def test_a_byte_that_is_no_text_is_named_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "BLOCK_BYTES", 64)
-    path = tmp_path / "kb.tsv"
-    path.write_bytes(b"Her\tby\tJonze\n" * 100 + b"Am\xe9lie\tby\tJeunet\n")
-    kind, error = read(path, header=False)
-    assert (kind, "byte 1302 is not utf-8" in error, f"{path}:101: " in error) == ("error", True, True)

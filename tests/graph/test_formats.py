@@ -204,12 +204,6 @@ def read_rdf(folder: Path, suffix: str, **options: Any) -> KnowledgeGraph:
     return KnowledgeGraph.from_rdf(path, languages=["en", "*"])
 
 
-def read_packed_rdf(folder: Path) -> KnowledgeGraph:
-    lines = pyoxigraph.serialize((quad.triple for quad in rdf(the_graph())), format=pyoxigraph.RdfFormat.N_TRIPLES)
-    (folder / "graph.nt.gz").write_bytes(gzip.compress(lines))
-    return KnowledgeGraph.from_rdf(folder / "graph.nt.gz", languages=["en", "*"])
-
-
 @cache
 def rdflib_graph() -> rdflib.Graph:
     graph = rdflib.Graph()
@@ -268,12 +262,6 @@ def read_csv(folder: Path, delimiter: str = ",", quoting: Any = csv.QUOTE_MINIMA
     return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv")
 
 
-def read_pandas_csv(folder: Path) -> KnowledgeGraph:
-    pandas.DataFrame(fact_rows(the_graph())).to_csv(folder / "facts.csv", index=False)
-    pandas.DataFrame(written_rows(the_graph())).to_csv(folder / "entities.csv.gz", index=False)
-    return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv.gz")
-
-
 def read_lines(folder: Path, suffix: str, delimiter: str) -> KnowledgeGraph:
     """Read lines of plain facts, which have no place for line breaks and for the delimiter."""
     content = one_line(the_graph())
@@ -301,14 +289,6 @@ def read_arrow(folder: Path, suffix: str, write: Callable[[Any, Path], Any]) -> 
     for path, rows in zip(paths, (fact_rows(the_graph()), entity_rows(the_graph())), strict=True):
         write(pyarrow.Table.from_pylist(rows), path)
     return KnowledgeGraph.from_file(paths[0], entities=paths[1])
-
-
-def write_with_pandas(table: Any, path: Path) -> None:
-    table.to_pandas().to_parquet(path)
-
-
-def write_with_polars(table: Any, path: Path) -> None:
-    polars.DataFrame(table).write_parquet(path)
 
 
 def write_ipc(table: Any, path: Path) -> None:
@@ -400,32 +380,6 @@ def read_property_graph() -> KnowledgeGraph:
     return KnowledgeGraph.from_property_graph(store)
 
 
-# --- what we write ----------------------------------------------------------------------------------------------------
-
-
-@cache
-def own_graph() -> KnowledgeGraph:
-    return KnowledgeGraph.from_networkx(networkx_graph())
-
-
-def read_own(folder: Path, name: str, entities: str | None = None) -> KnowledgeGraph:
-    beside = None if entities is None else folder / entities
-    own_graph().write(folder / name, entities=beside)
-    return KnowledgeGraph.from_file(folder / name, entities=beside)
-
-
-def read_own_rdf(folder: Path, suffix: str) -> KnowledgeGraph:
-    own_graph().write(folder / f"graph.{suffix}")
-    return KnowledgeGraph.from_rdf(folder / f"graph.{suffix}", languages=["en", "*"])
-
-
-def read_own_tsv(folder: Path) -> KnowledgeGraph:
-    content = one_line(the_graph())
-    graph = KnowledgeGraph.from_frame(fact_rows(content), entities=entity_rows(content))
-    graph.write(folder / "facts.tsv", entities=folder / "entities.tsv")
-    return KnowledgeGraph.from_file(folder / "facts.tsv", entities=folder / "entities.tsv")
-
-
 Reader = Callable[[Path], KnowledgeGraph]
 
 #: Formats that hold all of the graph.
@@ -433,10 +387,8 @@ WHOLE: dict[str, Reader] = {
     "N-Triples": lambda folder: read_rdf(folder, "nt"),
     "N-Quads": lambda folder: read_rdf(folder, "nq"),
     "Turtle": lambda folder: read_rdf(folder, "ttl"),
-    "Turtle with prefixes": lambda folder: read_rdf(folder, "ttl", prefixes=NAMESPACES),
     "TriG": lambda folder: read_rdf(folder, "trig"),
     "JSON-LD": lambda folder: read_rdf(folder, "jsonld"),
-    "N-Triples, gzip": read_packed_rdf,
     "Turtle of rdflib": lambda folder: read_rdflib_file(folder, "ttl", "turtle"),
     "JSON-LD of rdflib": lambda folder: read_rdflib_file(folder, "jsonld", "json-ld"),
     "rdflib": lambda _: KnowledgeGraph.from_rdf(rdflib_graph(), languages=["en", "*"]),
@@ -445,8 +397,6 @@ WHOLE: dict[str, Reader] = {
     "Wikidata": read_wikidata,
     "CSV": read_csv,
     "CSV with semicolons": lambda folder: read_csv(folder, ";"),
-    "CSV with pipes and quotes": lambda folder: read_csv(folder, "|", csv.QUOTE_ALL),
-    "CSV of pandas": read_pandas_csv,
     "JSON lines": lambda folder: read_json(folder, lines=True),
     "JSON array": lambda folder: read_json(folder, lines=False),
     "pandas": lambda _: read_frame(pandas.DataFrame),
@@ -454,27 +404,12 @@ WHOLE: dict[str, Reader] = {
     "Arrow": lambda _: read_frame(pyarrow.Table.from_pylist),
     "rows": lambda _: read_frame(lambda rows: rows),
     "Parquet": lambda folder: read_arrow(folder, "parquet", parquet.write_table),
-    "Parquet of pandas": lambda folder: read_arrow(folder, "parquet", write_with_pandas),
-    "Parquet of polars": lambda folder: read_arrow(folder, "parquet", write_with_polars),
     "Arrow IPC": lambda folder: read_arrow(folder, "arrow", write_ipc),
     "NetworkX": lambda _: KnowledgeGraph.from_networkx(networkx_graph()),
     "GraphML": lambda folder: read_networkx_file(folder, "graphml", nx.write_graphml),
     "GEXF": lambda folder: read_networkx_file(folder, "gexf", nx.write_gexf),
     "node-link, links": lambda folder: read_node_link(folder, "links"),
     "node-link, edges": lambda folder: read_node_link(folder, "edges"),
-    "own JSON lines": lambda folder: read_own(folder, "graph.jsonl"),
-    "own GraphML": lambda folder: read_own(folder, "graph.graphml"),
-    "own node-link": lambda folder: read_own(folder, "graph.json"),
-    "own N-Triples": lambda folder: read_own_rdf(folder, "nt"),
-    "own N-Quads, gzip": lambda folder: read_own_rdf(folder, "nq.gz"),
-    "own Turtle": lambda folder: read_own_rdf(folder, "ttl"),
-    "own TriG": lambda folder: read_own_rdf(folder, "trig"),
-    "own RDF/XML": lambda folder: read_own_rdf(folder, "rdf"),
-    "own JSON-LD": lambda folder: read_own_rdf(folder, "jsonld"),
-    "own CSV": lambda folder: read_own(folder, "facts.csv", "entities.csv"),
-    "own CSV and JSON lines": lambda folder: read_own(folder, "facts.csv.gz", "entities.jsonl.gz"),
-    "own Parquet": lambda folder: read_own(folder, "facts.parquet", "entities.parquet"),
-    "own NetworkX": lambda _: KnowledgeGraph.from_networkx(own_graph().to_networkx()),
 }  # fmt: skip
 
 
@@ -486,7 +421,6 @@ def test_the_same_graph(tmp_path: Path, format: str) -> None:
 #: Formats that hold a part of the graph, and what of it.
 PARTS: dict[str, tuple[Reader, Callable[[Content], Content]]] = {
     "TSV": (lambda folder: read_lines(folder, "tsv", "\t"), one_line),
-    "own TSV": (read_own_tsv, one_line),
     "Neo4j CSV": (read_neo4j, without_semicolons),
     "APOC JSON": (read_apoc, lambda content: content.without("datatypes")),
     "GraphDocument": (lambda _: read_graph_documents(), lambda content: content.without("datatypes")),

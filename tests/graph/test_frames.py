@@ -12,8 +12,6 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
@@ -88,22 +86,6 @@ def test_each_library_gives_the_same_graph(frame: Any) -> None:
 def test_polars_needs_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame_tables, "find_spec", lambda name: None)
     assert {*KnowledgeGraph.from_frame(polars.DataFrame(ROWS)).triples()} == {*TRIPLES}
-
-
-@settings(deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(*[st.sampled_from("abcdefé")] * 2, st.text('ab\n"é', min_size=1).map(str.strip)).filter(all)
-    )
-)
-def test_columns_are_read_as_rows_are(rows: list[tuple[str, str, str]]) -> None:
-    expected = KnowledgeGraph.from_triples(rows)
-    for make in (pandas.DataFrame, pyarrow.Table.from_pylist, list):
-        graph = KnowledgeGraph.from_frame(
-            make([Triple(*row)._asdict() for row in rows]) if rows else as_mapping(ROWS[:1])
-        )
-        if rows:
-            assert graph.fingerprint == expected.fingerprint
 
 
 @pytest.mark.parametrize("names", [("subject", "predicate", "object"), ("From", "rel", "TO"), ("s", "p", "o")])

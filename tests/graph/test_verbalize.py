@@ -237,15 +237,6 @@ def _is_walk(here: str, triples: list[Triple]) -> bool:
     return True
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=8))
-def test_a_path_is_one_line(forward: list[bool]) -> None:
-    entities = [f"e{number}" for number in range(len(forward) + 1)]
-    steps = zip(entities, entities[1:], forward, strict=False)
-    triples = tuple(Triple(a, f"r{a}", b) if forwards else Triple(b, f"r{a}", a) for a, b, forwards in steps)
-    path = Path(tuple(entities), triples)
-    assert walk_lines(triples) == (path_lines([path]) if len(triples) > 1 else triple_lines(triples))
-
-
 @given(facts)
 def test_a_line_is_one_line(triples: list[Triple]) -> None:
     paths = [Path((triple.head, triple.tail), (triple,)) for triple in triples]

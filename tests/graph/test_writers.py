@@ -80,12 +80,14 @@ def test_to_networkx_and_back() -> None:
     assert content_of(KnowledgeGraph.from_networkx(out)) == content_of(graph)
 
 
-@pytest.mark.parametrize("facts", ["facts.csv", "facts.parquet"])
-def test_tables_hold_hard_texts_and_ids_of_relations(tmp_path: Path, facts: str) -> None:
-    graph = rich_graph()
-    graph.write(tmp_path / facts, entities=tmp_path / "entities.jsonl")
-    again = KnowledgeGraph.from_file(tmp_path / facts, entities=tmp_path / "entities.jsonl")
-    assert content_of(again) == content_of(graph)
+@pytest.mark.parametrize(
+    ("facts", "entities"),
+    [("a.csv.gz", "e.jsonl.gz"), ("a.parquet", "e.jsonl"), ("a.jsonl", None), ("a.graphml", None), ("a.json", None)],
+)
+def test_all_that_a_graph_says_comes_back(tmp_path: Path, facts: str, entities: str | None) -> None:
+    graph, beside = rich_graph(), None if entities is None else tmp_path / entities
+    graph.write(tmp_path / facts, entities=beside)
+    assert content_of(KnowledgeGraph.from_file(tmp_path / facts, entities=beside)) == content_of(graph)
 
 
 def test_what_is_in_the_files(tmp_path: Path) -> None:
