@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers import read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers import read_graph_rows
 from kg_retrievers.graph.types import Triple
 
 HER = Triple("Her", "directed_by", "Spike Jonze")
@@ -139,7 +139,8 @@ def test_json_numbers_keep_every_digit(tmp_path: Path) -> None:
     ],
 )
 def test_entity_files(tmp_path: Path, name: str, content: str) -> None:
-    rows = read_entity_rows(write(tmp_path, name, content))
+    facts, entities = write(tmp_path, "kb.jsonl", '["Q1", "before", "Q2"]'), write(tmp_path, name, content)
+    rows = read_graph_rows(facts, entities=entities)
     assert rows.labels == {"Q1": "Her", "Q2": "Alien"}
     assert rows.aliases == {"Q1": ["Her (film)"]}
 
@@ -279,8 +280,9 @@ def test_a_table_of_entities_has_attributes(tmp_path: Path, name: str, content: 
 
 def test_a_table_of_entities_names_its_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "names.csv", "qid,title,year\nHer,Her (film),2013\n")
-    with pytest.raises(GraphLoadError, match=r"no columns are called entity or id.*columns=\(entity, label\)"):
-        read_entity_rows(path)
+    facts = write(tmp_path, "kb.csv", FACTS)
+    with pytest.raises(GraphLoadError, match=r"no columns are called entity or id.*Name them in the header"):
+        read_graph_rows(facts, entities=path)
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -437,7 +439,7 @@ def test_empty_files(tmp_path: Path, name: str, content: str) -> None:
     with pytest.raises(GraphLoadError, match="no triples, 0 malformed lines"):
         read_graph_rows(path)
     with pytest.raises(GraphLoadError, match="no entities, 0 malformed lines"):
-        read_entity_rows(path)
+        read_graph_rows(write(tmp_path, "facts.csv", FACTS), entities=path)
 
 
 def test_only_malformed_lines(tmp_path: Path) -> None:

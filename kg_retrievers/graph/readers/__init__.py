@@ -1,6 +1,6 @@
 """From files and other libraries to the rows of a knowledge graph."""
 
-from kg_retrievers.graph.readers.files import GraphFormat, read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
 from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
@@ -12,7 +12,6 @@ __all__ = [
     "GraphFormat",
     "Limits",
     "OnError",
-    "read_entity_rows",
     "read_frame",
     "read_graph_document_rows",
     "read_graph_rows",

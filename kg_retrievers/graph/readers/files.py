@@ -141,38 +141,17 @@ def csv_files(folder: Path) -> Sequence[Path]:
     return [path for path in sorted(folder.iterdir()) if Path(plain_name(path)).suffix == ".csv" and path.is_file()]
 
 
-def read_entity_rows(
-    path: str | os.PathLike[str], *, format: GraphFormat | None = None, **options: Any
-) -> GraphBuilder:
-    """Read labels, aliases, types and attributes from a file of entities.
+def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> None:
+    """Add labels, aliases, types and attributes from a file of entities.
 
-    As `read_graph_rows`, but a row of a table is `entity<TAB>label`, or has a header with entity (or id, key, node),
-    label (or name), aliases and types, and further columns are attributes; and JSON may hold entities only.
-
-    Args:
-        path: The file.
-        format: How the file is laid out: "tsv", "csv", "pipe", "jsonl", "json", "parquet", "arrow" or "neo4j-csv".
-        **options: The fields of `FileOptions`; `columns` is what the header calls entity and label.
-
-    Raises:
-        GraphLoadError: If the file cannot be read, a line is malformed, or there are no entities.
-        InvalidArgumentError: If an argument has no such value, or contradicts the format.
-    """
-    given = FileOptions(**options)
-    given.check_columns(2)
-    builder = GraphBuilder()
-    add_entity_file(Path(path), format, given, builder)
-    return builder
-
-
-def add_entity_file(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> None:
-    """Add what a file says about entities.
+    A row of a table is `entity<TAB>label`, or the table has a header with entity (or id, key, node), label (or name),
+    aliases and types. Further columns are attributes. JSON may hold entities only.
 
     Raises:
         GraphLoadError: If the file cannot be read, a line is malformed, or there are no entities.
         InvalidArgumentError: If its format is none of tables or JSON.
     """
-    found = find_format(path, format, options)
+    found = find_format(path, None, options)
     skipped = builder.skipped
     if found in ("parquet", "arrow"):
         count = _add_arrow_entities(path, found, options, builder)
@@ -201,8 +180,6 @@ def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOpt
 
 def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
     file = TextFile(path, options)
-    if options.columns is not None:
-        raise InvalidArgumentError(f"columns is for tables with a header, but {path} is {format}. Leave it out.")
     rows = JsonRows(builder, False, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
     builder.skipped += file.skipped
@@ -273,7 +250,7 @@ def read_graph_rows(
     given = FileOptions(**options)
     place = Path(path)
     found = find_format(place, format, given)
-    given.check_columns(3, 4 if found in _TABLES else None)
+    given.check_columns(has_source=found in _TABLES)
     given.check_known(place, found or "csv", entities is not None)
     builder = _READERS.get(found or "", _read_table)(place, found, given)
     if found not in RDF:  # whose reader says itself that there is nothing
@@ -283,7 +260,7 @@ def read_graph_rows(
         about = {**options, "columns": None, "header": None, "facts": ()}
         if plain_name(Path(entities)).endswith(".tsv"):
             about["delimiter"] = None
-        add_entity_file(Path(entities), None, FileOptions(**about), builder)
+        add_entity_file(Path(entities), FileOptions(**about), builder)
     return builder
 
 

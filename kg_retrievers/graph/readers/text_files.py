@@ -48,7 +48,7 @@ class FileOptions:
     """How a file is read; see `KnowledgeGraph.from_file`.
 
     Args:
-        columns: What the header calls head, relation and tail, and the source if you like; or entity and label.
+        columns: What the header calls head, relation and tail, and the source if you like.
         on_error: "skip" counts malformed lines and goes on.
         encoding: The encoding of the text; a byte order mark is dropped.
         delimiter: What stands between the cells of a table; None finds it.
@@ -102,21 +102,20 @@ class FileOptions:
         given = {name: value for name, value in values.items() if value != getattr(default, name)}
         return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
 
-    def check_columns(self, width: int, most: int | None = None) -> None:
-        """Check that `columns` names so many columns, or up to `most`.
+    def check_columns(self, has_source: bool) -> None:
+        """Check that `columns` names three columns, or four where one of them may be the source.
 
         Raises:
             InvalidArgumentError: If it does not.
         """
-        widths = range(width, (most or width) + 1)
-        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in widths):
-            names = "head, relation, tail" if width == 3 else "entity, label"
-            also = " (and source, if you like)" if most else ""
-            raise InvalidArgumentError(
-                f"wanted the names of the columns for {names}{also}, but got {self.columns!r}.",
-                hint_python=f"Give columns=({names}), each as in the header.",
-                hint_shell=f"Give --columns {names.upper().replace(' ', '')}, each as in the header.",
-            )
+        if self.columns is None or (not isinstance(self.columns, str) and len(self.columns) in (3, 3 + has_source)):
+            return
+        also = " (and source, if you like)" if has_source else ""
+        raise InvalidArgumentError(
+            f"wanted the names of the columns for head, relation, tail{also}, but got {self.columns!r}.",
+            hint_python="Give columns=(head, relation, tail), each as in the header.",
+            hint_shell="Give --columns HEAD,RELATION,TAIL, each as in the header.",
+        )
 
     def check_known(self, path: Path, format: str, entities: bool = False) -> None:
         """Check that a format knows each option that is given.

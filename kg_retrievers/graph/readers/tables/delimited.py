@@ -298,7 +298,9 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         return None
     line, _, cells = first[0]
     if options.columns is not None:
-        _check_named(file, first[0], options.columns)
+        if any(cells.count(column) != 1 for column in options.columns):
+            message = f"wanted a header with the columns {list(options.columns)}, once each, but found {cells}."
+            file.fail(message, line)
         return cells
     if find_roles(cells) is not None:
         return cells
@@ -311,32 +313,21 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
 
 def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | None:
     """Return what each column is to `AttributeReader`, by its name; None if the first row is an entity."""
-    options = file.options
-    if not first or options.header is False:
+    if not first:
         return None
     cells = first[0].cells
     if len(set(cells)) < len(cells) and len(cells) > 2:
         file.fail(f"two columns have one name: {cells}. Rename one.", first[0].line)
-    if options.columns is not None:
-        _check_named(file, first[0], options.columns)
-        roles = dict(zip(options.columns, ("", "label"), strict=True))
-        return {name: roles.get(name, name) for name in cells}
     columns = entity_columns(cells)
     if "" in columns.values() and set(columns.values()) & {"label", "aliases", "types"}:
         return columns
-    if options.header or len(cells) > 2:
+    if len(cells) > 2:
         file.fail(
             f"no columns are called {' or '.join(ENTITY)} and label; found {short(cells)}.",
             first[0].line,
-            hint_python="Name them in the header, or say which they are: columns=(entity, label).",
+            hint_python="Name them in the header.",
         )
     return None
-
-
-def _check_named(file: TextFile, first: Row, columns: Sequence[str]) -> None:
-    if any(first.cells.count(column) != 1 for column in columns):
-        message = f"wanted a header with the columns {list(columns)}, once each, but found {first.cells}."
-        file.fail(message, first.line)
 
 
 def _is_unlike_the_others(rows: Sequence[Row]) -> bool:
