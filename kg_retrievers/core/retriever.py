@@ -223,6 +223,14 @@ class BaseKGRetriever(BaseRetriever):
         return {}
 
     @classmethod
+    def _check_made_once(cls, name: str, llm: LanguageModel, examples: Examples) -> None:
+        """Refuse `llm` and `examples` beside the field that is made from them."""
+        if llm is not None or examples is not None:
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got {name}= beside llm= or examples=, from which one is made. Leave one out."
+            )
+
+    @classmethod
     def _with_preset(cls, preset: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a preset with those that are given in their place."""
         if preset is None:

@@ -81,6 +81,7 @@ class TestSimGRAGWithoutVectors(TestSimGRAG):
         return GraphIndex.connect(GraphReader(graph), EMBEDDINGS)
 
 
+@pytest.mark.heavy
 class TestSimGRAGByExamples(TestSimGRAG):
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": PATTERNS}) | fields)
@@ -110,6 +111,7 @@ class TestRelationPaths(Connected, RetrieverContract):
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
 
 
+@pytest.mark.heavy
 class TestRelationPathsByLLM(Connected, RetrieverContract):
     retriever_class = RelationPathRetriever
 
@@ -137,12 +139,16 @@ class TestSubgraphRAG(Connected, RetrieverContract):
         return super().make_retriever(index, **{"model": SCORER} | fields)
 
 
+@pytest.mark.heavy
 class TestUnion(Connected, RetrieverContract):
     retriever_class = UnionRetriever
 
     def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
         given: Any = {"pattern_generator": LLMPatternGenerator(llm)} if llm else {}
         return UnionRetriever.of(SimGRAGRetriever.from_index(index, **given), PCSTRetriever.from_index(index), **fields)
+
+
+_READERS: dict[str, GraphReader] = {}
 
 
 class LadybugReader(GraphReader):
@@ -163,7 +169,9 @@ class TestCypher(Connected, RetrieverContract):
     pickles = False
 
     def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
-        return GraphIndex.connect(LadybugReader(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+        if graph.fingerprint not in _READERS:  # one database for all tests on a graph
+            _READERS[graph.fingerprint] = LadybugReader(graph)
+        return GraphIndex.connect(_READERS[graph.fingerprint], EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)

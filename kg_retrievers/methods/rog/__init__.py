@@ -4,10 +4,8 @@ L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpre
 ICLR 2024, arXiv:2310.01061. It is also what GNN-RAG adds to its own paths (GNN-RAG+RA, arXiv:2405.20139, section 4.5).
 """
 
-from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths
-from kg_retrievers.methods.rog.proposer import RelationPathProposer
-from kg_retrievers.methods.rog.retriever import RelationPathRetriever
-from kg_retrievers.methods.rog.state import RelationPathState
+from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths, RelationPathProposer
+from kg_retrievers.methods.rog.retriever import RelationPathRetriever, RelationPathState
 
 __all__ = [
     "ExampleRelationPaths",

@@ -1,4 +1,4 @@
-"""Question -> relation paths: by a language model, or by labelled examples."""
+"""Question -> relation paths: by examples, by a language model, and by the first that is sure."""
 
 from __future__ import annotations
 
@@ -19,15 +19,26 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
 from kg_retrievers.graph.verbalize import as_data
-from kg_retrievers.index import MASK, EntityLinker, GraphIndex, check_same_embeddings, embed, linker_of
+from kg_retrievers.index import (
+    MASK,
+    EntityLinker,
+    GraphIndex,
+    QuestionEntity,
+    check_same_embeddings,
+    embed,
+    linker_of,
+    question_entities,
+)
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions.examples import confidence_at
+from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
+from kg_retrievers.questions.reading import SURE, Reading, walks_of
 
 #: How many templates of the examples propose relation paths.
 NEIGHBORS = 3
@@ -291,3 +302,104 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             ]
             if all(label >= 0 for path in paths for label in path.labels):
                 yield one._replace(paths=tuple(paths))
+
+
+#: The least score of a relation path.
+MIN_SCORE = 1e-6
+
+Rows = list[dict[str, Any]]
+
+
+class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
+    """Proposes relation paths, in the order of `QuestionReader`.
+
+    Those of examples are taken if they are as likely right as an example at `EXAMPLE_DISTANCE`. If not, the walks of
+    the question's reading are, unless the former are likelier. If the confidence is below `SURE`, or words of the
+    question are left over, the language model is asked, if there is one.
+
+    Args:
+        index: The indexed graph.
+        llm: The language model, if there is one.
+        examples: Questions with answers, if there are some.
+        neighbors: How many templates of the examples propose relation paths.
+        linker: Finds the entities of questions.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, or no example has an entity and an answer in the graph.
+        RelationPathParseError: From `invoke`, if the language model's second reply is unreadable, too.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        neighbors: int = NEIGHBORS,
+        linker: EntityLinker | None = None,
+    ) -> None:
+        """Make the three."""
+        self.examples: ExampleRelationPaths | None = None
+        if examples is not None:
+            self.examples = ExampleRelationPaths(index, examples, neighbors=neighbors, linker=linker)
+        self.reader = QuestionReader(index, linker=linker)
+        self.model = None if llm is None else LLMRelationPaths(index, llm)
+        self.calls_model = llm is not None
+        self.prompts = self.model.prompts if self.model else {}
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the same over another graph, with the relation paths of the same examples."""
+        moved = copy(self)
+        moved.examples = self.examples and self.examples.with_index(index)
+        moved.reader = self.reader.with_index(index)
+        moved.model = self.model and self.model.with_index(index)
+        return moved
+
+    def body(self, input: Mapping[str, Any]) -> Body[Rows]:
+        """Return the relation paths for `{"question", "masked_question", "seed_entities", "beam_width", ...}`."""
+        rows: Rows = []
+        if self.examples:
+            rows = yield Call(self.examples, input)
+        if _confidence(rows) < confidence_at(EXAMPLE_DISTANCE):
+            try:
+                read: Rows = yield Call(self._read, input)
+                rows = max(read, rows, key=_confidence)
+            except EntityLinkingError:
+                pass
+            if self.model is not None and (_confidence(rows) < SURE or rows[0].get("unplaced")):
+                rows = yield Call(self.model, input)
+        return rows
+
+    def _read(self, input: Mapping[str, Any]) -> Rows:
+        """Return the walks of the reading as relation paths."""
+        question, slots = input["question"], self._slots(input["question"], input["seed_entities"])
+        reading: Reading = self.reader.invoke({
+            "question": question, "entities": slots, "walks": input["beam_width"], "max_hops": input["max_hops"]
+        })  # fmt: skip
+        order = [slot.name for slot in sorted(slots, key=lambda slot: slot.start)]
+        rows: Rows = []
+        for pattern in (reading.pattern, *reading.alternatives):
+            score = min(max(pattern.confidence or 0.0, MIN_SCORE), 1.0)
+            for start, steps in walks_of(pattern) or ():
+                relations = [[relation, "backward" if backward else "forward"] for relation, backward in steps]
+                row = {"relations": relations, "score": score, "from": "zero-shot"}
+                rows.append(row | ({"entity": order.index(start.text)} if len(slots) > 1 else {}))
+        best = reading.pattern
+        rows[0] |= {"confidence": best.confidence}
+        rows[0] |= {name: list(getattr(best, name)) for name in ("unplaced", "nearest", "lacking")}
+        return rows
+
+    def _slots(self, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
+        """Return the entities as the question names them, unless others are given."""
+        linker = self.reader.linker
+        try:
+            found = question_entities(linker, question)
+        except EntityLinkingError:
+            found = []
+        keys = dict.fromkeys(key for entity in found for key in entity.entities[: entity.best])
+        return found if list(keys) == list(seeds) else question_entities(linker, question, seeds)
+
+
+def _confidence(rows: Rows) -> float:
+    """Return how sure the best relation path is; 0 if there is none."""
+    return rows[0].get("confidence", 0.0) if rows else 0.0

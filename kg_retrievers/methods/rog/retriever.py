@@ -8,30 +8,75 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NotRequired
 
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
-from pydantic import Field
+from pydantic import BeforeValidator, Field, with_config
+from typing_extensions import TypedDict
 
+from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
     BaseNeighborhoodRetriever,
+    MaskedQuestionState,
 )
 from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.runnables import Body, Call, Steps
-from kg_retrievers.core.stages import MAX_K, QuestionShape, Stage
+from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
-from kg_retrievers.methods.rog.proposals import NEIGHBORS
-from kg_retrievers.methods.rog.proposer import RelationPathProposer
-from kg_retrievers.methods.rog.state import RelationPathState
+from kg_retrievers.methods.rog.proposals import NEIGHBORS, RelationPathProposer
+
+
+def _pair(step: object) -> object:
+    """Read a plain relation as one that is crossed either way."""
+    return (step, "either") if isinstance(step, str) else step
+
+
+#: A relation and how it is crossed.
+Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
+
+#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "matched", which says which relations
+#: were taken for names that are none of the graph, "revisits", whether walks may return to where they start, and
+#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced",
+#: "nearest" and "lacking" are those of a `Pattern`.
+RelationPath = TypedDict(
+    "RelationPath",
+    {
+        "relations": list[Step],
+        "score": NotRequired[Annotated[float, Field(gt=0, le=1, strict=True)]],
+        "from": NotRequired[str],
+        "matched": NotRequired[dict[str, str]],
+        "revisits": NotRequired[bool],
+        "entity": NotRequired[Annotated[int, Field(ge=0, strict=True)]],
+        "confidence": NotRequired[Confidence],
+        "unplaced": NotRequired[list[str]],
+        "nearest": NotRequired[list[str]],
+        "lacking": NotRequired[list[str]],
+    },
+)
+with_config(EXACT)(RelationPath)
+
+
+class RelationPathState(MaskedQuestionState, total=False):
+    """The state of the stages."""
+
+    #: `[{"relations": [[relation, "forward", "backward" or "either"], ...], "score": number, "from": who}, ...]`, best
+    #: first.
+    relation_paths: Annotated[
+        list[RelationPath],
+        Field(
+            description='a list of {"relations": [[relation, "forward", "backward" or "either"], ...], "score": 0.5}'
+        ),
+    ]
+
 
 #: Section 5.1: beams, and so relation paths, of one question.
 BEAM_WIDTH = 3
@@ -113,10 +158,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         if fields.get("proposer") is None:
             neighbors = fields.get("neighbors", NEIGHBORS)
             return {"proposer": RelationPathProposer(index, llm=llm, examples=examples, neighbors=neighbors)}
-        if llm is not None or examples is not None:
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."
-            )
+        cls._check_made_once("proposer", llm, examples)
         return {}
 
     @property

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kg_retrievers.database.values import EntityNode, Rows
-from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleIndexError
+from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL, subgraphs_of
+from kg_retrievers.methods.sg_rag.subgraphs import stale_index, subgraphs_of
 from kg_retrievers.questions.operations import SHOWN, OperationResult, compared, operation_result, shown_details
 
 #: Runs a query of the state: its rows, as many as an operation takes or as evidence takes.
@@ -141,12 +141,7 @@ def _id(key: Any, ids: dict[Any, int], graph: KnowledgeGraph) -> int:
     if key not in ids:
         ids[key] = graph.entities.find(key) if isinstance(key, str) else -1
     if ids[key] < 0:
-        raise StaleIndexError(
-            f"CypherRetriever: the database holds {key!r}, which is not in the indexed graph. It has changed since the "
-            "graph was indexed, or holds another one.",
-            hint_python="Index the graph of this database again.",
-            hint_shell=INDEX_AGAIN_ON_SHELL,
-        )
+        raise stale_index(key)
     return ids[key]
 
 

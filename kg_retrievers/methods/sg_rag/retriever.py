@@ -34,13 +34,16 @@ from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
+    LackingRowsError,
+    RowCache,
+    RunQuery,
     cancellable,
     checked_executor,
+    checked_reader,
     checked_text,
     complete_query,
     read_queries,
 )
-from kg_retrievers.methods.sg_rag.read_rows import LackingRowsError, RowCache, RunQuery, checked_reader
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, breadth_first, grouped, subgraphs_of
 
 #: Each preset by its name.
@@ -164,10 +167,7 @@ class CypherRetriever(BaseKGRetriever):
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("writer") is None:
             return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples)}
-        if llm is not None or examples is not None:
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."
-            )
+        cls._check_made_once("writer", llm, examples)
         return {}
 
     @property

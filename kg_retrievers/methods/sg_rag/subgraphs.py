@@ -68,12 +68,17 @@ def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
     strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, ids, relation_ids)), None)
     strange = strange or next((key for key, id in ids.items() if id < 0), None)
     if strange is not None:
-        raise StaleIndexError(
-            f"CypherRetriever: the database holds {strange!r}, which is not in the indexed graph. It has changed since "
-            "the graph was indexed, or holds another one.",
-            hint_python="Index the graph of this database again.",
-            hint_shell=INDEX_AGAIN_ON_SHELL,
-        )
+        raise stale_index(strange)
+
+
+def stale_index(strange: Any) -> StaleIndexError:
+    """Return the error for a fact or key that only the database holds."""
+    return StaleIndexError(
+        f"CypherRetriever: the database holds {strange!r}, which is not in the indexed graph. It has changed since "
+        "the graph was indexed, or holds another one.",
+        hint_python="Index the graph of this database again.",
+        hint_shell=INDEX_AGAIN_ON_SHELL,
+    )
 
 
 def _is_fact(graph: KnowledgeGraph, triple: Triple, ids: Mapping[str, int], relation_ids: Mapping[str, int]) -> bool:

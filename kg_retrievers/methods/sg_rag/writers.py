@@ -146,7 +146,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Yield the queries for a pattern, or for a side of a comparison."""
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities)[: 1 if operation else None] for node in known]
-        limits = self._limits(pattern)
+        of_unknowns, of_absent = self._limits(pattern)
         likeliest = _likeliest([len(of_node) for of_node in choices], MAX_QUERIES)
         for widened, chosen in product((False, True), likeliest):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
@@ -157,16 +157,16 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             rendered = Rendered(
                 replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed)),
                 executor,
-                entities={**limits.absent, **keys},
-                allowed=limits.unknowns,
+                entities={**of_absent, **keys},
+                allowed=of_unknowns,
                 distinct=self.distinct,
                 direction=_direction(pattern),
             )
             written = {**rendered.query(operation), "from": pattern.source or "given"}
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
-    def _limits(self, pattern: Pattern) -> KeyLimits:
-        """Return the keys that conditions leave; over a connected graph, of what is around the entities of the pattern.
+    def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
+        """Return `key_limits`; over a connected graph, of what is around the entities of the pattern.
 
         Raises:
             SearchBudgetError: If these facts cannot be fetched, or not all of them.
@@ -401,22 +401,11 @@ class Rendered:
         return {"query": query, "parameters": parameters}
 
 
-@dataclass(frozen=True)
-class KeyLimits:
-    """The keys that nodes of a pattern may have.
-
-    Attributes:
-        unknowns: Of unknowns on which there is a condition, or which absent triples alone name, by name.
-        absent: Of known nodes of absent triples.
-    """
-
-    unknowns: dict[str, list[str]]
-    absent: dict[Known, list[str]]
-
-
-def key_limits(index: GraphIndex, pattern: Pattern) -> KeyLimits:
+def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
     """Return the keys that the conditions of a pattern leave, as the matcher in memory reads them.
 
+    The first are those of unknowns with a condition, or in absent triples alone, by name. The second are those of the
+    known nodes of absent triples.
     Entities that no fact of a triple's relation holds are left out, so that few keys are left of a large graph.
 
     Args:
@@ -429,7 +418,7 @@ def key_limits(index: GraphIndex, pattern: Pattern) -> KeyLimits:
     candidates = absent_candidates(index, pattern)
     absent = {node: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Known)}
     unknowns |= {node.name: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Unknown)}
-    return KeyLimits(unknowns, absent)
+    return unknowns, absent
 
 
 def _of_triples(pattern: Pattern) -> tuple[Condition, ...]:

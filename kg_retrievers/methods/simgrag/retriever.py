@@ -18,7 +18,6 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
 from kg_retrievers.core.runnables import Body, Call, Steps
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide_revisits
@@ -28,7 +27,6 @@ from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_eviden
 from kg_retrievers.methods.simgrag.match_query import NodeTypes, find_widening, match_query, pin_seeds
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
-from kg_retrievers.methods.simgrag.presets import PRESETS
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.llm import SHOTS
@@ -54,6 +52,29 @@ SECONDS = 10.0
 
 #: The largest time budget: a year.
 MAX_SECONDS = 366 * 24 * 3600.0
+
+#: Appendix C.1, with the candidates that it takes on MetaQA.
+PAPER: Mapping[str, Any] = {
+    #: Appendix C.1; table 3 compares 1, 2 and 3.
+    "k": 3,
+    #: Appendix C.1: k(n) = k(r) = 16, k(t) = 16.
+    "k_nodes": 16,
+    "k_relations": 16,
+    "k_types": 16,
+    #: Appendix C.1: "all nodes with such similar types as the candidate nodes"; equation 3 has no term for them. MetaQA
+    #: has no types.
+    "node_types": "candidates",
+    #: Definition 1: the mapping of nodes is one-to-one.
+    "distinct": "nodes",
+    #: Section 4.2: "we do not consider the edge direction".
+    "direction": "ignore",
+    #: Algorithm 1: each mapping is a subgraph of its own.
+    "ties": "break",
+    #: Section 4.1: a language model writes every pattern.
+    "asks_model": "always",
+    #: Appendix C.1; table 3 compares 4, 8 and 12.
+    "shots": 12,
+}
 
 
 class SimGRAGState(RetrievalState, total=False):
@@ -97,7 +118,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     state_class: ClassVar[type] = SimGRAGState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     operations: ClassVar[bool] = True
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: PatternGenerator = MADE
@@ -156,11 +177,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         if fields.get("pattern_generator") is None:
             made_by = {name: fields[name] for name in ("asks_model", "shots") if name in fields}
             return {"pattern_generator": QuestionReader(index, llm=llm, examples=examples, **made_by)}
-        if llm is not None or examples is not None:
-            raise InvalidArgumentError(
-                f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
-                "Leave one out."
-            )
+        cls._check_made_once("pattern_generator", llm, examples)
         return {}
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, answer_chain, build_router, evaluate
 from kg_retrievers.core.prompts import check_placeholders
@@ -251,15 +249,6 @@ def test_opened_from_disk(tmp_path: Path, stored: bool, scope: str) -> None:
         assert opened.invoke(question) == similar(graph, scope=scope).invoke(question)
 
 
-def test_from_many_threads() -> None:
-    """On one index, each question makes vectors that others need."""
-    graph = tiny_graph()
-    questions = [f"Who directed {graph.label(key)}?" for key in graph.entities if "Western" not in key] * 3
-    expected = [similar(graph).invoke(question) for question in questions]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(similar(graph).invoke, questions)) == expected
-
-
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
@@ -273,12 +262,6 @@ def test_stages() -> None:
     assert [stage.name for stage in similar(scope="graph").stages] == ["rank_triples"]
     with pytest.raises(EntityLinkingError, match="no entity is given"):
         retriever.stages[1].run.invoke({"question": "Who directed Her?", "k": 1, "seed_entities": []})
-
-
-def test_defaults() -> None:
-    """Those of the paper."""
-    retriever = similar()
-    assert (retriever.k, retriever.max_hops, retriever.scope, retriever.style) == (10, 1, "neighborhood", "triples")
 
 
 def test_from_index_ignores_what_it_does_not_use() -> None:
@@ -299,14 +282,6 @@ def test_fields_are_checked(field: dict[str, Any]) -> None:
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
-
-
-def test_prompts() -> None:
-    assert similar().prompts == {"answer": ANSWER_PROMPT}
-    mine = PromptTemplate.from_template("{question} {evidence}")
-    assert similar(answer_prompt=mine).answer_prompt == mine
-    with pytest.raises(InvalidArgumentError, match="answer_prompt: the prompt has the placeholders"):
-        similar(answer_prompt=PromptTemplate.from_template("{question}"))
 
 
 def test_prompt_snapshot() -> None:

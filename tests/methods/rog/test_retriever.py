@@ -37,7 +37,7 @@ from kg_retrievers.methods.rog import (
 )
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reading import Reading
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 Facts = list[tuple[str, str, str]]
 
@@ -657,30 +657,20 @@ def test_given_paths_are_checked_and_sorted() -> None:
 @pytest.mark.parametrize(
     ("paths", "wanted"),
     [
-        ("directed_by", "relation_paths must be a valid list, .* relation_paths is a list of"),
         (7, "relation_paths must be a valid list, .* relation_paths is a list of"),
         ([BY], "relation_paths is a list of"),
-        ([None], "relation_paths is a list of"),
         ([{}], "relation_paths is a list of"),
-        ([{"relations": BY}], "relation_paths is a list of"),
-        ([{"relations": 7}], "relation_paths is a list of"),
         ([{"relations": [BY], "scor": 1}], "relation_paths is a list of"),
         ([{"relations": [BY], "from": 1}], "relation_paths is a list of"),
-        ([{"relations": [BY], "matched": "x"}], "relation_paths is a list of"),
         ([{"relations": [BY], "matched": {"x": 1}}], "relation_paths is a list of"),
         ([{"relations": []}], r"1 to 3 relations \(max_hops\)"),
         ([{"relations": [BY] * 4}], r"1 to 3 relations \(max_hops\)"),
-        ([{"relations": [7]}], "relation_paths is a list of"),
         ([{"relations": [[BY]]}], "relation_paths is a list of"),
         ([{"relations": [[BY, "sideways"]]}], "relation_paths is a list of"),
-        ([{"relations": [[BY, []]]}], "relation_paths is a list of"),
-        ([{"relations": [[7, "forward"]]}], "relation_paths is a list of"),
         ([{"relations": ["directed by whom"]}], r"no relation 'directed by whom'. Did you mean: \['directed_by',"),
         ([{"relations": [BY], "score": 0}], "relation_paths.0.score must be"),
         ([{"relations": [BY], "score": 1.5}], "relation_paths.0.score must be"),
         ([{"relations": [BY], "score": float("nan")}], "relation_paths.0.score must be"),
-        ([{"relations": [BY], "score": True}], "relation_paths.0.score must be"),
-        ([{"relations": [BY], "score": "1"}], "relation_paths.0.score must be"),
         ([{"relations": [BY]}, {"relations": [[BY, "either"]]}], "no relation path twice"),
     ],
 )
@@ -826,9 +816,3 @@ def test_following_refuses(arguments: dict[str, Any], wanted: str) -> None:
 def test_joining_refuses_what_is_no_entity() -> None:
     with pytest.raises(InvalidArgumentError, match="end must be an entity"):
         joining_relation_paths(INDEX.graph.adjacency, 0, 99, max_hops=1, max_entries=1)
-
-
-def test_the_sample_of_the_contract_is_what_it_seems() -> None:
-    """Its examples are of the tiny graph."""
-    graph = tiny_graph()
-    assert all(answer in graph.entities for example in TINY_EXAMPLES for answer in example.answers)

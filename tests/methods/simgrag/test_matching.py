@@ -27,13 +27,12 @@ from kg_retrievers.methods.simgrag.matching import (
     MatchNode,
     MatchQuery,
     match_pattern,
-    memory,
     plan,
     solving,
 )
 from kg_retrievers.methods.simgrag.matching.layout import PARENT
-from kg_retrievers.methods.simgrag.matching.memory import Scratch
 from kg_retrievers.methods.simgrag.matching.plan import plan_query
+from kg_retrievers.methods.simgrag.matching.pointers import Scratch
 
 Facts = list[tuple[int, int, int]]
 #: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
@@ -429,7 +428,7 @@ def test_marks_begin_anew_when_they_run_out(hub: KnowledgeGraph) -> None:
         scratch.arrays(1, len(hub.entities), 1, 1)
         scratch.stamp = 2**31 - 20
         scratch.stamps[:] = 2**31 - 21
-        patch.setattr(memory, "_IDLE", [scratch])
+        patch.setattr("kg_retrievers.methods.simgrag.matching.pointers._IDLE", [scratch])
         assert str(found(hub, star(hub, 3))) == expected
         assert scratch.stamp < 1000
 

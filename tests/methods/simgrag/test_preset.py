@@ -22,7 +22,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Term
-from kg_retrievers.methods.simgrag.presets import FACTKG, PAPER
+from kg_retrievers.methods.simgrag.retriever import PAPER
 from kg_retrievers.questions.llm import LLMPatternGenerator
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.testing import ScriptedChatModel
@@ -169,12 +169,6 @@ def test_a_given_generator_stays() -> None:
     assert SimGRAGRetriever.from_index(INDEX, preset="paper", pattern_generator=generator).shots == PAPER["shots"]
 
 
-def test_the_cascade_takes_the_number_of_shots() -> None:
-    llm = ScriptedChatModel(replies=[REPLY])
-    asking(llm, shots=5).invoke("Tell me all that is odd")
-    assert len(shots_of(llm)) == 5
-
-
 @pytest.mark.parametrize(("name", "value"), [("shots", 4), ("asks_model", "always")])
 def test_what_a_generator_is_made_with_is_fixed(name: str, value: object) -> None:
     with pytest.raises(InvalidArgumentError, match="frozen"):
@@ -187,8 +181,3 @@ def test_shots_are_checked(shots: Any) -> None:
         LLMPatternGenerator(ScriptedChatModel(replies=[REPLY]), shots=shots)
     with pytest.raises(InvalidArgumentError, match="shots"):
         SimGRAGRetriever.from_index(INDEX, shots=shots)
-
-
-def test_candidates_on_factkg() -> None:
-    retriever = SimGRAGRetriever.from_index(INDEX, preset="paper", **FACTKG)
-    assert (retriever.k_nodes, retriever.k_relations, retriever.k_types, retriever.k) == (16_384, 512, 16, 3)

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from kg_retrievers.methods.simgrag.matching.time_limit import stopped_after
+from kg_retrievers.methods.simgrag.matching.solving import stopped_after
 
 
 def wait_for(stop: np.ndarray, seconds: float) -> bool:

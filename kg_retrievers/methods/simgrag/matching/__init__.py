@@ -32,8 +32,7 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, SCALE, Match, MatchNode, MatchQuery, plan_query
-from kg_retrievers.methods.simgrag.matching.solving import Limits, compile_search, find_matches
-from kg_retrievers.methods.simgrag.matching.time_limit import stopped_after
+from kg_retrievers.methods.simgrag.matching.solving import Limits, compile_search, find_matches, stopped_after
 
 __all__ = ["MAX", "Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 

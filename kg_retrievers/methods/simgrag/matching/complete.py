@@ -11,9 +11,14 @@ from kg_retrievers.algorithms.graph_pointers import Graph
 from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.layout import START, TREE
-from kg_retrievers.methods.simgrag.matching.memory import BINDINGS, EDGES, FACTS, LEFT_OUT, MATCH, MAX_BINDINGS
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE
 from kg_retrievers.methods.simgrag.matching.pointers import (
+    BINDINGS,
+    EDGES,
+    FACTS,
+    LEFT_OUT,
+    MATCH,
+    MAX_BINDINGS,
     Layout,
     Progress,
     has_room,

@@ -6,9 +6,9 @@ from kg_retrievers.algorithms.compiled import Pointer, compiled, wide
 from kg_retrievers.algorithms.graph_pointers import Graph
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
-from kg_retrievers.methods.simgrag.matching.memory import STOPPED
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE
 from kg_retrievers.methods.simgrag.matching.pointers import (
+    STOPPED,
     Layout,
     Progress,
     code_of,

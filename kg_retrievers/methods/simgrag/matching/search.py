@@ -12,7 +12,9 @@ from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
-from kg_retrievers.methods.simgrag.matching.memory import (
+from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
+from kg_retrievers.methods.simgrag.matching.pointers import (
     BINDINGS,
     CERTAIN_BELOW,
     COMPLETED,
@@ -28,13 +30,9 @@ from kg_retrievers.methods.simgrag.matching.memory import (
     SCANS_OF_EACH,
     STOPPED,
     TOTAL,
-    State,
-)
-from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
-from kg_retrievers.methods.simgrag.matching.pointers import (
     Layout,
     Progress,
+    State,
     code_of,
     first_not_below,
     has_room,
