@@ -12,7 +12,7 @@ from kg_retrievers.core.path_evidence import ScoredPath
 from kg_retrievers.graph import KnowledgeGraph, Path
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.pattern import Revisits, decide
+from kg_retrievers.graph.pattern import decide
 
 #: The most walks at every hop; `max_paths` of them are shown.
 MAX_WALKS = 100_000
@@ -67,26 +67,15 @@ def follow_relation_paths(
         excluded: Whether words of the question exclude the entities that it names.
         max_paths: The most walks that are returned.
     """
-    decisions = revisits_of(graph, rows, excluded=excluded)
+    turning = [path_turns(path_labels(graph, row)) for row in rows]
+    decisions = [
+        decide(row.get("revisits"), excluded=excluded, turning=turns) for row, turns in zip(rows, turning, strict=True)
+    ]
     found = _follow(graph, rows, named, [decision.allowed for decision in decisions], max_paths)
     if found.paths or found.truncated or all(decision.certain for decision in decisions):
         return found
-    wider = _follow(graph, rows, named, [may_at_last(decision) for decision in decisions], max_paths)
+    wider = _follow(graph, rows, named, [decision.allowed or not decision.certain for decision in decisions], max_paths)
     return wider._replace(details=wider.details | {"widened": True}) if wider.paths else found
-
-
-def revisits_of(graph: KnowledgeGraph, rows: Sequence[Row], *, excluded: bool) -> list[Revisits]:
-    """Return for each relation path whether its walks may return to where they start."""
-    return [decide(row.get("revisits"), excluded=excluded, turning=_turns(graph, row)) for row in rows]
-
-
-def may_at_last(decision: Revisits) -> bool:
-    """Return whether walks may return where nothing is found otherwise."""
-    return decision.allowed or not decision.certain
-
-
-def _turns(graph: KnowledgeGraph, row: Row) -> bool:
-    return path_turns(path_labels(graph, row))
 
 
 def path_labels(graph: KnowledgeGraph, row: Row) -> list[list[int]]:
@@ -124,16 +113,11 @@ def _follow(
     return Followed(paths, empty, truncated, details)
 
 
-def starts_of(row: Row, named: Sequence[Sequence[int]]) -> list[int]:
-    """Return the entities where walks along a relation path start."""
-    at = row.get("entity")
-    groups = named if at is None or at >= len(named) else [named[at]]
-    return list(dict.fromkeys(start for group in groups for start in group))
-
-
 def walk(graph: KnowledgeGraph, row: Row, named: Sequence[Sequence[int]], may_return: bool) -> Walked:
     """Return the walks along one relation path."""
-    starts = starts_of(row, named)
+    at = row.get("entity")
+    groups = named if at is None or at >= len(named) else [named[at]]
+    starts = list(dict.fromkeys(start for group in groups for start in group))
     labels = path_labels(graph, row)
     walks = [
         follow_relation_path(

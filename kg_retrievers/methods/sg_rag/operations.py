@@ -10,7 +10,7 @@ from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.methods.sg_rag.subgraphs import stale_index, subgraphs_of
-from kg_retrievers.questions.operations import SHOWN, OperationResult, compared, operation_result, shown_details
+from kg_retrievers.questions.operations import SHOWN, compared, operation_result, shown_details
 
 #: Runs a query of the state: its rows, as many as an operation takes or as evidence takes.
 RunQuery = Callable[[Mapping[str, Any], bool], Rows]
@@ -75,22 +75,19 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
         return Operated(bool(found.rows.rows), (), triples, False, found.query, details)
     if found.rows.truncated and operation.kind != "count":
         raise _too_many(found.rows, operation.kind)
-    result = _result(operation, _bindings(found.rows, graph), graph)
+    bindings = _bindings(found.rows, graph)
+    if operation.by and any(len(row) < 2 for row in bindings):
+        raise InvalidArgumentError(
+            f"CypherRetriever: the operation {operation.kind!r} needs the columns 'target' and 'by' of its query, the "
+            "keys of what is chosen and of what it is chosen by."
+        )
+    result = operation_result(operation, bindings, graph)
     if operation.kind != "count" and not result.answers:
         return None
     details |= shown_details(result, truncated=found.rows.truncated)
     triples = _shown(found.query, result.support, run, graph)
     answers = tuple(graph.entities[entity] for entity in result.answers)
     return Operated(result.value, answers, triples, found.rows.truncated, found.query, details)
-
-
-def _result(operation: Operation, bindings: Sequence[tuple[int, ...]], graph: KnowledgeGraph) -> OperationResult:
-    if operation.by and any(len(row) < 2 for row in bindings):
-        raise InvalidArgumentError(
-            f"CypherRetriever: the operation {operation.kind!r} needs the columns 'target' and 'by' of its query, the "
-            "keys of what is chosen and of what it is chosen by."
-        )
-    return operation_result(operation, bindings, graph)
 
 
 def _compare(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal, Self
 
@@ -154,15 +155,17 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             revisits = decide_revisits(turned, question)
             if widened and (self.distinct != "auto" or revisits.certain):
                 continue
-            rendered = Rendered(
-                replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed)),
-                executor,
+            drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
+            write = partial(
+                render,
+                drawn,
+                executor.schema(),
+                executor.dialect,
                 entities={**of_absent, **keys},
-                allowed=of_unknowns,
                 distinct=self.distinct,
                 direction=_direction(pattern),
             )
-            written = {**rendered.query(operation), "from": pattern.source or "given"}
+            written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
@@ -349,56 +352,37 @@ class TemplateCypherWriter(PatternCypherWriter):
         return [first, *islice(found, MAX_QUERIES - 1)]
 
 
-@dataclass(frozen=True)
-class Rendered:
-    """A pattern whose names are decided, for one database.
+def _rendered(
+    pattern: Pattern,
+    operation: Operation | None,
+    allowed: Mapping[str, Sequence[str]],
+    write: Callable[..., tuple[str, dict[str, Any]]],
+) -> dict[str, Any]:
+    """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
-    Attributes:
+    The query for bindings brings that for "facts", whose parameter "shown" takes the keys of some targets.
+
+    Args:
         pattern: The pattern.
-        executor: The database.
-        entities: The keys of which known nodes may take one; see `render`, as for what follows.
+        operation: Its operation.
         allowed: The keys that unknowns may have.
-        distinct: Which nodes must be different entities.
-        direction: Whether the directions of triples count.
+        write: `render` for this pattern, with `allowed` and `bindings` open.
     """
 
-    pattern: Pattern
-    executor: Executor
-    entities: Mapping[Known, Sequence[str]]
-    allowed: Mapping[str, Sequence[str]]
-    distinct: Literal["auto", "known", "nodes", "none"]
-    direction: Literal["ignore", "respect"]
+    def query(allowed: Mapping[str, Sequence[str]], *bindings: str) -> dict[str, Any]:
+        text, parameters = write(allowed=allowed, bindings=bindings)
+        return {"query": text, "parameters": parameters}
 
-    def query(self, operation: Operation | None) -> dict[str, Any]:
-        """Return the query for the facts of the pattern, or for the bindings that an operation takes.
-
-        The query for bindings brings that for "facts", whose parameter "shown" takes the keys of some targets.
-        """
-        if operation is None:
-            return self._render(self.allowed, ())
-        stated = {"operation": operation.to_dict()}
-        if operation.kind == "exists":
-            return self._render(self.allowed, ()) | stated
-        target = str(self.pattern.target)
-        by = () if operation.kind == "compare" else operation.by
-        position = next(
-            at for at, node in enumerate(self.pattern.nodes) if isinstance(node, Unknown) and node.name == target
-        )
-        facts = self._render({**self.allowed, target: []}, ()) | {"shown": f"n{position}"}
-        return self._render(self.allowed, (target, *by)) | stated | {"facts": facts}
-
-    def _render(self, allowed: Mapping[str, Sequence[str]], bindings: Sequence[str]) -> dict[str, Any]:
-        query, parameters = render(
-            self.pattern,
-            self.executor.schema(),
-            self.executor.dialect,
-            entities=self.entities,
-            distinct=self.distinct,
-            direction=self.direction,
-            allowed=allowed,
-            bindings=bindings,
-        )
-        return {"query": query, "parameters": parameters}
+    if operation is None:
+        return query(allowed)
+    stated = {"operation": operation.to_dict()}
+    if operation.kind == "exists":
+        return query(allowed) | stated
+    target = str(pattern.target)
+    by = () if operation.kind == "compare" else operation.by
+    position = next(at for at, node in enumerate(pattern.nodes) if isinstance(node, Unknown) and node.name == target)
+    facts = query({**allowed, target: []}) | {"shown": f"n{position}"}
+    return query(allowed, target, *by) | stated | {"facts": facts}
 
 
 def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:

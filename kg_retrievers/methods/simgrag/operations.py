@@ -156,24 +156,19 @@ def _bindings(
     nodes = pattern.nodes
     position: dict[Term, int] = {node: at for at, node in enumerate(nodes)}
     edges = []
+    relations = [triple.relation for triple in pattern.triples]  # unknown ones are numbered behind the nodes
     for (head, relation, tail), triples in zip(pattern.triples, match.triples, strict=True):
         ends = position[head], position[tail]
         entities = [set(match.entities[end].tolist()) for end in ends]
         rows = _oriented(graph.edges[triples].tolist(), *entities, directed=rules.directed)
         if isinstance(relation, Unknown):
-            edges.append(Edge((*ends, _relation_position(pattern, relation)), list(rows)))
+            edges.append(Edge((*ends, len(nodes) + relations.index(relation)), list(rows)))
         else:
             edges.append(Edge(ends, [row[:2] for row in rows]))
     different = [(position[one], position[other]) for one, other in pattern.different]
     if rules.all_different:
         different = list(combinations(range(len(nodes)), 2))
     return joined_bindings(_of_component(edges, wanted, different), wanted, different)
-
-
-def _relation_position(pattern: Pattern, relation: Unknown) -> int:
-    """Return a number for an unknown relation, behind those of the nodes."""
-    relations = [triple.relation for triple in pattern.triples]
-    return len(pattern.nodes) + relations.index(relation)
 
 
 def _oriented(
@@ -206,18 +201,13 @@ def _shown(
 ) -> Operated:
     """Return the result with the facts of some of the targets that it rests on."""
     support = result.support[:SHOWN]
-    if len(support) < len(result.support) or _has_more(pattern, matches, support):
+    at = _position(pattern, str(pattern.target))
+    if len(support) < len(result.support) or any(not {*match.entities[at].tolist()} <= {*support} for match in matches):
         only = {str(pattern.target): np.unique(np.array(support, np.int32))}
         matches = nearest_matches(find(pattern, only)) if support else []
     shown = [(pattern, match) for match in matches]
     details = shown_details(result, truncated=truncated)
     return Operated(result.value, tuple(result.answers), shown, truncated, details)
-
-
-def _has_more(pattern: Pattern, matches: Sequence[Match], support: Sequence[int]) -> bool:
-    """Return whether matches hold targets beside some."""
-    target = _position(pattern, str(pattern.target))
-    return any(not {*match.entities[target].tolist()} <= {*support} for match in matches)
 
 
 def _position(pattern: Pattern, name: str) -> int:
