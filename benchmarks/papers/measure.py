@@ -13,7 +13,8 @@ import kg_retrievers as kg
 from benchmarks.papers.baselines import BASELINES
 from benchmarks.papers.figures import Figure, statistics_of
 from benchmarks.papers.tables import PROMPT, STATISTICS, Cell, Questions
-from kg_retrievers.chains import FactVerifier, with_answer_shots, with_verdict_shots
+from benchmarks.papers.worked_examples import with_answer_shots, with_verdict_shots
+from kg_retrievers.chains import FactVerifier
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, join_graphs

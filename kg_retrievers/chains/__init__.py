@@ -10,7 +10,6 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, show_evidence
 from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
-from kg_retrievers.chains.worked_examples import with_answer_shots, with_verdict_shots
 from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 
 __all__ = [
@@ -35,6 +34,4 @@ __all__ = [
     "fact_verification_chain",
     "llm_answerer",
     "show_evidence",
-    "with_answer_shots",
-    "with_verdict_shots",
 ]

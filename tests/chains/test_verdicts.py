@@ -1,4 +1,4 @@
-"""Examples of a user's own in the prompts for answers and verdicts, and the paper's rule for verdicts."""
+"""Verdicts by the rule of the paper: what is not supported is refuted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from kg_retrievers.chains import (
     FactVerifier,
     fact_verification_chain,
     llm_answerer,
-    with_answer_shots,
-    with_verdict_shots,
 )
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
 from kg_retrievers.errors import InvalidArgumentError
@@ -26,14 +24,6 @@ from kg_retrievers.testing import ScriptedChatModel
 
 FACTS = [(f"Film {number}", "directed_by", f"Person {number}") for number in range(14)]
 INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), HashedEmbeddings())
-QUESTIONS = [
-    Question(
-        f"Who directed Film {number}?",
-        answers=(f"Person {number}",),
-        pattern=Pattern.of((f"Film {number}", "directed_by", Unknown("x")), target="x"),
-    )
-    for number in range(14)
-]
 #: Of the even ones each holds, of the odd ones none.
 CLAIMS = [
     Question(
@@ -49,99 +39,6 @@ CLAIMS = [
 @pytest.fixture
 def retriever() -> SimGRAGRetriever:
     return SimGRAGRetriever.from_index(INDEX, preset="paper", k=1)
-
-
-def shots_in(prompt: Any) -> list[str]:
-    text: str = prompt.format(question="?", evidence="none")
-    shown = text.split("Examples\n\n", 1)[1].split("\n\nNow the", 1)[0]
-    return re.split(r"\n\n(?=Question: |Claim: )", shown)
-
-
-# --- shots ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shots", [4, 8, 12])
-def test_the_answer_prompt_shows_as_many_examples_of_the_user_as_wanted(
-    retriever: SimGRAGRetriever, shots: int
-) -> None:
-    shown = shots_in(with_answer_shots(retriever, QUESTIONS, shots=shots))
-    assert len(shown) == shots
-    assert shown[3] == (
-        "Question: Who directed Film 3?\nEvidence:\n<facts>\n[1]\nFilm 3 -> directed by -> Person 3\n</facts>\n"
-        "Reason: So says [1].\nAnswer: Person 3"
-    )
-
-
-def test_hits_at_1_of_a_written_answer_with_shots(retriever: SimGRAGRetriever) -> None:
-    replies = ["Reason: So says [1].\nAnswer: Person 0", "Reason: So says [1].\nAnswer: Person 7"]
-    llm = ScriptedChatModel(replies=replies)
-    answerer = llm_answerer(with_answer_shots(retriever, QUESTIONS[2:]), llm)
-    report = evaluate(retriever, QUESTIONS[:2], answerer=answerer)
-    assert [record["metrics"]["text_hits@1"] for record in report.records] == [1.0, 0.0]
-    assert llm.prompts[0][0].text.count("Question: ") == 13
-
-
-def test_several_documents_and_gold_answers_that_they_lack() -> None:
-    facts = [("A", "by", "P"), ("A", "by", "Q"), ("B", "by", "Q")]
-    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels={"P": "Pat"}), HashedEmbeddings())
-    retriever = SimGRAGRetriever.from_index(index, preset="paper", k=2)
-    pattern = Pattern.of(("A", "by", Unknown("x")), target="x")
-    examples = [
-        Question("By whom is A?", answers=("P", "Q"), pattern=pattern),
-        Question("Who likes A?", answers=("B",), pattern=pattern),
-    ]
-    both, neither = shots_in(with_answer_shots(retriever, examples))
-    assert both.endswith("Reason: So say [1] and [2].\nAnswer: Pat; Q")
-    assert neither.endswith("Answer: The evidence does not say.")
-
-
-def test_examples_without_evidence_are_passed_over(retriever: SimGRAGRetriever) -> None:
-    strange = Question("Zzz qqq?", answers=("Person 1",))
-    assert len(shots_in(with_answer_shots(retriever, [strange, *QUESTIONS[:3]], shots=2))) == 2
-    with pytest.raises(InvalidArgumentError, match="no example"):
-        with_answer_shots(retriever, [strange])
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda one: with_answer_shots(one, QUESTIONS, shots=0), "shots must be"),
-        (lambda one: with_verdict_shots(one, QUESTIONS), "has no value"),
-        (lambda one: with_answer_shots(one, ["Who?"]), "wanted a list of Question"),
-        (lambda one: with_verdict_shots(one, CLAIMS, prompt=CITED_ANSWER_PROMPT), "no place for examples"),
-    ],
-)
-def test_wrong_arguments(retriever: SimGRAGRetriever, call: Any, words: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=words):
-        call(retriever)
-
-
-def test_braces_in_names_stay(retriever: SimGRAGRetriever) -> None:
-    question = Question("Who directed {x} Film 1?", answers=("Person 1",), pattern=QUESTIONS[1].pattern)
-    assert "Question: Who directed {x} Film 1?" in shots_in(with_answer_shots(retriever, [question]))[0]
-
-
-def test_the_verdict_prompt_shows_claims_of_the_user(retriever: SimGRAGRetriever) -> None:
-    shown = shots_in(with_verdict_shots(retriever, CLAIMS))
-    assert len(shown) == 12
-    assert shown[0].splitlines()[:4] == [
-        "Claim: Person 0 directed Film 0.",
-        "Facts:",
-        "<facts>",
-        "[1] Film 0 -> directed by -> Person 0",
-    ]
-    verdicts = [json.loads(text.split("JSON: ")[1]) for text in shown]
-    assert [one["verdict"] for one in verdicts] == ["supported", "refuted"] * 6
-    assert [one["citations"] for one in verdicts[:2]] == [[1], []]
-
-
-def test_answer_chains_take_the_prompt(retriever: SimGRAGRetriever) -> None:
-    retriever.answer_prompt = with_answer_shots(retriever, QUESTIONS)
-    llm = ScriptedChatModel(replies=["Answer: Person 5"])
-    assert answer_chain(retriever, llm).invoke("Who directed Film 5?") == "Person 5"
-
-
-# --- otherwise false --------------------------------------------------------------------------------------------------
 
 
 def said(verdict: str, *citations: int) -> str:
