@@ -1,26 +1,21 @@
-"""Any retriever of this package as one of LlamaIndex's: for its engines, agents and property graph indexes."""
+"""Any retriever of this package as one of LlamaIndex's: for its engines and agents."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.graph_stores.types import PropertyGraphStore
-from llama_index.core.indices.property_graph import BasePGRetriever
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
+from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
-from kg_retrievers.graph.verbalize import as_data, as_data_lines
-from kg_retrievers.index import PartRequest
+from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
@@ -113,16 +108,6 @@ class LlamaIndexRetriever(BaseRetriever):
         purpose = description or "Search a knowledge graph for facts that answer a question."
         return _QuestionTool(retriever=self._raising(), metadata=ToolMetadata(purpose, shown))
 
-    def as_sub_retriever(self, graph_store: PropertyGraphStore) -> BasePGRetriever:
-        """Return a sub-retriever for `PropertyGraphIndex.as_retriever(sub_retrievers=[...])`.
-
-        The evidence comes from the retriever's own graph; LlamaIndex wants the `graph_store` of the index all the same.
-        LlamaIndex keeps one node of each text. So that no facts are lost, the text of entities that share their label
-        ends in their keys, as in "(Dune: Q1)", and a text that comes again all the same in its rank, as in
-        "(evidence 2)".
-        """
-        return _SubRetriever(self, graph_store)
-
     def _raising(self) -> Self:
         """Return a copy that raises the error where a question is refused."""
         other = copy(self)
@@ -170,43 +155,6 @@ class _QuestionTool(RetrieverTool):
     def _refusal(self, error: KGRetrieversError) -> ToolOutput:
         content = as_data_lines(str(error))
         return ToolOutput(content=content, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
-
-
-class _SubRetriever(BasePGRetriever):
-    """A retriever among those of a property graph index."""
-
-    def __init__(self, bridge: LlamaIndexRetriever, graph_store: PropertyGraphStore) -> None:
-        super().__init__(graph_store, include_text=False)
-        self._bridge = bridge
-
-    def retrieve_from_graph(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._with_different_texts(self._bridge._retrieve(query_bundle))
-
-    async def aretrieve_from_graph(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        nodes = await self._bridge._aretrieve(query_bundle)
-        return await asyncio.to_thread(self._with_different_texts, nodes)
-
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {"retriever": self._bridge}
-
-    def _with_different_texts(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        seen, ambiguous = set[str](), self._ambiguous(nodes)
-        for found in nodes:
-            node, labels = cast(TextNode, found.node), found.metadata["labels"]
-            shared = [f"{label}: {key}" for key, label in labels.items() if label in ambiguous]
-            if shared:
-                node.text += f"\n({as_data('; '.join(shared))})"
-            if node.text in seen:
-                node.text += f"\n(evidence {found.metadata['rank']})"
-            seen.add(node.text)
-        return nodes
-
-    def _ambiguous(self, nodes: Sequence[NodeWithScore]) -> set[str]:
-        """Return the labels that several entities of the graph bear."""
-        index = self._bridge.retriever.index
-        labels = sorted({label for found in nodes for label in found.metadata["labels"].values()})
-        graph = index.part(PartRequest(names=tuple(labels))).graph
-        return {one for one in labels if len(graph.entities_named(one)) > 1}
 
 
 def _node(document: Document) -> NodeWithScore:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Any
 
 import pytest
 from langchain_core.prompts import PromptTemplate
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever, answer_chain
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
 from kg_retrievers.chains import (
     FactVerifier,
     fact_verification_chain,
-    llm_answerer,
 )
-from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
+from kg_retrievers.chains.prompts import CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Unknown

@@ -19,16 +19,13 @@ from langchain_core.prompts import PromptTemplate as LangChainPrompt
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
 from langchain_openai import ChatOpenAI
-from llama_index.core import MockEmbedding, PropertyGraphIndex, Settings
+from llama_index.core import MockEmbedding, Settings
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
 from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.graph_stores import SimplePropertyGraphStore
-from llama_index.core.graph_stores.types import EntityNode, Relation
-from llama_index.core.indices.property_graph import PGRetriever
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
@@ -53,7 +50,6 @@ from pydantic import Field
 from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
-    KnowledgeGraph,
     LLMPatternGenerator,
     Pattern,
     SimGRAGRetriever,
@@ -528,71 +524,6 @@ async def test_agent_calls_the_tool(retriever: SimGRAGRetriever) -> None:
     agent = FunctionAgent(tools=[as_llama_index(retriever).as_tool(name="films")], llm=llm)
     assert str(await agent.run("Which actors?")) == "Them."
     assert EVIDENCE in str(asked[1][-1].content)
-
-
-# --- property graph indexes -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def property_graph() -> PropertyGraphIndex:
-    store = SimplePropertyGraphStore()
-    facts = list(tiny_graph().triples())
-    store.upsert_nodes([EntityNode(name=key) for fact in facts for key in (fact.head, fact.tail)])
-    store.upsert_relations([Relation(label=r, source_id=head, target_id=tail) for head, r, tail in facts])
-    return PropertyGraphIndex.from_existing(store, llm=MockLLM(), embed_model=MockEmbedding(embed_dim=2))
-
-
-@both
-@pytest.mark.parametrize("use_async", [False, True])
-async def test_sub_retriever(
-    retriever: SimGRAGRetriever, property_graph: PropertyGraphIndex, use_async: bool, asynchronous: bool
-) -> None:
-    bridge = as_llama_index(retriever, k=4)
-    sub_retriever = bridge.as_sub_retriever(property_graph.property_graph_store)
-    whole = property_graph.as_retriever(sub_retrievers=[sub_retriever], use_async=use_async)
-    assert isinstance(whole, PGRetriever)
-    assert await retrieve(whole, asynchronous) == bridge.retrieve(QUESTION)
-    assert await retrieve(whole, asynchronous, NO_ENTITY) == []
-
-
-DUNE = [("m1", "has_genre", "Drama"), ("m\n2", "has_genre", "Drama"), ("m3", "has_genre", "Drama")]
-DUNE_LABELS = {"m1": "Dune", "m\n2": "Dune", "m3": "Dune (2000)"}
-
-
-@both
-async def test_sub_retrievers_keep_facts_of_equal_text(property_graph: PropertyGraphIndex, asynchronous: bool) -> None:
-    graph = KnowledgeGraph.from_triples(DUNE, labels=DUNE_LABELS)
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
-    bridges = [as_llama_index(retriever, seed_entities=[seed]) for seed in DUNE_LABELS]
-    found = [node for bridge in bridges for node in bridge.retrieve("Which genre?")]
-    text = "Dune -> has genre -> Drama"
-    assert [node.text for node in found] == [text, text, "Dune (2000) -> has genre -> Drama"]
-    store = property_graph.property_graph_store
-    whole = PGRetriever([bridge.as_sub_retriever(store) for bridge in bridges])
-    nodes = await retrieve(whole, asynchronous, "Which genre?")
-    assert triples(nodes) == triples(found) == [[list(fact)] for fact in DUNE]
-    assert [node.node_id for node in nodes] == [node.node_id for node in found]
-    assert [node.text for node in nodes] == [f"{text}\n(Dune: m1)", f"{text}\n(Dune: m 2)", found[2].text]
-
-
-@both
-async def test_sub_retriever_keeps_different_answers_from_equal_facts(
-    property_graph: PropertyGraphIndex, asynchronous: bool
-) -> None:
-    graph = KnowledgeGraph.from_triples([("Ann", "married_to", "Bob")])
-    pattern = Pattern.of((Unknown("a"), "married_to", Unknown("b")), target="a")
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), ties="break")
-    bridge = as_llama_index(retriever, pattern=pattern, k=2)
-    whole = PGRetriever([bridge.as_sub_retriever(property_graph.property_graph_store)])
-    nodes = await retrieve(whole, asynchronous)
-    assert [node.metadata["answers"] for node in nodes] == [["Ann"], ["Bob"]]
-    assert [node.text for node in nodes] == ["Ann -> married to -> Bob", "Ann -> married to -> Bob\n(evidence 2)"]
-
-
-def test_sub_retriever_has_the_prompts(retriever: SimGRAGRetriever, property_graph: PropertyGraphIndex) -> None:
-    bridge = as_llama_index(retriever)
-    sub_retriever = bridge.as_sub_retriever(property_graph.property_graph_store)
-    assert list(sub_retriever.get_prompts()) == ["retriever:answer"]
 
 
 # --- embeddings -----------------------------------------------------------------------------------------------------
