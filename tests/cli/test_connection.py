@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from oxigraph_server import Oxigraph
 from postgres import PASSWORD, Postgres
+from shell_mistakes import mistake
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.database.sparql.vocabulary import PRESETS
@@ -74,15 +75,6 @@ def endpoint(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "oxigraph").mkdir()
     with Oxigraph(tmp_path / "oxigraph", tmp_path / "films.ttl") as server:
         yield server.url
-
-
-def mistake(done: tuple[int, str, str]) -> str:
-    """Check that a command told a mistake on one line and nothing else; return the line."""
-    code, out, err = done
-    assert (code, out) == (2, ""), err
-    assert len(err.splitlines()) == 1, err
-    assert err.startswith("kg-retrievers: error: ")
-    return err
 
 
 # --- names in a vector store ------------------------------------------------------------------------------------------

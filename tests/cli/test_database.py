@@ -16,6 +16,7 @@ from typing import Any
 import ladybug
 import pytest
 from bolt_stub import BoltStub, Reply, by_pattern, relationship
+from shell_mistakes import mistake
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.cli import sources
@@ -110,15 +111,6 @@ def own(folder: Path) -> str:
         connection.execute("CREATE (:Person {name: 'Spike Jonze'})-[:DIRECTED]->(:Movie {title: 'Her'})")
         connection.execute("MATCH (p:Person), (m:Movie) CREATE (p)-[:DIRECTED]->(m)")
     return "own.lbug"
-
-
-def mistake(done: tuple[int, str, str]) -> str:
-    """Check that a command told a mistake on one line and nothing else; return the line."""
-    code, out, err = done
-    assert (code, out) == (2, ""), err
-    assert len(err.splitlines()) == 1, err
-    assert err.startswith("kg-retrievers: error: ")
-    return err
 
 
 def closed() -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shell_mistakes import mistake
 from small_language_model import build
 
 import kg_retrievers
@@ -61,14 +62,6 @@ def folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "asked.jsonl").write_text('{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n', "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def mistake(done: tuple[int, str, str]) -> str:
-    """Check that a command told a mistake on one line and nothing else; return the line."""
-    code, out, err = done
-    assert (code, out, len(err.splitlines())) == (2, "", 1), err
-    assert err.startswith("kg-retrievers: error: ")
-    return err
 
 
 def test_a_graph_prompt_answers_from_evidence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

