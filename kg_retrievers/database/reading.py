@@ -10,7 +10,7 @@ from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, ba
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.building import Reading
 
 #: How many seconds one page may take.
 PAGE_TIMEOUT = 600.0

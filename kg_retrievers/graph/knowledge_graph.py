@@ -12,12 +12,11 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples, entries_between
-from kg_retrievers.graph.building import NONE, GraphBuilder
+from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, missing_columns
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
-from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
 from kg_retrievers.graph.storage.bounds import check_graph, check_types
 from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Keep, OpenedPart, Part, open_parts, saved_meta

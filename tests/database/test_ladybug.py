@@ -27,7 +27,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph import Path as Walk
-from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.building import Reading
 from kg_retrievers.testing.other_process import call_in_other_process
 
 HER = ("Her", "directed by", "Spike Jonze")

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.building import GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import change_graph
-from kg_retrievers.graph.reading import Reading
 from kg_retrievers.testing import tiny_graph
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "Q1", "Q2"])

@@ -68,13 +68,6 @@ def test_what_networkx_writes(tmp_path: Path, format: Literal["graphml", "gexf"]
     assert rows.reading.left_out["edge attribute 'weight' (a fact holds none)"] >= 1
 
 
-def test_compressed_files(tmp_path: Path) -> None:
-    path = tmp_path / "film.graphml.gz"
-    nx.write_graphml(film(), path)
-    assert gzip.decompress(path.read_bytes()).startswith(b"<?xml")
-    assert facts(read_xml_rows(path, "graphml")) == FILM_FACTS
-
-
 def test_relation_is_the_first_attribute_that_every_edge_has(tmp_path: Path) -> None:
     graph = nx.DiGraph()
     graph.add_edge("a", "b", label="r", name="no", colour="red", type="x")

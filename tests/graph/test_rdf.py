@@ -475,13 +475,6 @@ def test_an_error_says_the_line(read: Read) -> None:
     assert (len(graph), graph.skipped) == (2, 2)
 
 
-def test_a_compressed_file_has_a_limit(read: Read, tmp_path: Path) -> None:
-    from kg_retrievers.graph.readers.opening import Limits
-
-    with pytest.raises(GraphLoadError, match="becomes more than 1,000 bytes"):
-        read(gzip.compress(b"<a:a> <a:r> <a:b> .\n" * 999), "nt.gz", limits=Limits(unpacked_bytes=1_000))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

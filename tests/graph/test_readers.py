@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -26,16 +24,6 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
-
-
-def names(without: str = "") -> st.SearchStrategy[str]:
-    alphabet = st.characters(exclude_categories=["Cs"], exclude_characters="\0" + without)
-    return st.text(alphabet).map(str.strip).filter(bool)
-
-
-def triples(without: str = "") -> st.SearchStrategy[list[Triple]]:
-    name = names(without)
-    return st.lists(st.builds(Triple, name, name, name), min_size=1)
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------
@@ -351,23 +339,6 @@ def test_malformed_elements_are_reported_or_counted(tmp_path: Path, content: str
 def test_broken_arrays(tmp_path: Path, content: str, wanted: str) -> None:
     with pytest.raises(GraphLoadError, match=wanted):
         read_graph_rows(write(tmp_path, "kb.json", content), on_error="skip")
-
-
-def test_an_array_in_another_encoding(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.json", '[["Amélie", "r", "b"]]'.encode("latin-1"))
-    with pytest.raises(GraphLoadError, match=r'is not utf-8.*encoding="latin-1"'):
-        read_graph_rows(path)
-    assert [*read_graph_rows(path, encoding="latin-1").triples()] == [Triple("Amélie", "r", "b")]
-
-
-# --- round trips ------------------------------------------------------------------------------------------------------
-
-
-@given(facts=triples())
-def test_any_names_survive_jsonl(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
-    path = tmp_path_factory.getbasetemp() / "round.jsonl"
-    path.write_text("".join(json.dumps(fact._asdict(), ensure_ascii=False) + "\n" for fact in facts), encoding="utf-8")
-    assert [*read_graph_rows(path).triples()] == facts
 
 
 # --- malformed lines --------------------------------------------------------------------------------------------------

@@ -20,15 +20,18 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError, listed
 from kg_retrievers.graph.changes.descriptions import (
     Descriptions,
+    TripleIds,
+    datatype_columns,
+    facts_from,
     is_described,
     join_descriptions,
     name_columns,
     relation_columns,
     replace_descriptions,
+    source_columns,
 )
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
 from kg_retrievers.graph.changes.merge import Merge, change_triples, find_relations, find_triples, written_relations
-from kg_retrievers.graph.changes.sources import TripleIds, datatype_columns, facts_from, source_columns
 from kg_retrievers.graph.columns import Array, without_silent
 from kg_retrievers.graph.types import Triple
 

@@ -16,8 +16,7 @@ from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
-from kg_retrievers.graph.readers.rdf.parsing import RdfFile
-from kg_retrievers.graph.readers.rdf.rdflib_graphs import RdflibGraph, is_rdflib
+from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib
 from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
 
 _RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
