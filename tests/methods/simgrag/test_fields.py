@@ -121,12 +121,6 @@ def test_misspelt_fields_are_answered_with_the_right_one() -> None:
         SimGRAGRetriever.from_index(INDEX, k_node=3)
 
 
-@pytest.mark.parametrize("model", ["openai:gpt", object()])
-def test_a_name_is_no_model(model: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="load_chat_model"):
-        SimGRAGRetriever.from_index(INDEX, pattern_generator=LLMPatternGenerator(model))
-
-
 def test_an_interrupted_search_leaves_nothing_behind() -> None:
     """An interrupt that arrives while compiled code runs is raised when it returns, before anything is noted down."""
     graph = KnowledgeGraph.from_triples([(f"film {i}", "starring", f"actor {i % 50}") for i in range(2000)])

@@ -28,7 +28,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
-    EntityLinkingError,
     InvalidArgumentError,
     ModelCallError,
     PatternError,
@@ -372,13 +371,6 @@ async def test_twice_unreadable(asynchronous: bool) -> None:
 
 
 @both_ways
-@pytest.mark.parametrize("replies", [[TimeoutError("late")], [UNREADABLE, TimeoutError("late")]])
-async def test_model_raises(replies: list[str | Exception], asynchronous: bool) -> None:
-    with pytest.raises(TimeoutError, match="late"):
-        await by(by_model(ScriptedChatModel(replies=replies)), asynchronous)
-
-
-@both_ways
 async def test_readable_pattern_without_anything_known(asynchronous: bool) -> None:
     reply = '{"triples": [["?x", "UNKNOWN relation 1", "?y"]]}'
     with pytest.raises(PatternError, match="everything in the pattern is unknown"):
@@ -453,11 +445,6 @@ def test_openai_answers() -> None:
         assert isinstance(retriever.pattern_generator, LLMPatternGenerator)
         assert answer_chain(retriever, retriever.pattern_generator.llm).invoke(QUESTION) == "It was Spike Jonze [1]."
     assert "Her -> directed by -> Spike Jonze" in server.requests[1]["messages"][0]["content"]
-
-
-def test_nothing_linked() -> None:
-    with pytest.raises(EntityLinkingError):
-        simgrag(on_refusal="raise").invoke("Who directed Xyzzyplugh?")
 
 
 def test_an_index_is_wanted() -> None:

@@ -846,11 +846,3 @@ def test_members_refuse_by_their_own_confidence_or_by_that_of_the_union() -> Non
     UnionRetriever.of(member, min_confidence=0.25).invoke("?")
     UnionRetriever.of(member, min_confidence=0.25).invoke("?", min_confidence=0)
     assert [state.get("min_confidence") for state in asked] == [None, 0.25, 0]
-
-
-def test_the_others_go_on_where_one_is_not_sure() -> None:
-    unsure = told(error=LowConfidenceError("Scripted: not sure.", 0.25))
-    (document,) = UnionRetriever.of(unsure, told(([AB], 1))).invoke("?")
-    assert document.metadata["details"]["failed"] == {"Scripted": "not sure."}
-    with pytest.raises(LowConfidenceError, match="not sure"):
-        UnionRetriever.of(unsure).invoke("?", on_refusal="raise")
