@@ -26,6 +26,9 @@ ROOT = Path(__file__).parents[1]
 #: Everything that the front door exports, with and without an extra.
 PUBLIC = sorted(set(dir(kg_retrievers)) - {"__version__"})
 
+#: It is made of docstrings, so that a name in it is not thereby explained.
+REFERENCE = "docs/api.md"
+
 RETRIEVERS = (*METHODS, UNION)
 each_retriever = pytest.mark.parametrize("method", RETRIEVERS, ids=lambda method: method.name)
 
@@ -90,7 +93,8 @@ def test_public_names_are_documented(name: str) -> None:
     docstring = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
     assert docstring, f"{name} has no docstring"
     assert not docstring.startswith(f"{name}("), f"{name} has only the docstring that a dataclass is given"
-    assert any(mentions(text, name) for text in pages().values()), f"{name} is on no page of docs/ and not in README.md"
+    explained = (text for path, text in pages().items() if path != REFERENCE)
+    assert any(mentions(text, name) for text in explained), f"{name} is on no page of docs/ and not in README.md"
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------

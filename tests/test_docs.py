@@ -34,9 +34,6 @@ each_page = pytest.mark.parametrize("name", PAGES)
 #: What pyproject.toml says of the package.
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-#: The reference is made of docstrings, so that a name in it is not thereby explained.
-REFERENCE = "docs/api.md"
-
 #: Pages that start many processes or train models run in `make test-all`. Tests of their own cover what they show.
 HEAVY = {
     "docs/bulk.md",
@@ -192,11 +189,6 @@ def test_pages_that_stand_in_two_places_have_links_that_work_from_both(name: str
 
 def test_readme_is_short() -> None:
     assert len(page("README.md").splitlines()) <= 200
-
-
-@pytest.mark.parametrize("name", sorted({*kg_retrievers.__all__, *dir(kg_retrievers)} - {"__version__"}))
-def test_public_names_are_explained(name: str) -> None:
-    assert any(re.search(rf"\b{name}\b", page(one)) for one in PAGES if one != REFERENCE), f"no page has {name}"
 
 
 def test_every_error_is_explained() -> None:

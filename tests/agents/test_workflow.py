@@ -39,7 +39,6 @@ from kg_retrievers.chains import (
     NOT_UNDERSTOOD,
     SEARCH_ENDED,
     ExtractiveAnswerer,
-    LLMCitedAnswerer,
     llm_answerer,
 )
 from kg_retrievers.core.stages import RetrievalState, Stage
@@ -545,13 +544,6 @@ def test_errors_of_this_package_are_not_tried_again(retriever: SimGRAGRetriever)
     assert len(tried) == 1
 
 
-def test_a_stage_without_a_model_is_not_tried_again(retriever: SimGRAGRetriever) -> None:
-    workflow = build_workflow(retriever)
-    assert not any(node.retry_policy for node in workflow.builder.nodes.values())
-    nodes = build_workflow(retriever, llm()).builder.nodes
-    assert [name for name, node in nodes.items() if node.retry_policy] == ["answer"]
-
-
 # --- budgets ----------------------------------------------------------------------------------------------------------
 
 
@@ -862,28 +854,8 @@ def test_streams(retriever: SimGRAGRetriever) -> None:
     assert events[1]["answers"] == CAST
 
 
-async def test_streams_async(retriever: SimGRAGRetriever) -> None:
-    workflow = build_workflow(retriever, llm(reply(1)))
-    parts = [
-        part async for part in workflow.astream({"question": QUESTION}, stream_mode=["updates", "messages", "custom"])
-    ]
-    assert [next(iter(part)) for mode, part in parts if mode == "updates"] == STAGES
-    assert "".join(chunk.text for _, (chunk, _) in _of(parts, "messages")) == reply(1)
-    assert [part["node"] for mode, part in parts if mode == "custom"] == [
-        "generate_pattern",
-        "match_subgraphs",
-        "answer",
-    ]
-
-
 def _of(parts: list[Any], mode: str) -> list[Any]:
     return [part for part in parts if part[0] == mode]
-
-
-async def test_events(retriever: SimGRAGRetriever) -> None:
-    workflow = build_workflow(retriever, llm(reply(1)))
-    names = {event["name"] async for event in workflow.astream_events({"question": QUESTION}, version="v2")}
-    assert {*STAGES, "ScriptedChatModel"} <= names
 
 
 # --- among other graphs -----------------------------------------------------------------------------------------------
@@ -945,11 +917,6 @@ async def test_many_at_once(retriever: SimGRAGRetriever) -> None:
     tasks = [workflow.ainvoke({"question": question}, thread(str(n))) for n, question in enumerate(questions)]
     at_once = await asyncio.gather(*tasks)
     assert [_without_time(output) for output in at_once] == one_by_one
-
-
-def test_structured_output_can_be_left_out(retriever: SimGRAGRetriever) -> None:
-    got = build_workflow(retriever, LLMCitedAnswerer(llm(reply(1)), structured=False)).invoke({"question": QUESTION})
-    assert got["citations"][0]["number"] == 1
 
 
 def test_a_stop_without_a_checkpointer_is_told(retriever: SimGRAGRetriever) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel, FakeListLLM
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import PromptTemplate
@@ -356,11 +356,6 @@ class SaysMessage(BaseChatModel):
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self.message)])
-
-
-def test_completion_models_work_too(retriever: SimGRAGRetriever) -> None:
-    llm = FakeListLLM(responses=[reply(3)])
-    assert cited_answer_chain(retriever, llm).invoke(QUESTION)["citations"][0]["triple"] == TRIPLES[2]
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-4.1-mini", 3])

@@ -18,7 +18,6 @@ from langchain_core.documents import Document
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, flat_metadata
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.drawing.drawing import MAX_TRIPLES
 from kg_retrievers.drawing.picture import MAX_CHARACTERS
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Path, Triple
@@ -226,11 +225,6 @@ def test_what_is_left_out_is_said(most: int, notice: str | None) -> None:
         assert notice is None or notice in text
 
 
-def test_by_default_some_are_left_out() -> None:
-    many = [Triple("a", f"r{number}", "b") for number in range(MAX_TRIPLES + 7)]
-    assert draw(Evidence(tuple(many), 1.0)).left_out == 7
-
-
 @pytest.mark.parametrize("what", [[], Evidence((), 0.0, ("Her",)), Path(("Her",), ()), document()], ids=repr)
 def test_nothing_is_said_to_be_nothing(what: Any) -> None:
     drawing = draw(what)
@@ -306,13 +300,6 @@ def test_any_name_is_a_text(head: str, relation: str, tail: str, label: str) -> 
         assert dot_texts(drawing) == list(zip(shown, tooltips, strict=True))
 
 
-@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=MAX_CHARACTERS))
-def test_a_plain_name_is_shown_as_it_is(name: str) -> None:
-    drawing = draw(Evidence((Triple(name, "r", name),), 1.0))
-    assert mermaid_texts(drawing) == texts(picture(drawing)) == [name, "r"]
-    assert dot_texts(drawing) == [(name, name), ("r", "r")]
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -385,11 +372,6 @@ def test_a_chain_goes_from_left_to_right(length: int) -> None:
     chain = [Triple(str(number), "r", str(number + 1)) for number in range(length)]
     left = boxes(picture(draw(Evidence(tuple(chain), 1.0))))[: length + 1, 0]
     assert (np.diff(left) > 0).all()
-
-
-def test_what_comes_first_is_on_the_left() -> None:
-    svg = picture(draw(Evidence((Triple("3", "r", "1"), Triple("3", "r", "3"), Triple("4", "r", "2")), 1.0)))
-    assert boxes(svg)[0, 2] < float(svg.attrib["width"]) / 2
 
 
 def luminance(color: str) -> float:
