@@ -46,10 +46,9 @@ from kg_retrievers import GNNRAGRetriever, GraphIndex, GraphReasoner, HashedEmbe
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_tokens
 from kg_retrievers.methods.gnn_rag.model import Surroundings
 from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
 from kg_retrievers.methods.gnn_rag.training import NUM_EXAMPLES, train_graph_reasoner
 from kg_retrievers.training.dataset import TrainingQuestion
 

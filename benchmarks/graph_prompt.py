@@ -60,7 +60,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens,
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
 from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
-from kg_retrievers.training.schedule import Schedule
+from kg_retrievers.training.loop import Schedule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from small_language_model import build

@@ -97,7 +97,7 @@ def train(
             given["embedding_cache"] = embedding_cache
         else:
             index = read_index(source)
-        from kg_retrievers.training.unfinished import is_unfinished  # loads torch, as the training just did
+        from kg_retrievers.training.loop import is_unfinished  # loads torch, as the training just did
 
         begun = is_unfinished(folder)
         try:

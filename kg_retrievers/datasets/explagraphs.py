@@ -10,8 +10,8 @@ import csv
 import re
 from pathlib import Path
 
-from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.graph_question import GraphQuestion
+from kg_retrievers.datasets.types import read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 

@@ -11,8 +11,7 @@ from typing import Any, Required
 from pydantic import StrictBool, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from kg_retrievers.datasets._lines import read_lines
-from kg_retrievers.datasets.types import Question
+from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.pattern import Pattern

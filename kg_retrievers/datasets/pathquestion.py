@@ -10,8 +10,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from kg_retrievers.datasets._lines import read_lines
-from kg_retrievers.datasets.types import Question
+from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.types import Triple

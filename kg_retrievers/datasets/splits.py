@@ -11,9 +11,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.graph_question import GraphQuestion
-from kg_retrievers.datasets.types import Question
+from kg_retrievers.datasets.types import Question, read_lines
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph.columns import Array
 

@@ -1,12 +1,14 @@
-"""Question: what every question set becomes."""
+"""Questions as every reader gives them, and the lines of their files."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph.pattern import Pattern
 from kg_retrievers.graph.types import Triple
 
@@ -98,3 +100,28 @@ def check_questions(questions: Any, who: str) -> None:
         raise InvalidArgumentError(
             f"{who}: wanted a list of Question, but got {questions!r:.100}. Read a file with read_questions(path)."
         )
+
+
+def read_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Return the lines that are not blank, each with its number from 1.
+
+    Raises:
+        QuestionsLoadError: If the file cannot be read, is not UTF-8, or holds nothing.
+    """
+    try:
+        data = Path(path).read_bytes().removeprefix(BOM_UTF8)
+    except OSError as error:
+        raise QuestionsLoadError(f"wanted a text file, but it cannot be read: {error.strerror}.", path) from error
+    lines = []
+    for number, line in enumerate(data.splitlines(), start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise QuestionsLoadError(
+                "wanted UTF-8, but got other bytes; save the file as UTF-8.", path, number
+            ) from error
+        if text.strip():
+            lines.append((number, text))
+    if not lines:
+        raise QuestionsLoadError("wanted one row a line, but the file is empty.", path)
+    return lines

@@ -31,13 +31,10 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.training.dataset import SHARED_SIZE, TrainingQuestion, TrainingQuestions, training_questions
-from kg_retrievers.training.loop import Trainer
-from kg_retrievers.training.schedule import Schedule, first_epoch, stream
+from kg_retrievers.training.loop import Schedule, Trainer, first_epoch, forget_unfinished, stream
 
 try:
     import torch
-
-    from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 

@@ -1,28 +1,30 @@
-"""The training loop of any model, with torch (extra `train`): it stops early, and goes on after an interruption."""
+"""The loop of a training: its schedule, its optimizers, and what it keeps on disk so that it can go on."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import rich.progress
+from pydantic import Field
 from rich.console import Console
 
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.core.checked import checked_dataclass
+from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.training.schedule import Schedule, order_of, stream
 
 try:
     import torch
     from torch.optim.lr_scheduler import LambdaLR
-
-    from kg_retrievers.training.unfinished import TrainingState, UnfinishedTraining
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
@@ -233,3 +235,216 @@ def _torch_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@checked_dataclass
+class Schedule:
+    """How long and how fast a model is trained.
+
+    Attributes:
+        num_examples: How many examples are looked at in all, each counted anew in every epoch.
+        validations: How often the model is validated, after equal shares of the steps.
+        patience: After how many validations without a better one the training ends.
+        batch_size: How many examples make one step.
+        learning_rate: The highest learning rate of Adam: at the first step, or after those of `warm_up`.
+        seed: The seed of all random numbers.
+        warm_up: The share of the steps, the first ones, in which the learning rate rises.
+        constant_rate: Whether it stays at its highest, instead of falling in a straight line.
+
+    Raises:
+        InvalidArgumentError: If a value is out of range.
+    """
+
+    num_examples: int = Field(ge=1)
+    validations: int = Field(ge=1)
+    patience: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    learning_rate: float = Field(gt=0, lt=1)
+    seed: int = Field(ge=0)
+    warm_up: float = Field(default=0.0, ge=0, le=1)
+    constant_rate: bool = False
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, at least one for each validation."""
+        return max(self.num_examples // self.batch_size, self.validations)
+
+    def first_step(self, validations: int) -> int:
+        """Return the first step after so many validations."""
+        return validations * self.steps // self.validations
+
+
+def stream(seed: int, purpose: Literal["split", "weights", "order", "loss"], number: int = 0) -> np.random.Generator:
+    """Return random numbers that are independent of those for another purpose or of another number."""
+    key = (("split", "weights", "order", "loss").index(purpose), number)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def order_of(items: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
+    """Return the order in which an epoch looks at items."""
+    return stream(seed, "order", epoch).permutation(items)
+
+
+def first_epoch(items: int, schedule: Schedule) -> npt.NDArray[np.int64]:
+    """Return the items that a training looks at first, each once, as many as it looks at."""
+    return order_of(items, schedule.seed, 0)[: schedule.steps * schedule.batch_size]
+
+
+#: The folder inside of the output that keeps an unfinished training, and the method of its checkpoint.
+UNFINISHED = "unfinished"
+
+#: What Adam keeps of each parameter, beside the number of steps.
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """The state of a training after its last validation.
+
+    Attributes:
+        history: The validations so far.
+        best: The weights of the best of them, by name.
+    """
+
+    history: list[float]
+    best: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class UnfinishedTraining:
+    """Keeps a training after each validation, and takes it up again.
+
+    Args:
+        output: The folder for the model; the training is kept in a folder inside of it.
+        identity: Changes with everything that the result depends on; a training with another one is refused.
+        schedule: How long and how fast the model is trained; the same.
+    """
+
+    output: Path
+    identity: str
+    schedule: Schedule
+
+    @property
+    def folder(self) -> Path:
+        """Where the training is kept."""
+        return self.output / UNFINISHED
+
+    def keep(
+        self,
+        state: TrainingState,
+        weights: Mapping[str, Array],
+        parameters: Mapping[str, torch.Tensor],
+        optimizer: torch.optim.Optimizer,
+    ) -> None:
+        """Write the state of the training, the current weights, and the state of the optimizer."""
+        arrays = {f"now.{name}": array for name, array in weights.items()}
+        arrays |= {f"best.{name}": array for name, array in state.best.items()}
+        for name, parameter in parameters.items():
+            moments = optimizer.state[parameter]
+            arrays |= {f"{part}.{name}": value.cpu().numpy() for part, value in moments.items()}
+        config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": state.history}
+        save_checkpoint(self.folder, UNFINISHED, config, arrays)
+
+    def restore(
+        self,
+        tensors: Mapping[str, torch.Tensor],
+        parameters: Mapping[str, torch.Tensor],
+        optimizer: torch.optim.Optimizer,
+    ) -> TrainingState | None:
+        """Take up the training where it was interrupted.
+
+        Args:
+            tensors: What is trained, parameters and buffers; they are overwritten.
+            parameters: The parameters among them, whose state the optimizer gets.
+            optimizer: The optimizer.
+
+        Returns:
+            Its state; None if there is no unfinished training.
+
+        Raises:
+            InvalidArgumentError: If the unfinished training is another one.
+            ModelLoadError: If it is damaged.
+        """
+        if not is_unfinished(self.output):
+            return None
+        config, arrays = self._load()
+        if config.get("identity") != self.identity or config.get("schedule") != asdict(self.schedule):
+            raise InvalidArgumentError(
+                f"{self.folder} holds an unfinished training with other data or settings. Go on with the same ones, "
+                "name another output, or delete that folder."
+            )
+        try:
+            with torch.no_grad():
+                for name, tensor in tensors.items():
+                    tensor.copy_(torch.from_numpy(arrays[f"now.{name}"]))
+            for name, parameter in parameters.items():
+                if f"step.{name}" in arrays:
+                    optimizer.state[parameter] = _optimizer_state(arrays, name, parameter.device)
+            best = {name: arrays[f"best.{name}"] for name in tensors}
+            return TrainingState([float(score) for score in config["history"]], best)
+        except (KeyError, TypeError, ValueError, RuntimeError) as cause:
+            raise ModelLoadError(
+                f"the unfinished training is damaged: {cause}. Delete that folder.", self.folder
+            ) from cause
+
+    def _load(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        try:
+            return load_checkpoint(self.folder, UNFINISHED)
+        except ModelLoadError as cause:
+            advice = "the unfinished training is damaged. Delete that folder to begin anew."
+            raise ModelLoadError(advice, self.folder) from cause
+
+
+def is_unfinished(output: Path) -> bool:
+    """Tell whether an output keeps an unfinished training."""
+    return (output / UNFINISHED / WEIGHTS).exists()
+
+
+def forget_unfinished(output: Path) -> None:
+    """Delete the unfinished training in an output, once it is finished."""
+    folder = output / UNFINISHED
+    (folder / WEIGHTS).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _optimizer_state(arrays: Mapping[str, Array], name: str, device: torch.device) -> dict[str, torch.Tensor]:
+    """Return what Adam keeps of a parameter; it counts the steps on the CPU."""
+    moments = {part: torch.from_numpy(arrays[f"{part}.{name}"].copy()).to(device) for part in _MOMENTS}
+    return {"step": torch.from_numpy(arrays[f"step.{name}"].copy()), **moments}
+
+
+#: The betas of AdamW, as in the code published with G-Retriever.
+BETAS = (0.9, 0.95)
+
+
+@dataclass(kw_only=True)
+class AdamWTrainer(Trainer[Item, Example], Generic[Item, Example]):
+    """Trains with AdamW; the validation is the negative of a loss.
+
+    Attributes:
+        last_rate: The share to which the learning rate falls.
+        weight_decay: The weight decay of AdamW.
+        max_gradient: The longest gradient that counts as it is.
+    """
+
+    last_rate: float
+    weight_decay: float
+    max_gradient: float
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return AdamW."""
+        rate, decay = self.schedule.learning_rate, self.weight_decay
+        return torch.optim.AdamW(self.parameters.values(), lr=rate, betas=BETAS, weight_decay=decay)
+
+    def rate(self, step: int) -> float:
+        """Return the share of a learning rate that rises in a straight line, then falls along a cosine."""
+        warm = self.schedule.warm_up * self.schedule.steps
+        if step < warm:
+            return min(1.0, (step + 1) / warm)
+        fallen = (step - warm) / max(1.0, self.schedule.steps - warm)
+        return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
+
+    def format_score(self, score: float) -> str:
+        """Return the loss, of which the validation is the negative."""
+        return f"loss {-score:.3f}"

@@ -474,6 +474,7 @@ def test_records_of_another_model_or_other_examples_are_refused(
     assert b"secret" not in path.read_bytes()
 
 
+@pytest.mark.heavy
 def test_an_identity_is_the_same_in_every_process() -> None:
     code = """
 from kg_retrievers.questions.examples import ExamplePatternGenerator

@@ -70,6 +70,7 @@ def test_questions_over_the_shared_graph_may_stand_beside_them(index: GraphIndex
     assert report.metrics["hit"] == 1.0
 
 
+@pytest.mark.heavy
 def test_workers_get_the_graphs(index: GraphIndex) -> None:
     retriever = NeighborhoodRetriever.from_index(index, k=1)
     alone = evaluate(retriever, QUESTIONS)

@@ -14,9 +14,7 @@ from training_task import interrupted, same
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
-from kg_retrievers.training.loop import LAST_RATE, Trainer
-from kg_retrievers.training.schedule import Schedule
-from kg_retrievers.training.unfinished import UNFINISHED, forget_unfinished
+from kg_retrievers.training.loop import LAST_RATE, UNFINISHED, Schedule, Trainer, forget_unfinished
 
 SCHEDULE: dict[str, Any] = {
     "num_examples": 40,

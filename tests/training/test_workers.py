@@ -42,12 +42,9 @@ def test_the_same_questions_are_used(workers: Workers) -> None:
     assert len(expected.usable) == len(asked) - 3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("train", "size"),
-    [
-        (train_triple_scorer, {"hidden": 8}),
-        pytest.param(train_graph_reasoner, {"width": 8, "layers": 1}, marks=pytest.mark.heavy),
-    ],
+    ("train", "size"), [(train_triple_scorer, {"hidden": 8}), (train_graph_reasoner, {"width": 8, "layers": 1})]
 )
 def test_a_model_is_the_same(workers: Workers, train: Any, size: dict[str, Any]) -> None:
     one = train(INDEX, LEARNED, HELD_OUT, **SHORT, **size)

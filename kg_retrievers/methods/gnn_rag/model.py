@@ -19,9 +19,8 @@ from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, label_count, label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens, embed_relations, embed_tokens
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
-from kg_retrievers.methods.gnn_rag.tokens import check_tokens, embed_relations, embed_tokens
 
 #: Added to the mean square of an entity's vector before its root divides the vector.
 SMALL = np.float32(0.01)

@@ -16,10 +16,9 @@ from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.adjacency import is_backward, label_count
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_relations, embed_tokens
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, pass_gradients, pass_messages
 from kg_retrievers.methods.gnn_rag.model import SMALL, GraphReasoner, ReasonerOnGraph, Surroundings, along_first
-from kg_retrievers.methods.gnn_rag.tokens import embed_relations, embed_tokens
 from kg_retrievers.training.dataset import TrainingQuestion
 from kg_retrievers.training.fit import Learner, drawn
 

@@ -17,16 +17,15 @@ from kg_retrievers.bulk import Workers
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.presets import EMBEDDINGS, TRAINING
-from kg_retrievers.methods.gnn_rag.tokens import check_tokens
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.loop import Schedule, stream
 from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
-from kg_retrievers.training.schedule import Schedule, stream
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000

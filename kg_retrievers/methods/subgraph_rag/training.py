@@ -19,9 +19,9 @@ from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Loss, Supervising, Supervision, TripleNetwork
 from kg_retrievers.methods.subgraph_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.loop import Schedule, stream
 from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
-from kg_retrievers.training.schedule import Schedule, stream
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000

@@ -25,10 +25,9 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, embedding_name, local_embeddings
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_tokens
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, Surroundings
 from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
 from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, local_embeddings
-from kg_retrievers.methods.gnn_rag.tokens import TokenStates, check_tokens, embed_tokens
+from kg_retrievers.methods.gnn_rag.config import TokenStates, check_tokens, embed_tokens
 
 GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
 HASHED = GraphIndex.build(GRAPH, HashedEmbeddings(16))

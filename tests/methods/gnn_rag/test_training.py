@@ -20,7 +20,7 @@ from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.fit import ModelTraining
-from kg_retrievers.training.unfinished import UNFINISHED
+from kg_retrievers.training.loop import UNFINISHED
 
 REASONER: dict[str, Any] = {"width": 24, "layers": 2, "instructions": 2, "stages": 1, "learning_rate": 0.02}
 LITTLE: dict[str, Any] = REASONER | {"width": 5, "num_examples": 48, "validations": 3}

@@ -22,7 +22,7 @@ from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.fit import ModelTraining, _Examples, _gain
-from kg_retrievers.training.unfinished import UNFINISHED
+from kg_retrievers.training.loop import UNFINISHED
 
 SMALL: dict[str, Any] = {"hidden": 32, "rank": 8}
 FEW: dict[str, Any] = {"hidden": 6, "rank": 3, "num_examples": 48, "validations": 3, "learning_rate": 0.02}

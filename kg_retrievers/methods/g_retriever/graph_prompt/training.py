@@ -35,10 +35,8 @@ from kg_retrievers.training.causal_lm import CausalLM
 try:
     import torch
 
-    from kg_retrievers.training.adamw import AdamWTrainer
     from kg_retrievers.training.fit import VALIDATION_SHARE, checked_output
-    from kg_retrievers.training.schedule import Schedule, stream
-    from kg_retrievers.training.unfinished import forget_unfinished
+    from kg_retrievers.training.loop import AdamWTrainer, Schedule, forget_unfinished, stream
 except ModuleNotFoundError as cause:
     raise MissingExtraError("train_graph_prompt", "graph-prompt") from cause
 

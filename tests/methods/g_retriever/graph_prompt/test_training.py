@@ -30,7 +30,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
 from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
-from kg_retrievers.training.schedule import Schedule
+from kg_retrievers.training.loop import Schedule
 
 EMBEDDINGS = HashedEmbeddings(16)
 SIZES: dict[str, Any] = {"width": 8, "layers": 2, "heads": 2, "projection": 8}
