@@ -45,7 +45,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, Question, SimGRAGRetriever
-from kg_retrievers.core.runnables import Body
+from kg_retrievers.core.stages import Body
 from kg_retrievers.database import check_read_only, limited
 from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
 from kg_retrievers.database.grammar import SyntaxNode, read

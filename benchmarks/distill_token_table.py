@@ -28,7 +28,7 @@ from safetensors.numpy import save
 from transformers import AutoModel
 
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.token_table import TABLE, words
+from kg_retrievers.index.embeddings import TABLE, words
 
 DIMENSION = 256
 

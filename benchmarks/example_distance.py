@@ -30,7 +30,7 @@ from kg_retrievers import (
     Question,
     SimGRAGRetriever,
 )
-from kg_retrievers.core.confidence import MIN_CONFIDENCE
+from kg_retrievers.core.stages import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import default_embeddings, linker_of, question_entities

@@ -23,7 +23,7 @@ from benchmarks.operations import GRAPHS, QUESTIONS, load_named_graph
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, default_embeddings
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index.misspelt_names import FUZZY_SHARE
-from kg_retrievers.index.words import likeness
+from kg_retrievers.index.names import likeness
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

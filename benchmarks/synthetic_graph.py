@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 
 Ids = npt.NDArray[np.int64]
 

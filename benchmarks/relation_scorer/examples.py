@@ -18,7 +18,7 @@ from benchmarks.relation_scorer.near_words import near_words
 from benchmarks.relation_scorer.phrases import Hop
 from benchmarks.relation_scorer.relations import Relation, relations
 from benchmarks.relation_scorer.roles import Roles
-from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.index.embeddings import TokenTable
 
 #: Of how many questions a relation with a direction is taken whole; of more, a falling share.
 PLENTY = 150

@@ -21,7 +21,7 @@ from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, question_entities
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
 from kg_retrievers.questions.zero_shot.scorer import RelationScorer

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.relation_scorer.natural import FUNCTION_WORDS
 from benchmarks.relation_scorer.relations import Relation
-from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.index.embeddings import TokenTable
 
 #: Words that say how the parts of a question belong together; they stay.
 _KEPT = FUNCTION_WORDS | {

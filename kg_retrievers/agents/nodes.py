@@ -21,8 +21,7 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.core.stages import Stage
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex, PartRequest

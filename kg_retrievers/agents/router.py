@@ -22,8 +22,7 @@ from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call
-from kg_retrievers.core.stages import QuestionShape, RetrievalState
+from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
 from kg_retrievers.core.structured_replies import StructuredModel, read_object
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens

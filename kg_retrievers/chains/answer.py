@@ -23,13 +23,12 @@ from kg_retrievers.chains.evidence import (
     evidence_of,
     show_evidence,
 )
+from kg_retrievers.core.documents import result_text, tell_ambiguous_names
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.readings import tell_ambiguous_names
 from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
-from kg_retrievers.core.results import result_text
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import MAX_ITEMS, StructuredModel, guarded, read_object
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data

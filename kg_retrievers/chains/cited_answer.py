@@ -14,11 +14,10 @@ from typing_extensions import TypedDict
 from kg_retrievers.chains.answer import CitingModel, Retrieval, choose_answerer, explain_no_target
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, are_supported, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
-from kg_retrievers.core.readings import tell_ambiguous_names
+from kg_retrievers.core.documents import result_answers, result_text, result_value, tell_ambiguous_names, tell_result
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
-from kg_retrievers.core.results import result_answers, result_text, result_value, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 

@@ -12,15 +12,14 @@ from langchain_core.documents import Document
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.readings import tell_ambiguous_names
+from kg_retrievers.core.documents import agrees, result_value, tell_ambiguous_names, tell_result, tell_results
 from kg_retrievers.core.replies import without_reasoning
-from kg_retrievers.core.results import agrees, result_value, tell_result, tell_results
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data, as_data_lines, lone_entities_of
-from kg_retrievers.index.words import words_of
+from kg_retrievers.index.names import words_of
 
 #: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
 MARK = re.compile(r"\s?\[\s?(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\s?\]")

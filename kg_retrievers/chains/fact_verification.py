@@ -20,7 +20,7 @@ from kg_retrievers.chains.prompts import (
     VERIFICATION_REPAIR_PROMPT,
     VerdictReply,
 )
-from kg_retrievers.core.results import result_value
+from kg_retrievers.core.documents import result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens

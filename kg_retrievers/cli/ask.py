@@ -185,7 +185,7 @@ class _Asked:
 
     def _answer(self, documents: list[Document]) -> tuple[str | None, list[str], str]:
         """Return the answer, its names, and the reply of a language model."""
-        from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
+        from kg_retrievers.core.documents import result_answers  # loads numpy, which the help does not need
 
         retriever = self.retriever
         value: Any = {"question": self.question, "documents": documents}

@@ -38,7 +38,7 @@ def summary(
     question: str, answer: str | None, documents: list[Document], unsupported: Sequence[str] = ()
 ) -> RenderableType:
     """Lay out the answer to a question, if there is one, which names no fact holds, and what led to it."""
-    from kg_retrievers.core.readings import (
+    from kg_retrievers.core.documents import (
         tell_ambiguous_names,  # loads numpy, which the help does not need
         tell_readings,
     )
@@ -78,7 +78,7 @@ def _made(source: str) -> str:
 
 def evidence(document: Document) -> RenderableType:
     """Lay out the triples of a document, or its paths where that is its style; without any, what it gives."""
-    from kg_retrievers.core.results import tell_result  # loads numpy, which the help does not need
+    from kg_retrievers.core.documents import tell_result  # loads numpy, which the help does not need
 
     triples = _named_triples(document)
     count = counted(len(triples), "triple")
@@ -128,7 +128,7 @@ def _named_triples(document: Document) -> list[tuple[str, str, str]]:
 
 def _confidence(document: Document) -> str:
     """Return how likely the answers are right, rounded down, so that 1.00 is certain."""
-    from kg_retrievers.core.confidence import shown_confidence  # loads numpy, which the help does not need
+    from kg_retrievers.core.stages import shown_confidence  # loads numpy, which the help does not need
 
     confidence = document.metadata["confidence"]
     return "" if confidence is None else f"confidence {shown_confidence(confidence)}, "

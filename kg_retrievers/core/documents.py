@@ -1,19 +1,366 @@
-"""From evidence to Documents, and what Documents say."""
+"""From evidence to LangChain Documents: ranks, readings of names, and metadata."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 from langchain_core.documents import Document
 
-from kg_retrievers.core.readings import Linked
-from kg_retrievers.core.results import tell_result
-from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
-from kg_retrievers.graph.verbalize import lone_entities_of
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, pattern_lines, verbalize
+from kg_retrievers.graph.values import Value, holds, read_value
+from kg_retrievers.graph.verbalize import as_data, lone_entities_of
+from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
+from kg_retrievers.index.linking import find_name
+from kg_retrievers.index.names import CASE_SCORE, EXACT_SCORE, words_of
+
+#: The most answers that a line names; the metadata holds all.
+MOST_NAMED = 100
+
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNT = re.compile(rf"({'|'.join(_COUNTS)})\b", re.IGNORECASE)
+_VERDICT = re.compile(r"(yes|no|true|false)(?=\s*[,.;:!]|\s*\Z)", re.IGNORECASE)
+_AT_LEAST = re.compile(r"\s*(?:at least|≥|>=)\s*", re.IGNORECASE)
+
+
+def result_value(documents: Sequence[Document]) -> Any:
+    """Return what an operation gave, from its Documents; None where they have none."""
+    return documents[0].metadata.get("value") if documents else None
+
+
+def result_answers(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the answers of a Document as texts: the labels of entities, else what the operation gave.
+
+    Example:
+        >>> result_answers({"answers": [], "value": 6}), result_answers({"answers": [], "value": False})
+        (['6'], ['no'])
+        >>> result_answers({"answers": [], "value": 6, "details": {"at_least": True}})
+        ['at least 6']
+    """
+    if metadata["answers"]:
+        return list(dict.fromkeys(as_data(metadata["labels"][key]) for key in metadata["answers"]))
+    value = metadata.get("value")
+    if value is None:
+        return []
+    at_least = "at least " if (metadata.get("details") or {}).get("at_least") else ""
+    return [f"{at_least}{_said(one)}" for one in (value if isinstance(value, list) else [value])]
+
+
+def result_text(metadata: Mapping[str, Any], most: int | None = None) -> str:
+    """Return the answers of a Document as one text, each with the value by which it was chosen.
+
+    Args:
+        metadata: That of the Document.
+        most: How many answers are named; None for all.
+
+    Example:
+        >>> result_text({"answers": ["a", "b"], "labels": {"a": "Her", "b": "Up"}, "value": [2013, 2009]})
+        'Her (2013); Up (2009)'
+    """
+    texts = _with_values(metadata) or result_answers(metadata)
+    more = len(texts) - most if most else 0
+    return "; ".join([*texts[:most], *([f"{more} more"] if more > 0 else [])])
+
+
+def _with_values(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the labels of the answers, each with the value by which it was chosen, where there are such values."""
+    keys, value = metadata["answers"], metadata.get("value")
+    values = value if isinstance(value, list) else [value] * len(keys)
+    if value is None or len(values) != len(keys):
+        return []
+    labels = [metadata["labels"][key] for key in keys]
+    return [as_data(f"{label} ({_said(one)})") for label, one in zip(labels, values, strict=True)]
+
+
+def _said(value: object) -> str:
+    return as_data({True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value))
+
+
+def tell_result(metadata: Mapping[str, Any]) -> str:
+    """Return a line on what the operation of a Document gave; nothing where there was no operation.
+
+    Example:
+        >>> pattern = {"triples": [["Her", "composer", {"unknown": "x"}]], "operation": {"kind": "exists"}}
+        >>> tell_result({"answers": [], "value": False, "triples": [], "details": {"pattern": pattern}})
+        'Result: no. Looked for and not found: Her -> composer -> ?x'
+    """
+    if metadata.get("value") is None:
+        return ""
+    details = metadata.get("details") or {}
+    pattern = details.get("pattern") or {}
+    kind = (pattern.get("operation") or details.get("operation") or {}).get("kind", "exists")
+    name = "Result" if kind in ("exists", "compare") else f"Result of {kind}"
+    line = f"{name}: {result_text(metadata, MOST_NAMED)}"
+    if not metadata["triples"]:
+        looked_for = as_data(str(details.get("query", "")))
+        if pattern:
+            looked_for = "; ".join(pattern_lines({**pattern, "operation": None}))
+        return f"{line}. Looked for and not found: {looked_for}" if looked_for else line
+    return line + "".join(f" ({note})" for note in _notes(details))
+
+
+def _notes(details: Mapping[str, Any]) -> list[str]:
+    shown, of = details.get("shown", 0), details.get("of", 0)
+    notes = [f"the facts are of {shown} of {of}"] if shown < of else []
+    if without := details.get("without_value"):
+        notes.append(f"{without} left out, without a value to compare")
+    return notes
+
+
+def tell_results(documents: Sequence[Document]) -> str:
+    """Return what operations gave, a line each, of some Documents."""
+    lines = (tell_result(document.metadata) for document in documents)
+    return "\n".join(dict.fromkeys(filter(None, lines)))
+
+
+def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
+    """Tell whether an answer says what the operation of a Document gave: the value, or the name of one of its answers.
+
+    Where there are several values, each of an entity, only the names are answers.
+
+    Example:
+        >>> count = {"answers": [], "value": 6}
+        >>> agrees("6", count), agrees("6 huts", count), agrees("7", count), agrees("at least 6", count)
+        (True, True, False, False)
+    """
+    names = [*result_answers(metadata), *_with_values(metadata)] if metadata["answers"] else []
+    if any(_same_words(answer, name) or _same_value(answer, read_value(name)) for name in names):
+        return True
+    value = metadata.get("value")
+    if value is None or (names and isinstance(value, list)):
+        return False
+    values = value if isinstance(value, list) else [value]
+    least = _AT_LEAST.match(answer)
+    if bool(least) != bool((metadata.get("details") or {}).get("at_least")):
+        return False
+    said = answer[least.end() :] if least else answer
+    return any(_is_value(said.strip().rstrip(".!"), one) for one in values)
+
+
+def _is_value(text: str, value: object) -> bool:
+    if isinstance(value, bool):
+        said = _VERDICT.match(text)
+        return said is not None and said[1].casefold() in (("yes", "true") if value else ("no", "false"))
+    if isinstance(value, int):
+        text = _COUNT.sub(lambda found: str(_COUNTS.index(found[1].casefold()) + 1), text, count=1)
+    wanted = Value(str(value), number=value) if isinstance(value, float) else read_value(str(value))
+    return _same_value(text, wanted) or _same_words(text, str(value))
+
+
+def _same_value(text: str, wanted: Value | None) -> bool:
+    """Return whether a text says a date or number, and all of it: a year does not say a day, nor a day a year."""
+    read = read_value(text) or read_value(text.casefold())  # "6 Houses" is no name here
+    if read is None or wanted is None or read.truth is not None or wanted.truth is not None:
+        return False
+    return holds(read, "=", wanted) and holds(wanted, "=", read)
+
+
+def _same_words(one: str, other: str) -> bool:
+    words = words_of(one)
+    return words == words_of(other) and (bool(words) or one.strip() == other.strip())
+
+
+#: The most entities of a name that a sentence tells apart.
+TOLD = 4
+
+
+class AmbiguousName(TypedDict):
+    """A name of the question, and the entities that bear it, as JSON."""
+
+    name: str
+    entities: list[Homonym]
+
+
+def ambiguous_name(index: GraphIndex, name: str, keys: Sequence[str]) -> AmbiguousName:
+    """Return a name with what tells its entities apart."""
+    return AmbiguousName(name=name, entities=tell_apart(index, keys))
+
+
+def note_ambiguous_names(evidence: Sequence[Evidence], index: GraphIndex) -> list[Evidence]:
+    """Return evidence with `details["ambiguous"]`, the names that several entities of the question bear.
+
+    Evidence that has this key already, and evidence whose details name no "entities", stays as it is. The key is left
+    out where no name is ambiguous.
+    """
+    known: dict[tuple[str, ...], list[AmbiguousName]] = {}
+    noted = []
+    for item in evidence:
+        keys = tuple(dict.fromkeys(key for _, key in item.details.get("entities") or ()))
+        if keys not in known:
+            known[keys] = _shared_names(index, keys)
+        found = known[keys]
+        if found and "ambiguous" not in item.details:
+            item = replace(item, details={**item.details, "ambiguous": found})
+        noted.append(item)
+    return noted
+
+
+def _shared_names(index: GraphIndex, keys: Sequence[str]) -> list[AmbiguousName]:
+    """Return the names that two or more of some entities share, one for each group of entities."""
+    bearers: dict[str, list[str]] = {}
+    for key in keys if len(keys) > 1 else ():
+        for name in _names(index.graph, key):
+            bearers.setdefault(name, []).append(key)
+    groups: dict[tuple[str, ...], str] = {}
+    for group in bearers.values():
+        if len(group) > 1:
+            groups.setdefault(tuple(group), index.graph.label(group[0]))
+    return [ambiguous_name(index, name, group) for group, name in groups.items()]
+
+
+def _names(graph: KnowledgeGraph, key: str) -> Iterable[str]:
+    return dict.fromkeys(name.casefold() for name in (graph.label(key), *graph.aliases(key)))
+
+
+def tell_ambiguous_names(documents: Sequence[Document]) -> str:
+    """Return a sentence or two on each name that several entities bear; nothing where there is none.
+
+    Example:
+        >>> films = [{"key": "d1", "label": "Dune", "text": "1984"}, {"key": "d2", "label": "Dune", "text": "2021"}]
+        >>> details = {"ambiguous": [{"name": "Dune", "entities": films}], "entities": [["Dune", "d2"]]}
+        >>> tell_ambiguous_names([Document("", metadata={"details": details})])
+        "'Dune' is the name of 2 entities: Dune (d1, 1984) and Dune (d2, 2021). The evidence is about d2."
+    """
+    details = [document.metadata.get("details") or {} for document in documents]
+    names: dict[str, Sequence[Homonym]] = {}
+    for one in details:
+        for found in one.get("ambiguous") or ():
+            names.setdefault(found["name"], found["entities"])
+    used = {key for one in details for _, key in one.get("entities") or ()}
+    return as_data(" ".join(_sentence(name, entities, used) for name, entities in names.items()))
+
+
+def _sentence(name: str, entities: Sequence[Homonym], used: set[str]) -> str:
+    told = [_described(entity) for entity in entities[:TOLD]]
+    if (more := len(entities) - TOLD) > 0:
+        told.append(f"{more} more")
+    about = [entity["key"] for entity in entities if entity["key"] in used]
+    sentence = f"{name!r} is the name of {len(entities)} entities: {_listed(told)}."
+    return f"{sentence} The evidence is about {_listed(about)}." if 0 < len(about) < len(entities) else sentence
+
+
+def _described(entity: Homonym) -> str:
+    apart = "" if entity["text"] == entity["key"] else f", {entity['text']}"
+    return f"{entity['label']} ({entity['key']}{apart})"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+#: How a question names an entity; see `Linked`.
+How = Literal["exact", "case", "alias", "short", "fuzzy", "similar", "given"]
+
+
+class Reading(TypedDict):
+    """What a question says, and the entity that it is taken for, as JSON."""
+
+    text: str
+    key: str
+    label: str
+
+
+class Linked(TypedDict):
+    """An entity that evidence is about, and the words of the question that name it, as JSON."""
+
+    #: The words, as the question writes them; the name that was looked up where the question does not say it.
+    text: str
+    key: str
+    #: In (0, 1]: 1 if written exactly, see `LinkedEntity`; None where the words do not name it by themselves.
+    likeness: float | None
+    #: "exact"; "case", but for case, accents or signs; "alias", by another name of it; "short"; "fuzzy", as with a
+    #: typo; "similar", since a method took it for the nearest name; "given", by the caller or a pattern, where the
+    #: question does not say it.
+    how: How
+
+
+def linked_entities(evidence: Sequence[Evidence], index: GraphIndex, question: str) -> dict[str, Linked]:
+    """Return how a question names the entities that the details of evidence name, by key.
+
+    Cost: a search for the names in the question; where it calls an entity otherwise, the linker's, which keeps what it
+    found in recent questions.
+    """
+    names = {key: name for item in evidence for name, key in item.details.get("entities") or ()}
+    written = {key: _written(index, question, key) for key in names}
+    others = {key for key, linked in written.items() if linked is None}
+    mentioned = _mentioned(index, question, others) if others else {}
+    return {key: written[key] or mentioned.get(key) or _looked_up(question, key, name) for key, name in names.items()}
+
+
+def _written(index: GraphIndex, question: str, key: str) -> Linked | None:
+    """Return how a question names an entity by label or key, in any case; None where it does not."""
+    for name in (index.graph.label(key), key) if key in index.graph.entities else (key,):
+        if (span := find_name(name, question)) is not None:
+            text = question[slice(*span)]
+            is_exact = text == name
+            return Linked(
+                text=text,
+                key=key,
+                likeness=EXACT_SCORE if is_exact else CASE_SCORE,
+                how="exact" if is_exact else "case",
+            )
+    return None
+
+
+def _mentioned(index: GraphIndex, question: str, keys: Collection[str]) -> dict[str, Linked]:
+    """Return how a question names entities otherwise than by label or key, as the linker finds them."""
+    found: dict[str, Linked] = {}
+    with suppress(EntityLinkingError):
+        for mention in linker_of(index).link(question):
+            for one in mention.candidates:
+                is_alias = one.how in ("exact", "case") and words_of(mention.text) != words_of(one.label)
+                how: How = "alias" if is_alias else one.how
+                if one.entity in keys:
+                    found.setdefault(one.entity, Linked(text=mention.text, key=one.entity, likeness=one.score, how=how))
+    return found
+
+
+def _looked_up(question: str, key: str, name: str) -> Linked:
+    span = find_name(name, question)
+    if span is None:
+        return Linked(text=name, key=key, likeness=None, how="given")
+    return Linked(text=question[slice(*span)], key=key, likeness=None, how="similar")
+
+
+def note_readings(evidence: Sequence[Evidence], graph: KnowledgeGraph, linked: Mapping[str, Linked]) -> list[Evidence]:
+    """Return evidence with `details["read_as"]`, the entities that the question calls by another name, as by a typo.
+
+    Only entities that the details name count. Letters, accents and signs aside, a label or key is no other name. The
+    key is left out where there is none.
+    """
+    read = {
+        key: Reading(text=one["text"], key=key, label=graph.label(key))
+        for key, one in linked.items()
+        if one["how"] in ("alias", "short", "fuzzy") and words_of(one["text"]) != words_of(graph.label(key))
+    }
+    if not read:
+        return list(evidence)
+    noted = []
+    for item in evidence:
+        keys = dict.fromkeys(key for _, key in item.details.get("entities") or ())
+        own = [read[key] for key in keys if key in read]
+        noted.append(replace(item, details={**item.details, "read_as": own}) if own else item)
+    return noted
+
+
+def tell_readings(documents: Sequence[Document]) -> str:
+    """Return a sentence on each name that is read as another one; nothing where there is none.
+
+    Example:
+        >>> details = {"read_as": [{"text": "Paymnets", "key": "Q1", "label": "Payments"}]}
+        >>> tell_readings([Document("", metadata={"details": details})])
+        "'Paymnets' is read as 'Payments'."
+    """
+    details = (document.metadata.get("details") or {} for document in documents)
+    told = [f"{one['text']!r} is read as {one['label']!r}." for each in details for one in each.get("read_as") or ()]
+    return as_data(" ".join(dict.fromkeys(told)))
+
 
 #: How the facts of a Document are written; see `verbalize`.
 DocumentStyle = Literal["triples", "grouped", "tables", "paths"]

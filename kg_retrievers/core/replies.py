@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kg_retrievers.core.confidence import MIN_CONFIDENCE
+from kg_retrievers.core.stages import MIN_CONFIDENCE
 from kg_retrievers.errors import (
     AnswerParseError,
     EntityLinkingError,

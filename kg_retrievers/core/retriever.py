@@ -19,21 +19,32 @@ from langchain_core.runnables import Runnable, RunnableSequence
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
-from kg_retrievers.core.documents import DocumentStyle, documents_of
+from kg_retrievers.core.documents import (
+    DocumentStyle,
+    documents_of,
+    linked_entities,
+    note_ambiguous_names,
+    note_readings,
+    tell_ambiguous_names,
+)
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
-from kg_retrievers.core.readings import linked_entities, note_ambiguous_names, note_readings, tell_ambiguous_names
-from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
+    MIN_CONFIDENCE,
     REFUSAL_EVENT,
     REFUSALS_LOGGER,
     STAGE_EVENT,
+    Body,
+    Call,
+    Event,
     QuestionShape,
     RetrievalState,
     Stage,
+    check_confidence,
     check_types,
+    run_async,
+    run_sync,
 )
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
@@ -436,7 +447,7 @@ class BaseKGRetriever(BaseRetriever):
         lacking: Sequence[str] = (),
         truncated: bool = False,
     ) -> None:
-        """Check that the question of a state was understood surely enough; see `kg_retrievers.core.confidence`.
+        """Check that the question of a state was understood surely enough; see `kg_retrievers.core.stages`.
 
         Raises:
             LowConfidenceError: If not.

@@ -1,22 +1,273 @@
-"""A stage of a retriever, and the state that the stages share."""
+"""The stages of a retriever, their shared state, and the runner of their sync and async body."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from itertools import islice
+from math import floor
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    CallbackManagerForChainRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
+from langchain_core.runnables.config import get_callback_manager_for_config, merge_configs, run_in_executor
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.confidence import Confidence
-from kg_retrievers.core.runnables import Work
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.deadline import await_foreign, call_foreign
+from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError, did_you_mean
+from kg_retrievers.graph import readable
 from kg_retrievers.graph.validation import reasons
+from kg_retrievers.index.hints import REPHRASE, hints_for
+from kg_retrievers.redaction import hide_secrets
+
+#: The least confidence of an answer: chosen on the graphs by hand in `benchmarks/own_graphs/dev`.
+MIN_CONFIDENCE = 0.5
+
+#: How likely answers are right, in [0, 1].
+Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+#: How many words and relations a refusal names.
+NAMED = 3
+
+
+def check_confidence(
+    who: str,
+    question: str,
+    confidence: float | None,
+    wanted: float,
+    *,
+    unplaced: Sequence[str] = (),
+    nearest: Sequence[str] = (),
+    lacking: Sequence[str] = (),
+) -> None:
+    """Check that a question was understood surely enough.
+
+    Args:
+        who: The class that answers it, for the message.
+        question: The question.
+        confidence: How likely the answers are right, in [0, 1]; None, where nobody can tell, is enough.
+        wanted: The least confidence that is enough.
+        unplaced: The words of the question that nothing in the graph fits.
+        nearest: The relations that came nearest to the question, the nearest first.
+        lacking: What an entity of the question lacks and others have, as clauses; they say it all.
+
+    Raises:
+        LowConfidenceError: If not; it says what was not understood, and what came nearest.
+
+    Example:
+        >>> check_confidence("Retriever", "What salary does Ann have?", 0.125, 0.5, unplaced=["salary"])
+        ... # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+        Traceback (most recent call last):
+        kg_retrievers.errors.LowConfidenceError: Retriever: not sure what 'What salary does Ann have?' asks for
+        (confidence 0.12, wanted 0.5): no relation fits 'salary'. Rephrase it ...
+    """
+    if confidence is None or confidence >= wanted:
+        return
+    shown = shown_confidence(confidence)
+    if confidence >= MIN_CONFIDENCE:
+        raise LowConfidenceError(
+            f"{who}: the confidence of the answer to {question!r:.200} is {shown}; min_confidence is {wanted:g}.",
+            confidence,
+            unplaced,
+            nearest,
+            hint_python="Lower min_confidence to see it.",
+            hint_shell="Lower --min-confidence to see it.",
+        )
+    why = list(lacking)
+    if unplaced and not lacking:
+        why.append(f"no relation fits {_named(unplaced)}")
+    lacked = {word.casefold() for word in unplaced}
+    others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
+    if others and not lacking:
+        why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
+    raise LowConfidenceError(
+        f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
+        f"{': ' if why else ''}{'; '.join(why)}.",
+        confidence,
+        unplaced,
+        nearest,
+        **hints_for(question, REPHRASE),
+    )
+
+
+def shown_confidence(confidence: float) -> str:
+    """Return a confidence with two digits, cut, so that it is never shown as what was wanted and not reached.
+
+    Example:
+        >>> shown_confidence(0.9677)
+        '0.96'
+    """
+    return f"{floor(100 * confidence) / 100:.2f}"
+
+
+def _named(words: Iterable[str]) -> str:
+    return ", ".join(map(repr, islice(words, NAMED)))
+
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+#: A runnable, or a function of one argument. The function may return a runnable, which is run on the same input.
+Work = Runnable[Any, Any] | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """Run a runnable or a function on an input; the body is sent its output.
+
+    Attributes:
+        work: The runnable or function.
+        input: Its input.
+        shown_as: The name and metadata of its run in callbacks; None for the defaults.
+    """
+
+    work: Work
+    input: Any
+    shown_as: RunnableConfig | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Send a custom event to LangChain's callbacks; the body is sent None."""
+
+    name: str
+    data: dict[str, Any]
+
+
+#: A generator that yields requests and returns the output.
+Body = Generator[Call | Event, Any, Output]
+
+
+def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
+    """Run a body to its end. The error of a call is raised inside of the body, which may handle it.
+
+    A call ends at the deadline, if there is one (`kg_retrievers.deadline`), and its error holds no secrets. Each call
+    is a LangChain run if callbacks listen; otherwise functions and bodies are called directly.
+    """
+    watched = _is_watched(config)
+    try:
+        request = next(body)
+        while True:
+            try:
+                outcome = None
+                if isinstance(request, Call):
+                    run = _invoke if watched else _call
+                    outcome = call_foreign(run, request.work, request.input, config, request.shown_as)
+                elif watched:
+                    dispatch_custom_event(request.name, request.data, config=config)
+            except Exception as error:
+                hide_secrets(error)
+                request = body.throw(error)
+            else:
+                request = body.send(outcome)
+    except StopIteration as end:
+        output: Output = end.value
+        return output
+    finally:
+        body.close()
+
+
+async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
+    """Run a body to its end, as `run_sync` does; functions run in a thread."""
+    watched = _is_watched(config)
+    try:
+        request = next(body)
+        while True:
+            try:
+                outcome = None
+                if isinstance(request, Call):
+                    run = _ainvoke if watched else _acall
+                    outcome = await await_foreign(run(request.work, request.input, config, request.shown_as))
+                elif watched:
+                    await adispatch_custom_event(request.name, request.data, config=config)
+            except Exception as error:
+                hide_secrets(error)
+                request = body.throw(error)
+            else:
+                request = body.send(outcome)
+    except StopIteration as end:
+        output: Output = end.value
+        return output
+    finally:
+        body.close()
+
+
+def _is_watched(config: RunnableConfig) -> bool:
+    """Tell whether callbacks listen to the runs and events under a run, those of a context or the environment too."""
+    return bool(get_callback_manager_for_config(config).handlers)
+
+
+def _invoke(work: Work, input: Any, config: RunnableConfig, shown_as: RunnableConfig | None) -> Any:
+    return coerce_to_runnable(work).invoke(input, merge_configs(config, shown_as))
+
+
+def _call(work: Work, input: Any, config: RunnableConfig, shown_as: RunnableConfig | None) -> Any:
+    if isinstance(work, GeneratorRunnable):
+        return run_sync(work.body(input), config)
+    if isinstance(work, Runnable):
+        return work.invoke(input, merge_configs(config, shown_as))
+    output = work(input)
+    return _call(output, input, config, shown_as) if isinstance(output, Runnable) else output
+
+
+async def _ainvoke(work: Work, input: Any, config: RunnableConfig, shown_as: RunnableConfig | None) -> Any:
+    return await coerce_to_runnable(work).ainvoke(input, merge_configs(config, shown_as))
+
+
+async def _acall(work: Work, input: Any, config: RunnableConfig, shown_as: RunnableConfig | None) -> Any:
+    if isinstance(work, GeneratorRunnable):
+        return await run_async(work.body(input), config)
+    if isinstance(work, Runnable):
+        return await work.ainvoke(input, merge_configs(config, shown_as))
+    output = await run_in_executor(config, work, input)
+    return await _acall(output, input, config, shown_as) if isinstance(output, Runnable) else output
+
+
+class GeneratorRunnable(Runnable[Input, Output]):
+    """A runnable written once, as a generator body, for sync and async."""
+
+    @abstractmethod
+    def body(self, input: Input) -> Body[Output]:
+        """Yield requests; return the output."""
+
+    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
+        """Run the body."""
+
+        def run(value: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig) -> Output:
+            return run_sync(self.body(value), config)
+
+        return self._call_with_config(run, input, config)
+
+    async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
+        """Run the body, awaiting its calls."""
+
+        async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
+            return await run_async(self.body(value), config)
+
+        return await self._acall_with_config(run, input, config)
+
+
+class Steps(GeneratorRunnable[Mapping[str, Any], dict[str, Any]]):
+    """A stage with several calls, written as a generator function."""
+
+    def __init__(self, steps: Callable[[Any], Body[dict[str, Any]]]) -> None:
+        """Keep the generator function."""
+        self._steps = steps
+
+    def body(self, input: Mapping[str, Any]) -> Body[dict[str, Any]]:
+        """Make the calls."""
+        return self._steps(input)
+
 
 #: The name of the custom event that is sent after each stage.
 STAGE_EVENT = "kg_retrievers.stage"

@@ -23,7 +23,7 @@ from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, PartRequest
-from kg_retrievers.index.question_entities import tell_unknown_answer
+from kg_retrievers.index.linking import tell_unknown_answer
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10

@@ -9,8 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.results import result_answers, result_value
+from kg_retrievers.core.documents import documents_answers, result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError

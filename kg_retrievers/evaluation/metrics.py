@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.graph import Triple
-from kg_retrievers.index.words import words_of
+from kg_retrievers.index.names import words_of
 
 
 def hit(gold: Collection[str], answers: Collection[str]) -> float:

@@ -10,9 +10,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from kg_retrievers.core.confidence import shown_confidence
-from kg_retrievers.core.results import result_answers, tell_result
+from kg_retrievers.core.documents import result_answers, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.explanation.named import (

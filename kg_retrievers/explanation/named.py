@@ -13,8 +13,8 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.verbalize import as_data, one_line, readable
 from kg_retrievers.index import GraphIndex, linker_of
-from kg_retrievers.index.question_entities import MASK, find_name, mask
-from kg_retrievers.index.words import FUNCTION_WORDS, words_of
+from kg_retrievers.index.linking import MASK, find_name, mask
+from kg_retrievers.index.names import FUNCTION_WORDS, words_of
 
 #: The most words of a question that are taken together for a relation.
 MOST_WORDS = 3
@@ -61,7 +61,7 @@ class NamedEntity:
         label: What it is called.
         likeness: How like its name the words are, in (0, 1]; of a name that is only similar, the cosine between the
             embeddings of words and label, in [-1, 1]; None where nobody can tell.
-        how: See `kg_retrievers.core.readings.Linked`.
+        how: See `kg_retrievers.core.documents.Linked`.
         others: What else the words may mean, best first; nothing without a retriever.
     """
 

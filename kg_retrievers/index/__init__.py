@@ -13,21 +13,21 @@ from kg_retrievers.index.embeddings import (
 )
 from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index, check_same_embeddings
 from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
-from kg_retrievers.index.linking import EntityLinker, linker_of
-from kg_retrievers.index.mentions import LinkedEntity, Mention
-from kg_retrievers.index.question_entities import (
+from kg_retrievers.index.linking import (
     MASK,
+    EntityLinker,
     QuestionEntity,
     find_name,
     link_question,
+    linker_of,
     mask,
     question_entities,
 )
+from kg_retrievers.index.names import FUNCTION_WORDS, LinkedEntity, Mention
 from kg_retrievers.index.server_names import LoadedNames, ServerNames, StoredName, load_names
 from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
 from kg_retrievers.index.stores import open_store
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
-from kg_retrievers.index.words import FUNCTION_WORDS
 
 __all__ = [
     "EXACT_NAME_MARGIN",

@@ -18,10 +18,9 @@ from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.mentions import QuestionText
+from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.vector_store import VectorStoreSearch
-from kg_retrievers.index.words import words_of
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -34,8 +34,7 @@ from kg_retrievers.index.connected_graph import (
 )
 from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embedding_name
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
-from kg_retrievers.index.graph_vectors import embed_graph
-from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, name_columns
+from kg_retrievers.index.names import NAME_COLUMNS, VERSION, name_columns
 from kg_retrievers.index.parts import (
     IndexChange,
     IndexParts,
@@ -43,6 +42,7 @@ from kg_retrievers.index.parts import (
     check_name_table,
     check_store,
     check_vectors,
+    embed_graph,
     graph_of,
     identity,
     make_searches,

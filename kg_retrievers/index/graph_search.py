@@ -15,7 +15,7 @@ from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.name_table import NameTable, name_columns
+from kg_retrievers.index.names import NameTable, name_columns
 from kg_retrievers.index.parts import triple_texts
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store

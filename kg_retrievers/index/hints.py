@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from kg_retrievers.index.embeddings import folded
-from kg_retrievers.index.words import FUNCTION_WORDS, english_share
+from kg_retrievers.index.names import FUNCTION_WORDS, english_share
 
 #: By `hint_python` and `hint_shell`, the arguments of errors.
 Hints = Mapping[str, str]

@@ -12,9 +12,22 @@ import numpy as np
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.graph_index import GraphIndex
-from kg_retrievers.index.mentions import FUZZY_SCORE, SHORT_SCORE, LinkedEntity, Match, QuestionText
-from kg_retrievers.index.name_table import INITIALS, NameTable, initials_of
-from kg_retrievers.index.words import FUNCTION_WORDS, MOST_LETTERS, english_share, likeness, telling_words, words_of
+from kg_retrievers.index.names import (
+    FUNCTION_WORDS,
+    FUZZY_SCORE,
+    INITIALS,
+    MOST_LETTERS,
+    SHORT_SCORE,
+    LinkedEntity,
+    Match,
+    NameTable,
+    QuestionText,
+    english_share,
+    initials_of,
+    likeness,
+    telling_words,
+    words_of,
+)
 
 #: The most entities that a short form may mean, unless only the bracketed parts of their names differ.
 SHORT_ENTITIES = 4

@@ -23,7 +23,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
-from kg_retrievers.index.name_table import parts_of
+from kg_retrievers.index.names import parts_of
 from kg_retrievers.index.parts import embeddings_option
 from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
 

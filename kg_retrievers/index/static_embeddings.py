@@ -9,8 +9,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embeddings import NGRAM_SIZES, ArrayEmbeddings
-from kg_retrievers.index.token_table import UNKNOWN, token_table, words
+from kg_retrievers.index.embeddings import NGRAM_SIZES, UNKNOWN, ArrayEmbeddings, token_table, words
 
 #: The share of the spelling in texts whose words are all known. Shares of 0 to .4 find .42 to .43 of Wikidata's
 #: properties by other names that people gave them; this one finds .83 of names with two typos, 0 finds .64

@@ -42,7 +42,7 @@ from kg_retrievers.graph.value_columns import ranked_values
 from kg_retrievers.graph.values import Comparison, Value, holds, read_value
 from kg_retrievers.index import GraphIndex, linker_of
 from kg_retrievers.index.misspelt_names import FUZZY_SHARE
-from kg_retrievers.index.words import likeness
+from kg_retrievers.index.names import likeness
 from kg_retrievers.questions.allowed_entities import NAMES, nearest_named, nearest_only, possible_entities
 
 

@@ -9,9 +9,8 @@ from langchain_core.documents import Document
 
 from kg_retrievers.chains.cited_answer import CitedAnswer
 from kg_retrievers.core.cost import Cost as CountedCost
-from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.documents import documents_answers, result_answers
 from kg_retrievers.core.replies import refusal_of
-from kg_retrievers.core.results import result_answers
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.explanation import Explanation, WhyNot
 from kg_retrievers.graph import RelationSchema, Triple

@@ -29,7 +29,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index.linking import describe_unknown_answer
 from kg_retrievers.training.dataset import SHARED_SIZE, TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Schedule, Trainer, first_epoch, forget_unfinished, stream
 

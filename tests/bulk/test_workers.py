@@ -24,7 +24,7 @@ from kg_retrievers.bulk import LocalWorkers, Workers, map_batches
 from kg_retrievers.bulk.workers import AHEAD
 from kg_retrievers.errors import BudgetError, IndexLoadError, InvalidArgumentError, WorkersError
 from kg_retrievers.evaluation.records import Record, read_records
-from kg_retrievers.index import EmbeddingCache, ServerNames, VectorStoreSearch, embed, graph_vectors
+from kg_retrievers.index import EmbeddingCache, ServerNames, VectorStoreSearch, embed, parts
 from kg_retrievers.index.server_names import load_names
 from kg_retrievers.sample import load_graph, load_questions
 
@@ -162,7 +162,7 @@ def test_bad_vectors_are_told(workers: Workers) -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_an_index_is_the_same(workers: Workers, many: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if many:
-        monkeypatch.setattr(graph_vectors, "QUANTIZED_FROM", 10)
+        monkeypatch.setattr(parts, "QUANTIZED_FROM", 10)
     embeddings = HashedEmbeddings(64)
     one = GraphIndex.build(GRAPH, embeddings, tmp_path / "one", batch_size=16, triples=True)
     two = GraphIndex.build(GRAPH, embeddings, tmp_path / "two", batch_size=16, triples=True, workers=workers)

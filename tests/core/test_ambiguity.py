@@ -17,7 +17,7 @@ from kg_retrievers import (
     build_workflow,
 )
 from kg_retrievers.chains import cited_answer_chain
-from kg_retrievers.core.readings import tell_ambiguous_names
+from kg_retrievers.core.documents import tell_ambiguous_names
 from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.testing import ScriptedChatModel
 

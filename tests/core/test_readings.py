@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
-from kg_retrievers.core.readings import tell_readings
+from kg_retrievers.core.documents import tell_readings
 from kg_retrievers.methods.registry import find_method
 
 GRAPH = KnowledgeGraph.from_triples(

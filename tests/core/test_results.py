@@ -6,8 +6,15 @@ import pytest
 from langchain_core.documents import Document
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown
-from kg_retrievers.core.documents import flat_metadata
-from kg_retrievers.core.results import agrees, result_answers, result_text, result_value, tell_result, tell_results
+from kg_retrievers.core.documents import (
+    agrees,
+    flat_metadata,
+    result_answers,
+    result_text,
+    result_value,
+    tell_result,
+    tell_results,
+)
 from kg_retrievers.graph.operations import Condition, Operation
 
 FACTS = [

@@ -17,8 +17,16 @@ from pydantic import ConfigDict
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, Event, GeneratorRunnable
-from kg_retrievers.core.stages import REFUSAL_EVENT, STAGE_EVENT, RetrievalState, Stage
+from kg_retrievers.core.stages import (
+    REFUSAL_EVENT,
+    STAGE_EVENT,
+    Body,
+    Call,
+    Event,
+    GeneratorRunnable,
+    RetrievalState,
+    Stage,
+)
 from kg_retrievers.errors import (
     EntityLinkingError,
     GraphLoadError,

@@ -13,7 +13,7 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import open_parts, verify
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, graph_vectors
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, parts
 
 WORDS = ["amber", "basin", "cedar", "delta", "ember", "fjord"]
 NAMES = [f"{a} {b}" for a in WORDS for b in WORDS]
@@ -42,7 +42,7 @@ def graph() -> KnowledgeGraph:
 @pytest.fixture(params=[False, True], ids=["few names", "many names"])
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if request.param:
-        monkeypatch.setattr(graph_vectors, "QUANTIZED_FROM", 10)
+        monkeypatch.setattr(parts, "QUANTIZED_FROM", 10)
     return bool(request.param)
 
 
@@ -118,9 +118,9 @@ def test_a_broken_build_leaves_nothing_and_a_cache_keeps_its_vectors(
 BUILD_AND_DIE = """
 import os, signal, sys
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, graph_vectors
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, parts
 
-graph_vectors.QUANTIZED_FROM = int(sys.argv[2])
+parts.QUANTIZED_FROM = int(sys.argv[2])
 calls, saved, sync = 0, 0, os.fsync
 
 class Deadly(HashedEmbeddings):
@@ -151,7 +151,7 @@ def test_killed(graph: KnowledgeGraph, tmp_path: Path, many: bool, call: int, sa
     """In the middle of the vectors, in the last batch, in the graph, in the index."""
     graph.save(tmp_path / "graph")
     folder = tmp_path / "index"
-    large = str(graph_vectors.QUANTIZED_FROM)
+    large = str(parts.QUANTIZED_FROM)
     arguments = [str(folder), large, str(call), str(saved), str(tmp_path / "graph")]
     process = subprocess.run([sys.executable, "-c", BUILD_AND_DIE, *arguments], check=False)
     assert process.returncode == -signal.SIGKILL

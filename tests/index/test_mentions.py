@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
-from kg_retrievers.index.mentions import QuestionText
-from kg_retrievers.index.name_table import NameTable, name_columns
+from kg_retrievers.index.names import NameTable, QuestionText, name_columns
 
 NAMES = ["Her", "Tom Hanks", "Spider-Man", "$", "!!!", "1984", "Together", "Drama", "ginger"]
 GRAPH = KnowledgeGraph.from_triples([(name, "in", "Tom Hanks") for name in NAMES])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import name_table as module
-from kg_retrievers.index.name_table import (
+from kg_retrievers.index import names as module
+from kg_retrievers.index.names import (
     NAME_COLUMNS,
     OF_INITIALS,
     halved,
@@ -18,8 +18,8 @@ from kg_retrievers.index.name_table import (
     initials_of,
     name_columns,
     parts_of,
+    words_of,
 )
-from kg_retrievers.index.words import words_of
 
 TEXTS = st.text(st.sampled_from("aB1 _-.'\tÉİßǅ宮の\u0301\U0001d49c½\0"), min_size=1, max_size=12).filter(str.strip)
 NAMES = st.one_of(TEXTS, st.sampled_from(["Bank of New York", "the The THE", "a b c d e f g h i", "!!!", "$ $"]))

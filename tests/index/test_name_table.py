@@ -11,7 +11,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
-from kg_retrievers.index.name_table import NameTable, name_columns
+from kg_retrievers.index.names import NameTable, name_columns
 
 LABELS = {"m1": "The Matrix", "m2": "the-matrix", "m3": "$", "m4": "Bank of New York", "m5": "Ångström Unit"}
 

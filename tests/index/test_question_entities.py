@@ -10,7 +10,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Known
 from kg_retrievers.index import EntityLinker, QuestionEntity, mask, question_entities
-from kg_retrievers.index.question_entities import MASK, describe_unknown_answer, find_name
+from kg_retrievers.index.linking import MASK, describe_unknown_answer, find_name
 from kg_retrievers.testing import tiny_graph
 
 DUNES = ("Dune (1984)", "Dune (2021)")

@@ -17,9 +17,9 @@ from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed
+from kg_retrievers.index.names import words_of
 from kg_retrievers.index.server_names import MAX_KEYS, ServerNames, StoredName, letters_of
 from kg_retrievers.index.stores import open_store
-from kg_retrievers.index.words import words_of
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "her", "Adaptation", "Being John Malkovich", "$", "HER", "H. E. R.", "hér"]
 TABLES = count()

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 
 from kg_retrievers import sample
 from kg_retrievers.errors import IndexLoadError
-from kg_retrievers.index import token_table as module
-from kg_retrievers.index.token_table import LONGEST_WORD, UNKNOWN, token_table, words
+from kg_retrievers.index import embeddings as module
+from kg_retrievers.index.embeddings import LONGEST_WORD, UNKNOWN, token_table, words
 
 TEXTS = (
     "",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.index.words import FUNCTION_WORDS, english_share, likeness, telling_words, words_of
+from kg_retrievers.index.names import FUNCTION_WORDS, english_share, likeness, telling_words, words_of
 
 
 def test_frequent_words_first() -> None:

@@ -16,7 +16,7 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.path_mining import WALKS_TRIED
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
@@ -33,7 +33,7 @@ from kg_retrievers.index import (
     question_entities,
 )
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
-from kg_retrievers.index.question_entities import tell_unknown_answer
+from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions.examples import confidence_at

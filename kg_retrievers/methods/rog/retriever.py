@@ -15,7 +15,6 @@ from langchain_core.runnables import Runnable
 from pydantic import BeforeValidator, Field, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
@@ -26,8 +25,7 @@ from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
-from kg_retrievers.core.runnables import Body, Call, Steps
-from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
+from kg_retrievers.core.stages import EXACT, MAX_K, Body, Call, Confidence, QuestionShape, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities

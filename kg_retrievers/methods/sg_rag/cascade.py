@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from langchain_core.language_models import BaseLanguageModel
 
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Pattern

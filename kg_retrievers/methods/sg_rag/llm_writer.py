@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked

@@ -11,8 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.confidence import Confidence
-from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
+from kg_retrievers.core.stages import EXACT, Confidence, RetrievalState, check_types
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, alias_of, read, variables_of
 from kg_retrievers.database.safety import CheckedQuery, check_read_only

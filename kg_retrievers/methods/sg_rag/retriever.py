@@ -19,8 +19,7 @@ from pydantic import Field, PlainValidator
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
-from kg_retrievers.core.runnables import Body, Call, Steps
-from kg_retrievers.core.stages import QuestionShape, Stage
+from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError

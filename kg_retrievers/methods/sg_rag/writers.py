@@ -14,7 +14,7 @@ import numpy as np
 from langchain_core.runnables import Runnable
 
 from kg_retrievers.core.retriever import on_index
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
@@ -26,7 +26,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
-from kg_retrievers.index.question_entities import tell_unknown_answer
+from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.allowed_entities import absent_candidates, allowed_entities

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from kg_retrievers.core.readings import AmbiguousName, ambiguous_name
+from kg_retrievers.core.documents import AmbiguousName, ambiguous_name
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match, MatchQuery

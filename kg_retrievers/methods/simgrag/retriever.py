@@ -16,8 +16,7 @@ from pydantic import Field
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
-from kg_retrievers.core.runnables import Body, Call, Steps
-from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
+from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide_revisits

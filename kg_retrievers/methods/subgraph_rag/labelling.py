@@ -22,7 +22,7 @@ from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import is_abstention, without_reasoning
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError

@@ -19,12 +19,21 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
-from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage
+from kg_retrievers.core.stages import (
+    EXACT,
+    MAX_K,
+    Body,
+    Call,
+    Confidence,
+    GeneratorRunnable,
+    Number,
+    QuestionShape,
+    RetrievalState,
+    Stage,
+)
 from kg_retrievers.errors import (
     BudgetError,
     InvalidArgumentError,

@@ -14,7 +14,7 @@ from kg_retrievers.graph.adjacency import Adjacency, entries_between, is_backwar
 from kg_retrievers.graph.columns import Array, distinct, spread
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
-from kg_retrievers.index.token_table import TokenTable, words
+from kg_retrievers.index.embeddings import TokenTable, words
 from kg_retrievers.questions.self_questions.english import read_relation
 from kg_retrievers.questions.zero_shot.scorer import mean_rows
 

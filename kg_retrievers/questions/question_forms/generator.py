@@ -8,13 +8,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
-from kg_retrievers.core.confidence import MIN_CONFIDENCE
+from kg_retrievers.core.stages import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of

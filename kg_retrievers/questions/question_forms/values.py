@@ -14,7 +14,7 @@ from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, unit_symbol
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.index.embeddings import TokenTable
 from kg_retrievers.questions.question_forms.classes import MEMBERS, GraphClasses
 from kg_retrievers.questions.question_forms.forms import (
     Degree,

@@ -16,7 +16,7 @@ from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.asked_types import type_nouns
 from kg_retrievers.questions.reading import LinkingGenerator, Reading
 from kg_retrievers.questions.zero_shot.ranking import (

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 
 from kg_retrievers.errors import IndexLoadError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.token_table import UNKNOWN, TokenTable, token_table
+from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, token_table
 
 #: The scorer of the package: half precision, but for the weights of the ranking.
 SCORER = Path(__file__).parent / "scorer.safetensors"

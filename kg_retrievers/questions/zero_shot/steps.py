@@ -24,7 +24,7 @@ from kg_retrievers.graph.adjacency import (
     relation_of,
 )
 from kg_retrievers.graph.columns import Array, distinct
-from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
+from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
 from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, StepStates, mean_rows, sums_of_rows
 from kg_retrievers.questions.zero_shot.words import read_word
 
@@ -373,7 +373,7 @@ class WordRows:
         texts: The texts.
 
     Example:
-        >>> from kg_retrievers.index.token_table import token_table
+        >>> from kg_retrievers.index.embeddings import token_table
         >>> rows = WordRows(token_table(), ["place of birth", ""])
         >>> rows[0].shape, rows[1].any()
         ((2, 256), np.False_)

@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
-from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
+from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC
 
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
@@ -134,7 +134,7 @@ def asked_noun(question: Sequence[Word]) -> list[Word]:
     """Return the words that say what the answers are: those after "which", "what" or the like, up to a function word.
 
     Example:
-        >>> from kg_retrievers.index.token_table import token_table
+        >>> from kg_retrievers.index.embeddings import token_table
         >>> [word.text for word in asked_noun(question_words(token_table(), "in which old towns is it"))]
         ['old', 'towns']
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
-from kg_retrievers.core.confidence import shown_confidence
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
+from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.serving.results import (
     Answer,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     MAX_TOKENS,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hash_seeds import outputs_under_hash_seeds
 
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, mean_rows, question_ids, unit_table
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ from random import Random
 sys.path.append(sys.argv[1])
 from benchmarks.relation_scorer.examples import Examples
 from benchmarks.relation_scorer.simulate import simulate
-from kg_retrievers.index.token_table import token_table
+from kg_retrievers.index.embeddings import token_table
 examples = Examples(Path(sys.argv[2]), token_table(), 5)
 for example in [*islice(examples.natural(), 100), *examples.made(200)]:
     print(example)
