@@ -7,7 +7,7 @@ import encodings.aliases
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
@@ -192,15 +192,18 @@ class TextFile:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines from the first, each with its line break."""
-        self.line = 0
-        for block in self._blocks():
+        return self.lines_of(self.blocks())
+
+    def lines_of(self, blocks: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of blocks that were not counted, each with its line break."""
+        for block in blocks:
             for self.text in io.StringIO(block, newline=""):
                 self.line += 1
                 yield self.text
 
-    def _blocks(self) -> Iterator[str]:
-        """Yield the whole lines of each part of the file."""
-        before = 0
+    def blocks(self) -> Iterator[str]:
+        """Yield the whole lines of each part of the file; the caller counts them in `line`, as `lines_of` does."""
+        self.line = before = 0
         with open_bytes(self.path, self.options.limits) as opened:
             decoder = codecs.getincrementaldecoder(self.options.codec)()
             rest, is_last = "", False

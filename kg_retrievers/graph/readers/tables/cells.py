@@ -120,9 +120,12 @@ def listed_texts(role: str, cell: Any) -> Any:
 
 
 class Encoded(NamedTuple):
-    """A column: for each row the position of its value in `values`, or -1 where the cell is empty."""
+    """A column: for each row the position of its value in `values`, or -1 if the cell is empty.
 
-    codes: Array
+    Without codes, each row has its own value: a text that is not empty, without white space around it.
+    """
+
+    codes: Array | None
     values: Sequence[Any]
 
 
@@ -133,9 +136,9 @@ def encode(cells: Sequence[Any]) -> Encoded:
         >>> encode(["a", "b", "a"])
         Encoded(codes=array([0, 1, 0]), values=['a', 'b'])
     """
-    if all(type(cell) is str for cell in cells):
+    if set(map(type, cells)) <= {str}:
         ids = TextIds()
-        codes = np.fromiter((ids[cell] for cell in cells), np.int64, len(cells))
+        codes = np.fromiter(map(ids.__getitem__, cells), np.int64, len(cells))
         return Encoded(codes, [*ids])
     numbers: dict[Hashable, int] = {}
     values: list[Any] = []

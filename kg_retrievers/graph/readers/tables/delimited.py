@@ -6,12 +6,13 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from reprlib import repr as short
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.opening import limit_error
@@ -128,13 +129,21 @@ def split_first(file: TextFile, layout: Layout) -> list[str]:
     return [cell.strip() for cell in rows[0]] if rows else []
 
 
-def split_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
-    """Yield the rows of a table without blank ones, and without white space around a cell."""
+def split_rows(file: TextFile, layout: Layout, lines: Iterator[str] | None = None, last: int = 0) -> Iterator[Row]:
+    """Yield the rows of a table without blank ones, and without white space around a cell.
+
+    Args:
+        file: The table.
+        layout: How it is written.
+        lines: The lines to read, by default all of them.
+        last: The number of the line before them.
+    """
     most, widest = file.options.limits.cell_length, file.options.limits.columns
     csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
-    reader = csv.reader(file.lines(), delimiter=layout.delimiter, quoting=quoting, strict=True)
-    last = 0
+    lines = file.lines() if lines is None else lines
+    reader = csv.reader(lines, delimiter=layout.delimiter, quoting=quoting, strict=True)
+    before = last
     while True:
         line = last + 1
         try:
@@ -142,13 +151,13 @@ def split_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            last = reader.line_num
+            last = before + reader.line_num
             if "field limit" in str(error):
                 file.reject_cell(None, line, last, len(file.text) if last == line else None)
             else:
                 file.reject(f"the row that begins here is not CSV: {error}.", line, last)
             continue
-        last = reader.line_num
+        last = before + reader.line_num
         cells = [cell.strip() for cell in cells]
         if len(cells) > widest:
             raise limit_error(file.path, line, f"a row of {len(cells):,} cells", "columns", len(cells))
@@ -213,22 +222,61 @@ class TextTable:
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
         positions = [self.names.index(name) for name in columns]
-        rows = self._rows()
-        while batch := [*islice(rows, BATCH_ROWS)]:
+        file, blocks = self._file, self._file.blocks()
+        for number, block in enumerate(blocks):
+            cells = None if number == 0 else self._plain_columns(block)
+            if cells is not None:
+                rows = np.arange(len(cells[0]))
+                self.lines = np.array([rows, rows]).T + file.line + 1
+                file.line += len(rows)
+                yield [Encoded(None, cells[position]) for position in positions]
+                continue
+            # A row in quotes may go on in the next block.
+            parts = chain([block], blocks) if self._layout.quotes else [block]
+            yield from self._row_batches(self._rows(number == 0, file.lines_of(parts), file.line), positions)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        for line, last, cells in self._rows(True):
+            self.lines = np.array([[line, last]])
+            yield dict(zip(self.names, cells, strict=True))
+
+    def _plain_columns(self, block: str) -> list[list[str]] | None:
+        """Return the columns of a block; None unless each line is a row of full cells without quotes."""
+        delimiter, width, most = self._layout.delimiter, len(self.names), self._file.options.limits.cell_length
+        block = block.replace("\r\n", "\n").removesuffix("\n") + "\n"
+        if "\r" in block or (self._layout.quotes and '"' in block):
+            return None
+        cells = block.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)[:-1]
+        ends = cells[width :: width + 1]
+        if len(cells) != len(ends) * (width + 1) or ends.count("\n") != len(ends):
+            return None
+        columns = [[*map(str.strip, cells[at :: width + 1])] for at in range(width)]
+        is_short = len(block) <= most or all(max(map(len, column)) <= most for column in columns)
+        return columns if is_short and all(map(all, columns)) else None
+
+    def _row_batches(self, rows: Iterator[Row], positions: Sequence[int]) -> Iterator[list[Encoded]]:
+        """Yield these columns of rows; an error of a row comes after the rows before it."""
+        error: GraphLoadError | None = None
+        while error is None:
+            batch: list[Row] = []
+            try:
+                batch.extend(islice(rows, BATCH_ROWS))
+            except GraphLoadError as raised:
+                error = raised
+            if not batch:
+                break
             lines, lasts, cells = zip(*batch, strict=True)
             self.lines = np.array([lines, lasts]).T
             by_column = [*zip(*cells, strict=True)]
             yield [encode(by_column[position]) for position in positions]
+        if error is not None:
+            raise error
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each row by the names of the columns."""
-        for line, last, cells in self._rows():
-            self.lines = np.array([[line, last]])
-            yield dict(zip(self.names, cells, strict=True))
-
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self, is_first: bool, lines: Iterator[str] | None = None, last: int = 0) -> Iterator[Row]:
         width, file = len(self.names), self._file
-        for row in islice(split_rows(file, self._layout), self._has_header, None):
+        rows = split_rows(file, self._layout, lines, last)
+        for row in islice(rows, is_first and self._has_header, None):
             if len(row.cells) == width:
                 yield row
             else:

@@ -297,6 +297,8 @@ class FrameReader:
         return styles
 
     def _texts(self, column: Encoded, style: Style) -> _Texts:
+        if column.codes is None:
+            return _Texts(np.arange(len(column.values)), [*column.values, None], {})
         most = self._limits.cell_length if self._limits else None
         if (plain := plain_texts(column.values, most)) is not None:
             return _Texts(column.codes, [*plain, None], {})
@@ -320,6 +322,10 @@ class FrameReader:
         names: Sequence[str],
         lines: Array | None,
     ) -> None:
+        has_source = roles.source is not None
+        if len(batch) == 3 + has_source and all(column.codes is None for column in batch):
+            self._add_plain_rows(*(column.values for column in batch))
+            return
         columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
         heads, relations, tails = columns
         is_fact = heads.is_text & relations.is_text & tails.is_text
@@ -331,7 +337,6 @@ class FrameReader:
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
-        has_source = roles.source is not None
         sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
         self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
         for more in sources[1:]:
@@ -339,6 +344,20 @@ class FrameReader:
             self._builder.add_ids(head_ids[given], kinds[given], tail_ids[given], more[given])
         for position in range(3 + has_source, len(names)):
             self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
+
+    def _add_plain_rows(
+        self,
+        heads: Sequence[str],
+        relations: Sequence[str],
+        tails: Sequence[str],
+        sources: Sequence[str] | None = None,
+    ) -> None:
+        """Add rows whose cells are all texts without white space around them."""
+        builder = self._builder
+        ends = builder.entities([end for ends in zip(heads, tails, strict=True) for end in ends])
+        source_ids = None if sources is None else builder.sources(sources)
+        builder.add_ids(ends[::2], builder.relations(relations), ends[1::2], source_ids)
+        self._row += len(heads)
 
     def _sources(self, name: str, column: Encoded, style: Style, kept: Any) -> list[Array]:
         """Return the id of the first source of each fact, of the second, and so on, as far as there are some."""
