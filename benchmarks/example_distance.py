@@ -1,6 +1,6 @@
 """The distance up to which a labelled example is taken, and how likely its pattern is right at each distance.
 
-Chooses `EXAMPLE_DISTANCE` (`kg_retrievers/questions/cascade.py`) and the constants of `confidence_at`
+Chooses `EXAMPLE_DISTANCE` (`kg_retrievers/questions/reader.py`) and the constants of `confidence_at`
 (`kg_retrievers/questions/examples.py`) on graphs that nothing is reported on: a Freebase sample (WebQSP's), UMLS,
 Countries, and graphs made of Wikidata's properties, in which examples and questions call a property by different
 aliases. Questions are those that `generate_questions` writes. A pattern is right if its answers are all of the

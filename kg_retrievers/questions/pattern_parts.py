@@ -10,7 +10,7 @@ from kg_retrievers.graph import Known, Pattern, Term
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.index.hints import RAISE_FACTS, Hints
-from kg_retrievers.questions.allowed_entities import NAMES, nearest_only
+from kg_retrievers.questions.operations import NAMES, nearest_only
 
 #: The next step if neither a part of a graph nor the queries of a database answer.
 INDEX_GRAPH: Hints = {

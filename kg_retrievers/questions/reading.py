@@ -1,17 +1,138 @@
-"""A question as patterns, and the base of everything that reads questions without a language model."""
+"""A question as patterns, the types that its nouns name, and the base of readers without a language model."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple, Self
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.graph import Known, Pattern, Term, Unknown
-from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.index import (
+    FUNCTION_WORDS,
+    EntityLinker,
+    GraphIndex,
+    QuestionEntity,
+    check_index,
+    linker_of,
+    question_entities,
+)
+from kg_retrievers.questions.self_questions.english import plural_of, type_noun, verb_of
+
+#: What a noun for the answers follows.
+_ASKS = re.compile(
+    r"\b(?:which|what|list|name|give|show|find|all)\b(?: (?:me|all|the|other|of|any|some|these|those))* "
+)
+
+#: The other place of such a noun: before what is said of the answers.
+_THE_THAT = re.compile(r"\bthe (?=(?:[\w-]+ ){1,3}(?:that|which|who)\b)")
+
+#: Before such a place, these say that something else is asked for: "who made all films", "the hall in which films run".
+_ASKS_OTHER = re.compile(r"\b(?:who|whom|whose|where|when|why|how|the)\b")
+
+#: The most words of a noun.
+MOST_WORDS = 3
+
+_WORD = re.compile(r"'s\b|[\w-]+|[^\w\s]")
+
+#: Forms of these follow a noun that ends in -s, as in "which film stars are from Graz".
+_AUXILIARY = frozenset(["am", "is", "are", "was", "were", "do", "does", "did", "has", "have", "had"])
+
+
+class TypeNouns:
+    """The nouns for the types of a graph, singular and plural.
+
+    Args:
+        graph: Has the types.
+
+    Example:
+        >>> types = {"A": ["OilPainting"], "B": ["Print"]}
+        >>> nouns = TypeNouns(KnowledgeGraph.from_triples([("A", "beside", "B")], types=types))
+        >>> nouns.named(["prints"]), nouns.named(["oil", "paintings"]), nouns.named(["painting"]), nouns.named(["room"])
+        ('Print', 'OilPainting', 'OilPainting', None)
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        """Read the names of the types."""
+        whole, last = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        for name in graph.types:
+            local = name if "://" in name or " " in name else re.split(r"[:/#]", name)[-1]
+            noun = type_noun(local)
+            for form in {noun, plural_of(noun)} if noun else ():
+                whole[form].append(name)
+                last[form.split()[-1]].append(name)
+        self._types = {noun: names[0] for noun, names in {**last, **whole}.items() if len(names) == 1}
+
+    def named(self, noun: Sequence[str]) -> str | None:
+        """Return the type that a noun names, by its whole name or the last word of it; None where none or several."""
+        return self._types.get(" ".join(noun).casefold())
+
+    def asked(self, question: str) -> str | None:
+        """Return the type of what a question asks for, where its noun names one.
+
+        Args:
+            question: The question without the entities that it names.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("A", "shows", "B")], types={"A": ["film"]})
+            >>> nouns = TypeNouns(graph)
+            >>> nouns.asked("Which films show a bridge?"), nouns.asked("Show me the film that shows it.")
+            ('film', 'film')
+            >>> [nouns.asked(text) for text in ("What film genre is it?", "Which films or plays show it?")]
+            [None, None]
+        """
+        folded = question.casefold()
+        for opening in (_ASKS, _THE_THAT):
+            if found := opening.search(folded):
+                other = _ASKS_OTHER.search(folded[: found.start()])
+                return None if other else self._begins(_WORD.findall(folded[found.end() :]))
+        return None
+
+    def of_noun(self, noun: Sequence[str], following: str = "") -> str | None:
+        """Return the type that the noun of a form names: all of its words, or else the last one.
+
+        Args:
+            noun: Its words.
+            following: The word after it; with "and" or "or" other things are asked for, too.
+        """
+        if not noun or following in ("and", "or"):
+            return None
+        modifier = len(noun) > 1 and self.named(noun[:-1]) is not None
+        return self.named(noun) or (None if modifier else self.named(noun[-1:]))
+
+    def _begins(self, words: Sequence[str]) -> str | None:
+        """Return the type that the first words name as a noun of its own."""
+        telling = list(takewhile(lambda word: word[0].isalnum() and word not in FUNCTION_WORDS, words))
+        for end in range(min(len(telling), MOST_WORDS), 0, -1):
+            if kind := self.named(words[:end]):
+                return kind if self._ends(words, end) else None
+        return None
+
+    def _ends(self, words: Sequence[str], end: int) -> bool:
+        """Whether a noun ends at a position, rather than standing before another noun or being one of two."""
+        following, after = [*words[end : end + 2], "", ""][:2]
+        if following in ("'s", "and", "or", ",", "&", "/"):
+            return False
+        if not following or not following[0].isalnum() or following in FUNCTION_WORDS:
+            return True
+        if words[end - 1].endswith("s") and self.named([following]) is None:
+            return True
+        verb = verb_of(following)
+        if verb is None:
+            return False
+        return following in (verb.past, verb.participle) or (following == verb.third and after not in _AUXILIARY)
+
+
+def type_nouns(index: GraphIndex) -> TypeNouns:
+    """Return the nouns for the types of an indexed graph, read when first needed."""
+    return index.derived.get("type nouns", (index.graph,), lambda: TypeNouns(index.graph))
+
 
 #: Ours. The confidence from which on no language model is asked.
 SURE = 0.8

@@ -10,8 +10,8 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.methods.sg_rag import CypherRetriever
-from kg_retrievers.questions.asked_types import TypeNouns
 from kg_retrievers.questions.reader import QuestionReader
+from kg_retrievers.questions.reading import TypeNouns
 
 FACTS = [
     ("Blue Jug", "maker", "Ann Lee"),

@@ -29,9 +29,15 @@ from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
-from kg_retrievers.questions.allowed_entities import absent_candidates, allowed_entities
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.questions.operations import Edge, carried_out, directions_of, part_of
+from kg_retrievers.questions.operations import (
+    Edge,
+    absent_candidates,
+    allowed_entities,
+    carried_out,
+    directions_of,
+    part_of,
+)
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
 from kg_retrievers.questions.reading import PatternGenerator, pattern_of
 

@@ -1,16 +1,193 @@
-"""What matches, and the result of an operation, show as evidence."""
+"""The matcher for each shape of pattern, and the evidence of its matches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from kg_retrievers.core.documents import AmbiguousName, ambiguous_name
-from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Unknown
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.simgrag.matching import Match, MatchQuery
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.pattern import Revisits
+from kg_retrievers.index import Candidates, GraphIndex
+from kg_retrievers.methods.simgrag.matching import Match, MatchNode, MatchQuery
 from kg_retrievers.methods.simgrag.operations import Operated
+from kg_retrievers.questions.operations import nearest_named, nearest_only
+
+#: From texts and a number k to the k nearest names of each text.
+NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
+
+#: What an entity without type adds to the distance where a type is meant.
+UNTYPED = 0.05
+
+#: What the type of a node does; see `SimGRAGRetriever.node_types`.
+NodeTypes = Literal["distance", "candidates", "ignore"]
+
+#: What a type of a node adds to the distance, and the entities of each such type.
+TypeCosts: TypeAlias = tuple[Array, list[Array]]
+
+
+def match_query(
+    pattern: Pattern,
+    index: GraphIndex,
+    *,
+    k_nodes: int,
+    k_relations: int,
+    k_types: int,
+    allowed: Mapping[str, Array] = MappingProxyType({}),
+    nearest: bool = False,
+    node_types: NodeTypes = "distance",
+) -> MatchQuery:
+    """Return what the matcher searches for.
+
+    Args:
+        pattern: The pattern.
+        index: Finds the names nearest to the pattern's texts.
+        k_nodes: How many names are candidates for a known node.
+        k_relations: How many relations are candidates for a known relation.
+        k_types: How many types are candidates for the type of a node; ignored where the graph has no types.
+        allowed: The ids of the entities that some unknowns may be, by name.
+        nearest: Whether names and relations mean the nearest ones alone.
+        node_types: What the types of nodes do.
+
+    Raises:
+        PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
+    """
+    nodes = pattern.nodes
+    relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
+    _check_something_is_known(nodes, relations, has_types=len(index.graph.types) > 0 and node_types != "ignore")
+    find_entities = partial(nearest_named, index) if nearest else index.nearest_entities
+    entity_candidates = _candidates(find_entities, nodes, k_nodes, index)
+    relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
+    if nearest:
+        relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
+    unknown = [node for node in nodes if isinstance(node, Unknown)]
+    limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
+    match node_types:
+        case "distance":
+            type_costs = _type_costs(nodes, k_types, index, only=bool(pattern.typed))
+        case "candidates":
+            type_costs = _type_candidates(unknown, k_types, index)
+        case "ignore":
+            type_costs = {}
+    type_costs = _limited(type_costs, limited)
+    node_id = {node: position for position, node in enumerate(nodes)}
+    term_id = {relation: position for position, relation in enumerate(relations)}
+    return MatchQuery(
+        [MatchNode(entity_candidates.get(node), type_costs.get(node), limited.get(node)) for node in nodes],
+        [relation_candidates.get(relation) for relation in relations],
+        [(node_id[head], term_id[relation], node_id[tail]) for head, relation, tail in pattern.triples],
+        [(node_id[one], node_id[other]) for one, other in pattern.different],
+    )
+
+
+def _limited(costs: dict[Term, TypeCosts], limited: Mapping[Term, Array]) -> dict[Term, TypeCosts]:
+    """Return the costs of types for what the unknowns may be; those without a type cost nothing."""
+    for node, entities in limited.items():
+        of_types, members = costs.get(node, (np.zeros(1), [entities]))
+        costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
+    return costs
+
+
+def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], *, has_types: bool) -> None:
+    for term in (*nodes, *relations):
+        if isinstance(term, Known) or (has_types and term.type is not None):
+            return
+    raise PatternError(
+        "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
+        "Name an entity, a relation or a type of the graph."
+    )
+
+
+def _candidates(search: NearestNames, terms: Sequence[Term], k: int, index: GraphIndex) -> dict[Term, Candidates]:
+    """Return the candidates of each known term: its entity where it is pinned to one, else the nearest names."""
+    known = [term for term in terms if isinstance(term, Known)]
+    found = iter(search([term.text for term in known if term.entity is None], k))
+    return {term: next(found) if term.entity is None else _pinned(term.entity, index) for term in known}
+
+
+def _pinned(key: str, index: GraphIndex) -> Candidates:
+    entity = index.graph.entities.find(key)
+    if entity < 0:
+        raise PatternError(f"SimGRAGRetriever: the pattern names the entity {key!r}, which is not in the graph.")
+    return Candidates(np.array([entity], np.int32), np.zeros(1, np.float32))
+
+
+def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex, *, only: bool) -> dict[Term, TypeCosts]:
+    """Return the costs of the types nearest to each typed node; an entity without type costs nothing.
+
+    Where the nearest types alone are meant, an entity without type costs `UNTYPED`.
+    """
+    graph = index.graph
+    typed = [node for node in nodes if node.type is not None] if len(graph.types) else []
+    costs: dict[Term, TypeCosts] = {}
+    for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
+        if not len(nearest.ids):
+            continue
+        nearest = nearest_only(nearest) if only else nearest
+        members = [np.array(graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
+        beyond_nearest = nearest.distances - nearest.distances.min()
+        costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
+    return costs
+
+
+def _type_candidates(unknown: Sequence[Unknown], k: int, index: GraphIndex) -> dict[Term, TypeCosts]:
+    """Return the entities of the k types nearest to that of each typed unknown, which cost nothing (appendix C.1)."""
+    graph = index.graph
+    typed = [node for node in unknown if node.type is not None] if len(graph.types) else []
+    found = zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True)
+    members = {node: [graph.type_entities(kind) for kind in nearest.ids.tolist()] for node, nearest in found}
+    return {node: (np.zeros(1), [np.unique(np.concatenate(some)).astype(np.int32)]) for node, some in members.items()}
+
+
+def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> Pattern:
+    """Return a pattern whose nodes that name a seed entity are pinned to it, whoever wrote the pattern.
+
+    Example:
+        >>> graph = KnowledgeGraph.from_triples([("Q1", "starring", "Adams")], labels={"Q1": "Her"})
+        >>> pin_seeds(Pattern.of(("Her", "starring", "Adams")), ["Q1"], graph).nodes[0]
+        Known(text='Her', type=None, entity='Q1')
+    """
+    named = {seed: (seed, graph.label(seed), *graph.aliases(seed)) for seed in seeds}
+    named = {seed: tuple(name.casefold() for name in names) for seed, names in named.items()}
+    pinned = {}
+    for node in pattern.nodes:
+        if isinstance(node, Known) and node.entity is None:
+            meant = [seed for seed, names in named.items() if node.text.casefold() in names]
+            if len(meant) == 1:  # of two seeds with one name, either may be meant
+                pinned[node] = Known(node.text, node.type, meant[0])
+    return pattern.with_known(pinned)
+
+
+#: Distances that differ by less are equal.
+SAME_DISTANCE = 1e-6
+
+
+def find_widening(
+    find: Callable[[Literal["known", "none"], float], list[Match]], revisits: Revisits, max_distance: float
+) -> tuple[list[Match], int]:
+    """Return the matches of a pattern, best first, and how many of the first are found by the wider rule alone.
+
+    Where unknowns may not be entities that the pattern names, but that is not certain, and the best match has a
+    distance above 0, matches without this rule that are nearer come first.
+
+    Args:
+        find: From which nodes must be different, and the largest distance, to the matches.
+        revisits: Whether unknowns may be entities that the pattern names.
+        max_distance: The largest distance of a match.
+    """
+    found = find("none" if revisits.allowed else "known", max_distance)
+    if revisits.certain or (found and found[0].distance < SAME_DISTANCE):
+        return found, 0
+    nearest = found[0].distance if found else max_distance
+    wider = [match for match in find("none", nearest) if not found or match.distance < nearest - SAME_DISTANCE]
+    return wider + found, len(wider)
 
 
 def ambiguous_names(index: GraphIndex, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:

@@ -22,14 +22,20 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
-from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
-from kg_retrievers.methods.simgrag.match_query import NodeTypes, find_widening, match_query, pin_seeds
+from kg_retrievers.methods.simgrag.evidence import (
+    NodeTypes,
+    ambiguous_names,
+    find_widening,
+    match_evidence,
+    match_query,
+    operation_evidence,
+    pin_seeds,
+)
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.questions.allowed_entities import allowed_entities
 from kg_retrievers.questions.llm import SHOTS
-from kg_retrievers.questions.operations import carried_out
+from kg_retrievers.questions.operations import allowed_entities, carried_out
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 from kg_retrievers.questions.reader import AsksModel, QuestionReader
 from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of

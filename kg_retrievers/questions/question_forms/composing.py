@@ -9,7 +9,6 @@ from typing import Literal
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.questions.asked_types import type_nouns
 from kg_retrievers.questions.question_forms.forms import Degree, Form, Limit, Token
 from kg_retrievers.questions.question_forms.values import (
     CERTAIN,
@@ -21,6 +20,7 @@ from kg_retrievers.questions.question_forms.values import (
     node_of,
     sureness,
 )
+from kg_retrievers.questions.reading import type_nouns
 
 _Triple = tuple[Term, Term, Term]
 

@@ -18,8 +18,7 @@ from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of
-from kg_retrievers.questions.question_forms.grammar import read_form
-from kg_retrievers.questions.question_forms.rankings import has_quantity
+from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.values import Asker, UnreadError, ValueFinder
 from kg_retrievers.questions.reading import LinkingGenerator

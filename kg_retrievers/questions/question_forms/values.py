@@ -28,8 +28,7 @@ from kg_retrievers.questions.question_forms.forms import (
 )
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.ranking import softmax
-from kg_retrievers.questions.zero_shot.steps import GraphSteps
-from kg_retrievers.questions.zero_shot.words import question_words
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, question_words
 
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2

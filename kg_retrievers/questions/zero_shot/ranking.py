@@ -1,4 +1,8 @@
-"""Ranks walks by how well their words and those of the question cover each other, and rates how sure that is.
+"""Walks from an entity: a beam search over the steps of the graph, their ranking and how sure it is.
+
+Of the steps around an entity one always fits best. The steps that entities like it have, and that it lacks, tell
+whether it is what the question asks for. They are ranked like walks of one step. One that is ranked before all walks
+makes these as much less likely.
 
 The scorer decides step by step; here whole walks are compared. Two small linear models, fitted by
 `benchmarks/relation_scorer` on questions that are not reported: the score of a walk, whose softmax over all walks found
@@ -7,17 +11,18 @@ is its probability; and the logit of the confidence that the first walk is right
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import relation_of, reversed_label
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.questions.zero_shot.scorer import KINDS
-from kg_retrievers.questions.zero_shot.steps import GraphSteps
-from kg_retrievers.questions.zero_shot.words import Word, asked_noun, words_to_cover
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import entries_between, relation_of, reversed_label
+from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.questions.zero_shot.scorer import KINDS, Decisions, Encoded, Prefixes, RelationScorer, StepStates
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, Word, asked_noun, words_to_cover
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -181,3 +186,335 @@ def softmax(scores: Array) -> Array:
 def _unit(vector: Array) -> Array:
     unit: Array = vector / (np.linalg.norm(vector) + 1e-9)
     return unit
+
+
+#: How many beginnings of walks are followed at each hop.
+BEAM_WIDTH = 16
+
+#: How much less likely than the likeliest walk, as a difference of logarithms, a beginning may be to be followed.
+MARGIN = 8.0
+
+#: How many entities, and how many of their adjacency entries, are looked at to tell where a walk can go on.
+MAX_FRONTIER, MAX_ENTRIES = 2_000, 200_000
+
+#: Up to so many adjacency entries are all looked at for those with a label, and those of up to so many entities one by
+#: one; of more, the entries are found by halving all rows at once.
+SCANNED, FEW = 30_000, 30
+
+
+class ScoredWalk(NamedTuple):
+    """The adjacency labels of a walk, and the logarithm of how likely the question asks for it."""
+
+    labels: tuple[int, ...]
+    log_probability: float
+
+
+class Beam(NamedTuple):
+    """What a question may ask for.
+
+    Attributes:
+        walks: The walks found, the likeliest first.
+        nothing: How likely nothing around the entities fits.
+    """
+
+    walks: list[ScoredWalk]
+    nothing: float
+
+
+class _Longer(NamedTuple):
+    """Walks that are one step longer than others: logarithms of how likely they are, the positions of these, labels."""
+
+    logs: Array
+    rows: Array
+    labels: Array
+
+
+class _Prefix(NamedTuple):
+    labels: tuple[int, ...]
+    log_probability: float
+
+
+def rank_walks(
+    scorer: RelationScorer,
+    question: Encoded,
+    steps: StepStates,
+    around: Surroundings,
+    *,
+    max_hops: int,
+    beam_width: int = BEAM_WIDTH,
+) -> Beam:
+    """Return the walks that a question may ask for, the likeliest first.
+
+    Args:
+        scorer: Scores each next step.
+        question: The question.
+        steps: The steps of the graph, a row for each label.
+        around: Where walks lead from the entities where they start.
+        max_hops: The most steps of a walk.
+        beam_width: How many beginnings are followed at each hop.
+    """
+    prefixes = [_Prefix((), 0.0)]
+    states = scorer.begin(question)
+    found: list[ScoredWalk] = []
+    nothing = 0.0
+    for hop in range(max_hops + 1):
+        options = [around.onward(prefix.labels) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
+        offered = np.unique(np.concatenate(options))
+        offered_states = steps.take(offered)
+        if hop == max_hops:
+            found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
+            break
+        decisions = scorer.decide(question, states, hop, offered_states)
+        longer: list[_Longer] = []
+        for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
+            logs = log_shares(decisions, row, np.searchsorted(offered, labels), hop)
+            nothing += float(np.exp(prefix.log_probability + logs[-1]))
+            if hop:
+                found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
+            longer.append(_Longer(prefix.log_probability + logs[: len(labels)], np.full(len(labels), row), labels))
+        best = max((walk.log_probability for walk in found), default=-np.inf)
+        logs, rows, labels = _likeliest(longer, best, beam_width)
+        if not len(logs):
+            break
+        states = scorer.extend(states, decisions, rows, steps.take(labels))
+        chosen = zip(logs.tolist(), rows.tolist(), labels.tolist(), strict=True)
+        prefixes = [_Prefix((*prefixes[row].labels, label), log) for log, row, label in chosen]
+    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
+
+
+def compare_directions(
+    scorer: RelationScorer, question: Encoded, steps: StepStates, around: Surroundings, label: int
+) -> float:
+    """Return how likely a question asks for a first step, compared with its opposite; 1 where it is as likely, or more.
+
+    Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even where nobody reports to her. 1 as well
+    where the entities have both steps, for then `rank_walks` has compared them.
+
+    Args:
+        scorer: Scores both steps.
+        question: The question.
+        steps: The steps of the graph, a row for each label.
+        around: Where walks lead from the entities where they start.
+        label: The adjacency label of the step.
+    """
+    opposite = reversed_label(label)
+    if any(around.adjacency.has_label(start, opposite) for start in around.starts.tolist()):
+        return 1.0
+    both = steps.take(np.array([label, opposite]))
+    here, there = scorer.decide(question, scorer.begin(question), 0, both).steps[0].tolist()
+    return math.exp(min(here - there, 0.0))
+
+
+def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
+    """Return the logarithms of the shares of the steps on offer, of stopping, and of nothing that fits."""
+    stop, nothing = decisions.ends[row]
+    logits = np.concatenate([decisions.steps[row, columns], [stop if hop else -np.inf, nothing]]).astype(np.float64)
+    top = logits.max()
+    logs: Array = logits - top - np.log(np.exp(logits - top).sum())
+    return logs
+
+
+def _likeliest(longer: Sequence[_Longer], best: float, most: int) -> _Longer:
+    """Return the likeliest of some walks, of those nearly as likely as all others and as some found before."""
+    logs, rows, labels = (np.concatenate(part) for part in zip(*longer, strict=True))
+    near = np.flatnonzero(logs > max(best, logs.max(initial=-np.inf)) - MARGIN)
+    order = near[np.lexsort((labels[near], rows[near], -logs[near]))[:most]]
+    return _Longer(logs[order], rows[order], labels[order])
+
+
+class Surroundings:
+    """Where walks from some entities lead; each is looked up once. For one question and one thread.
+
+    At most `MAX_ENTRIES` adjacency entries are looked at for a step; walks along further ones are left out.
+
+    Args:
+        adjacency: The graph.
+        starts: The ids of the entities.
+    """
+
+    def __init__(self, adjacency: Adjacency, starts: Sequence[int] | Array) -> None:
+        """Begin with walks of no steps."""
+        self.adjacency, self.starts = adjacency, np.asarray(starts, np.int64)
+        self._frontiers: dict[tuple[int, ...], Array] = {(): self.starts}
+        self._onward: dict[tuple[int, ...], Array] = {}
+        self._ends: dict[tuple[bool, tuple[int, ...]], Array] = {}
+
+    def onward(self, labels: tuple[int, ...]) -> Array:
+        """Return the labels by which a walk can go on, ascending; back along its last step only to another entity."""
+        if labels not in self._onward:
+            frontier = self._frontier(labels)
+            present = np.bincount(self._labels(frontier), minlength=1) > 0
+            if labels and (back := reversed_label(labels[-1])) < len(present) and present[back]:
+                present[back] = self._forks(frontier, back)
+            self._onward[labels] = np.flatnonzero(present)
+        return self._onward[labels]
+
+    def ends(self, labels: tuple[int, ...], *, revisits: bool) -> Array:
+        """Return the ids of the entities where a walk ends, ascending.
+
+        Args:
+            labels: The adjacency labels of its steps.
+            revisits: Whether it may come to an entity where it starts.
+        """
+        if not labels:
+            return np.unique(self.starts)
+        key = revisits, labels
+        if key not in self._ends:
+            ends = self._step(self.ends(labels[:-1], revisits=revisits), labels[-1])
+            self._ends[key] = ends if revisits else np.setdiff1d(ends, self.starts)
+        return self._ends[key]
+
+    def _frontier(self, labels: tuple[int, ...]) -> Array:
+        """Return some of the entities where a walk ends."""
+        if labels not in self._frontiers:
+            self._frontiers[labels] = self._step(self._frontier(labels[:-1]), labels[-1])[:MAX_FRONTIER]
+        return self._frontiers[labels]
+
+    def _step(self, entities: Array, label: int) -> Array:
+        """Return the entities to which a label leads from some, ascending."""
+        adjacency = self.adjacency
+        if len(entities) == 1:
+            entries = adjacency.entries_with(int(entities[0]), label)
+            after = int(adjacency.indptr[entities[0]]) + MAX_ENTRIES
+            return distinct(adjacency.neighbors[entries.start : min(entries.stop, after)])
+        begin, end = adjacency.indptr[entities], adjacency.indptr[entities + 1]
+        counts = np.cumsum(end - begin, dtype=np.int64)
+        if not len(counts) or counts[-1] <= SCANNED:
+            found, _ = entries_between(begin, end)
+            found = found[adjacency.labels[found] == label]
+        else:
+            seen = begin + np.maximum(MAX_ENTRIES - counts + (end - begin), 0)
+            firsts, lasts = adjacency.ranges_with(entities, label)
+            found, _ = entries_between(np.minimum(firsts, seen), np.minimum(lasts, seen))
+        return distinct(adjacency.neighbors[found])
+
+    def _labels(self, entities: Array) -> Array:
+        """Return the labels of the adjacency entries of entities."""
+        adjacency = self.adjacency
+        if len(entities) == 1:
+            return adjacency.labels[adjacency.row(int(entities[0]))][:MAX_ENTRIES]
+        entries, _ = entries_between(adjacency.indptr[entities], adjacency.indptr[entities + 1], MAX_ENTRIES)
+        return adjacency.labels[entries]
+
+    def _forks(self, entities: Array, label: int) -> bool:
+        """Return whether a label leads from one of some entities to several."""
+        if len(entities) > FEW:
+            firsts, lasts = self.adjacency.ranges_with(entities, label)
+            return bool((lasts - firsts).max() > 1)
+        entries = (self.adjacency.entries_with(entity, label) for entity in entities.tolist())
+        return any(of_one.stop - of_one.start > 1 for of_one in entries)
+
+
+#: How many steps that an entity lacks are compared with its walks, the likeliest first.
+LACKED_COMPARED = 8
+
+
+class LackedStep(NamedTuple):
+    """A step that an entity lacks.
+
+    Attributes:
+        label: The adjacency label.
+        score: Its score as a walk beside those of the walks that the entity has.
+        words: How well it covers each telling word of the question, (words).
+    """
+
+    label: int
+    score: float
+    words: Array
+
+
+def lacked_labels(steps: GraphSteps, own: Array) -> Array:
+    """Return the labels that an entity lacks and others have that share one of its own, ascending.
+
+    A label of its own the other way round is none of them: whether it is meant is told by `compare_directions`.
+
+    Args:
+        steps: The steps of the graph.
+        own: The labels of the entity.
+    """
+    has, shares = np.zeros((2, len(steps.kinds)), bool)
+    has[own] = True
+    label, other = steps.beside
+    shares[other[has[label]]] = True
+    shares[label[has[other]]] = True
+    shares[own] = shares[reversed_label(own)] = False
+    found: Array = np.flatnonzero(shares)
+    return found
+
+
+def best_lacked(
+    scorer: RelationScorer,
+    question: Encoded,
+    words: Sequence[Word],
+    steps: GraphSteps,
+    own: Array,
+    placed: Array,
+    asked: str | None,
+) -> LackedStep | None:
+    """Return the step that an entity lacks and that a question asks for most likely; None where no like entity has one.
+
+    Args:
+        scorer: Scores steps.
+        question: The question.
+        words: Its words.
+        steps: The steps of the graph.
+        own: The labels of the entity.
+        placed: How well the best walk from the entity covers each telling word. A step fits that leaves out none which
+            this walk covers.
+        asked: The kind of value that the question asks for, if it says one. A step of another kind is taken only where
+            none of this kind has a word of the question.
+    """
+    labels = lacked_labels(steps, own)
+    if not len(labels):
+        return None
+    likeliest, logs = _likeliest_lacked(scorer, question, steps, own, labels)
+    walks = [(label,) for label in likeliest.tolist()]
+    covered = coverage(words, walks, steps)
+    kinds, ends_named = kinds_of_ends(asked, walks, steps), named_ends(words, walks, steps)
+    features = walk_features(walks, logs.tolist(), covered, kinds, ends_named, asks_for_others=False)
+    scores = features @ scorer.walk_weights
+    fits = ~_leaves_out(words, placed, covered.ends, kinds > 0)
+    of_kind = fits & (kinds >= 0) & (covered.words >= COVERED).any(axis=1)
+    compared = np.flatnonzero(of_kind if of_kind.any() else fits)
+    if not len(compared):
+        return None
+    best = int(compared[np.argmax(scores[compared])])
+    return LackedStep(walks[best][0], float(scores[best]), covered.words[best])
+
+
+def _leaves_out(words: Sequence[Word], placed: Array, covered: Array, of_kind: Array) -> Array:
+    """Return whether steps leave out a word that the best walk covers; (n).
+
+    A noun such as "year" is left out by none whose values are of the kind that is asked for.
+    """
+    nouns = asked_noun(words)
+    is_noun = np.array([any(word is noun for noun in nouns) for word in words_to_cover(words)], bool)
+    is_left = (placed >= COVERED) & (covered < COVERED) & ~(is_noun & of_kind[:, None])
+    return np.asarray(is_left.any(axis=1))
+
+
+def _likeliest_lacked(
+    scorer: RelationScorer, question: Encoded, steps: GraphSteps, own: Array, lacked: Array
+) -> tuple[Array, Array]:
+    """Return the likeliest of the labels that an entity lacks, and the logarithms of how likely each is the whole walk.
+
+    They are compared with its own labels too, but scaled as those of walks are, which are compared with these alone.
+    """
+    begin, labels = scorer.begin(question), np.concatenate([own, lacked])
+    decisions = scorer.decide(question, begin, 0, steps.states.take(labels))
+    logs = log_shares(decisions, 0, np.arange(len(labels)), 0)
+    scale = log_shares(decisions, 0, np.arange(len(own)), 0)[0] - logs[0]
+    of_lacked = logs[len(own) : len(labels)] + scale
+    first = np.argsort(-of_lacked, kind="stable")[:LACKED_COMPARED]
+    states = scorer.extend(begin, decisions, np.zeros(len(first), np.int64), steps.states.take(lacked[first]))
+    return lacked[first], of_lacked[first] + _stop_logs(scorer, question, states, steps, lacked[first])
+
+
+def _stop_logs(scorer: RelationScorer, question: Encoded, states: Prefixes, steps: GraphSteps, labels: Array) -> Array:
+    """Return the logarithms of how likely walks of one step end there, rather than go on as from most of their ends."""
+    label, other = steps.beside
+    onward = [np.unique(other[label == reversed_label(step)]) for step in labels.tolist()]
+    offered = np.unique(np.concatenate(onward))
+    decisions = scorer.decide(question, states, 1, steps.states.take(offered))
+    columns = [np.searchsorted(offered, of_step) for of_step in onward]
+    return np.array([log_shares(decisions, row, of_row, 1)[-2] for row, of_row in enumerate(columns)])

@@ -9,8 +9,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES, coverage, walk_features
 from kg_retrievers.questions.zero_shot.scorer import relation_scorer
-from kg_retrievers.questions.zero_shot.steps import GraphSteps
-from kg_retrievers.questions.zero_shot.words import question_words
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, question_words
 
 #: The labels of "wrote" forward and backward, and of "lives in" forward.
 WROTE, WRITTEN_BY, LIVES_IN = 0, 1, 2
