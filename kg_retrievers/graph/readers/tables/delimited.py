@@ -21,8 +21,8 @@ from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
 from kg_retrievers.graph.readers.text_files import ENTITY, TextFile, entity_columns, find_roles, looks_like_header
 from kg_retrievers.graph.types import Triple
 
-#: How many rows are added to a graph at a time.
-BATCH_ROWS = 1 << 15
+#: How many rows are added to a graph at a time. More of them keep the garbage collector busy.
+BATCH_ROWS = 1 << 10
 
 #: How many rows decide how a table is written.
 FIRST_ROWS = 20
