@@ -22,8 +22,8 @@ Array = npt.NDArray[Any]
 #: How many vectors are compared with a question before the next question's turn: their bits are in the fastest cache.
 ROWS_AT_ONCE = 64
 
-# The bits of a number that hold a row; those above hold how much it differs.
-_ROW_BITS = 40
+#: How many questions are compared at once, 2 bytes for each vector.
+QUESTIONS_AT_ONCE = 8
 
 # Masks and shifts that count the bits of a word in parallel; LLVM makes them one instruction.
 _PAIRS, _NIBBLES, _BYTES, _ONES = (np.uint64(int(digits * 8, 16)) for digits in ("55", "33", "0f", "01"))
@@ -41,7 +41,18 @@ def nearest_by_bits(bits: Array, questions: Array, count: int) -> Array:
     Returns:
         int64 rows, shape (q, count), ascending; of rows that differ alike, the first ones.
     """
-    return _scan(_frozen(bits), _frozen(questions), count)
+    found = np.empty((len(questions), count), np.int64)
+    for first in range(0, len(questions), QUESTIONS_AT_ONCE):
+        some = questions[first : first + QUESTIONS_AT_ONCE]
+        differing = np.empty((len(some), len(bits)), np.uint16)
+        histograms = np.zeros((len(some), 64 * bits.shape[1] + 1), np.int64)
+        _count_differing(_frozen(bits), _frozen(some), differing, histograms)
+        for number, (differs, histogram) in enumerate(zip(differing, histograms, strict=True), first):
+            limit = np.uint16(np.searchsorted(np.cumsum(histogram), count))
+            nearer = np.flatnonzero(differs < limit)
+            found[number, : len(nearer)] = nearer
+            found[number, len(nearer) :] = np.flatnonzero(differs == limit)[: count - len(nearer)]
+    return np.sort(found, axis=1)
 
 
 def cosines(numbers: Array, rows: Array, question: Array) -> Array:
@@ -81,59 +92,17 @@ def _count_bits(word: Any) -> Any:
     return (((word + (word >> _BY_4)) & _BYTES) * _ONES) >> _BY_56
 
 
-@compiled
-def _scan_rows(bits: Array, first: int, last: int, question: Array, count: int, state: Array, kept: Array) -> None:
-    """Keep those of some rows that may be among the nearest: fewer than `count` rows before differ as little.
-
-    `state` holds how many rows are kept, the limit below which a row must differ, how many rows do, and then how many
-    differ by 0 bits, by 1 and so on. `kept` holds the rows, each behind how much it differs.
-    """
-    histogram = state[3:]
-    size, limit, below = state[0], state[1], state[2]
-    for row in range(first, last):
-        differing = np.uint64(0)
-        for word in range(len(question)):
-            differing += _count_bits(bits[row, word] ^ question[word])
-        by = np.int64(differing)
-        if by >= limit:
-            continue
-        if size == len(kept):
-            size = 0
-            for old in range(len(kept)):
-                kept[size] = kept[old]
-                size += kept[old] >> _ROW_BITS <= limit
-        kept[size] = by << _ROW_BITS | row
-        size += 1
-        histogram[by] += 1
-        below += 1
-        while below >= count:
-            limit -= 1
-            below -= histogram[limit]
-    state[0], state[1], state[2] = size, limit, below
-
-
 @compiled_entry
-def _scan(bits: Array, questions: Array, count: int) -> Array:
-    """Return the nearest rows of each question, ascending."""
-    total, most = len(questions), 64 * bits.shape[1] + 1
-    state = np.zeros((total, 3 + most), np.int64)
-    state[:, 1] = most
-    kept = np.empty((total, 3 * count), np.int64)
+def _count_differing(bits: Array, questions: Array, differing: Array, histograms: Array) -> None:
+    """Fill in how many bits of each row differ from those of each question, and count the rows by this number."""
     for first in range(0, len(bits), ROWS_AT_ONCE):
-        last = min(first + ROWS_AT_ONCE, len(bits))
-        for question in range(total):
-            _scan_rows(bits, first, last, questions[question], count, state[question], kept[question])
-    found = np.empty((total, count), np.int64)
-    for question in range(total):
-        size, limit, below = state[question, :3]
-        ties, position = count - below, 0
-        for old in range(size):
-            by = kept[question, old] >> _ROW_BITS
-            if by < limit or (by == limit and ties > 0):
-                ties -= by == limit
-                found[question, position] = kept[question, old] & ((1 << _ROW_BITS) - 1)
-                position += 1
-    return found
+        for question in range(len(questions)):
+            for row in range(first, min(first + ROWS_AT_ONCE, len(bits))):
+                count = np.uint64(0)
+                for word in range(bits.shape[1]):
+                    count += _count_bits(bits[row, word] ^ questions[question, word])
+                differing[question, row] = count
+                histograms[question, np.int64(count)] += 1
 
 
 @compiled_entry

@@ -1,8 +1,8 @@
 """Looks at a part of a large graph: breadth-first search and personalised PageRank in time that goes with the part.
 
 Sources: R. Andersen, F. Chung, K. Lang: Local Graph Partitioning using PageRank Vectors. FOCS 2006, section 3 (push).
-Entities that are met get positions in the order of their discovery; an open hash table finds them, so that no array has
-the size of the graph.
+Entities that are met get positions in the order of their discovery. One array has the size of the graph and holds these
+positions; the system gives memory for those of its pages alone that are written to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, c
 from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import half_of, triple_of
+from kg_retrievers.graph.adjacency import entries_between, half_of
 from kg_retrievers.graph.columns import Array
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
@@ -43,7 +43,7 @@ class NearEntities(NamedTuple):
 class _Met(NamedTuple):
     """The entities that are met so far, by position; pointers to arrays that are changed in place."""
 
-    slots: Pointer  # a hash table: 1 + a position, 0 for none
+    positions: Pointer  # 1 + the position of each entity of the graph, 0 for none
     ids: Pointer
     hops: Pointer
     degrees: Pointer  # -1 where nobody asked yet
@@ -53,7 +53,6 @@ class _Met(NamedTuple):
     waiting: FloatPointer  # the mass that is to be moved on
     size: Pointer  # how many there are, at position 0
     room: int  # the most there may be
-    last_slot: int  # the last place of the hash table, whose size is a power of 2
 
 
 def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int, max_entries: int) -> NearEntities:
@@ -81,10 +80,10 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
-    slots, columns = np.zeros(_table_size(room), np.int32), np.empty((5, room), np.int32)
+    positions, columns = np.zeros(size, np.int32), np.empty((5, room), np.int32)
     settled, waiting, met = np.empty(room), np.empty(room), np.zeros(1, np.int64)
     limits = (min(max_hops, size), most, max_entries)
-    _walk(adjacency, seeds.astype(np.int64), *limits, RESTART, slots, columns, settled, waiting, met)
+    _walk(adjacency, seeds.astype(np.int64), *limits, RESTART, positions, columns, settled, waiting, met)
     count = int(met[0])
     pagerank = settled[:count] + RESTART * waiting[:count]
     return NearEntities(columns[0, :count].copy(), columns[1, :count].copy(), pagerank)
@@ -99,32 +98,21 @@ def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
         adjacency: The graph, both directions.
         nodes: Ids of entities, int, shape (n), ascending, each once.
     """
-    first = adjacency.first_triples
-    most = int((first[nodes + 1].astype(np.int64) - first[nodes]).sum())
-    slots, triples = np.zeros(_table_size(len(nodes)), np.int32), np.empty(most, np.int32)
-    return triples[: _induce(adjacency, nodes.astype(np.int32), slots, triples)].copy()
-
-
-def _table_size(keys: int) -> int:
-    """Return a power of 2 that leaves half of the table or more empty."""
-    return 1 << max(4, (2 * keys).bit_length())
-
-
-@compiled
-def _slot(slots: Pointer, last: int, ids: Pointer, entity: int) -> int:
-    """Return where an entity is in a table, or where it would be."""
-    slot = (entity * 0x9E3779B1 >> 12) & last  # Knuth's multiplicative hashing
-    while slots[slot] != 0 and ids[slots[slot] - 1] != entity:
-        slot = (slot + 1) & last
-    return slot
+    inside = np.zeros(len(adjacency.indptr) - 1, np.bool_)
+    inside[nodes] = True
+    firsts, lasts = half_of(adjacency, nodes, False)  # so each triple once
+    entries, owners = entries_between(firsts, lasts)
+    is_between = inside[adjacency.neighbors[entries]]
+    ids: Int32s = adjacency.triples_of(entries[is_between], nodes[owners[is_between]])
+    return ids
 
 
 @compiled
-def _meet(met: _Met, slot: int, entity: int, hops: int) -> int:
+def _meet(met: _Met, entity: int, hops: int) -> int:
     """Add an entity; return its position."""
     position = met.size[0]
     met.size[0] += 1
-    met.slots[slot] = position + 1
+    met.positions[entity] = position + 1
     met.ids[position], met.hops[position], met.degrees[position], met.queued[position] = entity, hops, -1, 0
     met.settled[position] = met.waiting[position] = 0.0
     return position
@@ -135,14 +123,13 @@ def _breadth_first(graph: Graph, seeds: Array, max_hops: int, most: int, met: _M
     """Meet the entities within `max_hops`, nearest first, until they are more than `most`."""
     at = wide(0)
     for seed in seeds:
-        _meet(met, _slot(met.slots, met.last_slot, met.ids, seed), seed, at)
+        _meet(met, seed, at)
     while at < met.size[0] and met.hops[at] < max_hops:
         u = met.ids[at]
         for i in range(graph.indptr[u], graph.indptr[u + 1]):
             v = wide(graph.neighbors[i])
-            slot = _slot(met.slots, met.last_slot, met.ids, v)
-            if met.slots[slot] == 0:
-                _meet(met, slot, v, met.hops[at] + 1)
+            if met.positions[v] == 0:
+                _meet(met, v, met.hops[at] + 1)
                 if met.size[0] > most:
                     return
         at += 1
@@ -172,8 +159,7 @@ def _push(
     met.waiting[position] = 0.0
     for i in range(begin, end):
         v = wide(graph.neighbors[i])
-        slot = _slot(met.slots, met.last_slot, met.ids, v)
-        there = met.slots[slot] - 1 if met.slots[slot] else _meet(met, slot, v, hops)
+        there = met.positions[v] - 1 if met.positions[v] else _meet(met, v, hops)
         met.waiting[there] += mass
         if hops < met.hops[there]:
             met.hops[there] = hops
@@ -235,16 +221,16 @@ def _walk(
     most: int,
     max_entries: int,
     restart: float,
-    slots: Array,
+    positions: Array,
     columns: Array,
     settled: Array,
     waiting: Array,
     size: Array,
 ) -> None:
-    """Fill in the columns, of `_Met` from `ids` on, and the masses of what is met; `slots` is an empty table."""
+    """Fill in the columns, of `_Met` from `ids` on, and the masses of what is met; `positions` holds zeros."""
     graph = graph_pointers(adjacency)
     met = _Met(
-        pointer(slots),
+        pointer(positions),
         pointer(columns[0]),
         pointer(columns[1]),
         pointer(columns[2]),
@@ -254,24 +240,7 @@ def _walk(
         pointer(waiting),
         pointer(size),
         len(settled),
-        len(slots) - 1,
     )
     _breadth_first(graph, seeds, max_hops, most, met)
     if met.size[0] > most:
         _spread(graph, len(seeds), max_hops, max_entries, restart, met)
-
-
-@compiled_entry
-def _induce(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
-    """Fill in the `triples` between the nodes; return their number. `slots` is an empty table."""
-    table, ids, last = pointer(slots), pointer(nodes), len(slots) - 1
-    for position in range(len(nodes)):
-        slots[_slot(table, last, ids, wide(nodes[position]))] = position + 1
-    count = 0
-    for u in nodes:
-        begin, end = half_of(adjacency, u, False)  # so each triple once
-        for i in range(begin, end):
-            if slots[_slot(table, last, ids, wide(adjacency.neighbors[i]))] > 0:
-                triples[count] = triple_of(adjacency, u, i)
-                count += 1
-    return count

@@ -48,7 +48,7 @@ def _search(folder: str) -> None:
 def _neighborhoods(folder: str) -> None:
     import numpy as np
 
-    from kg_retrievers.algorithms.local_walk import triples_between, walk_around
+    from kg_retrievers.algorithms.local_walk import walk_around
     from kg_retrievers.algorithms.neighborhood import neighborhood
     from kg_retrievers.algorithms.pagerank import personalized_pagerank
     from kg_retrievers.graph import KnowledgeGraph
@@ -58,7 +58,6 @@ def _neighborhoods(folder: str) -> None:
     neighborhood(adjacency, [0])
     personalized_pagerank(adjacency, [0])
     walk_around(adjacency, np.array([0]), max_hops=1, most=1, max_entries=1)
-    triples_between(adjacency, np.array([0]))
     steps_to(adjacency, 0, np.array([1]), 1)
 
 
