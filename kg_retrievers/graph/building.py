@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, count, filterfalse
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -283,7 +283,9 @@ class GraphBuilder:
         if not self._sources:
             return sort_triples(given), {}
         triples, triple_of = rank_triples(given)
-        return triples, self._source_columns(triple_of, len(triples.heads))
+        sources = np.full(len(triple_of), NONE, np.int64)
+        sources[: len(self._triple_sources)] = np.frombuffer(self._triple_sources, np.intc)
+        return triples, source_columns([*self._sources], Pairs(triple_of, sources), len(triples.heads))
 
     def _relation_columns(self) -> dict[str, Array]:
         names = relation_names(self._relations, self.relation_labels)
@@ -297,28 +299,16 @@ class GraphBuilder:
                 _check_text("label", key, label)
         called = map(self.labels.get, self._entities, self._entities)
         labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
-        aliased, aliases = self._described("alias", "aliases", self.aliases, names)
-        named, of_entity = np.concatenate([labels, aliases]), np.concatenate([np.arange(size), aliased])
-        return {
-            **_table("names", names),
-            "labels": labels,
-            **ragged("aliases", aliased, aliases, size),
-            **inverted("name_entities", named, of_entity, len(names)),
-        }
+        aliases = self._described("alias", "aliases", self.aliases, names)
+        return name_columns(_texts(names), labels, aliases)
 
     def _type_columns(self) -> dict[str, Array]:
-        kinds, size = TextIds(), len(self._entities)
-        typed, types = self._described("type", "types", self.types, kinds)
-        return {
-            **_table("types", kinds),
-            **ragged("entity_types", typed, types, size),
-            **inverted("type_entities", types, typed, len(kinds)),
-        }
+        kinds = TextIds()
+        types = self._described("type", "types", self.types, kinds)
+        return type_columns(_texts(kinds), types, len(self._entities))
 
-    def _described(
-        self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds
-    ) -> tuple[Array, Array]:
-        """Return the entities that have further texts, ascending, one for each text, and the ids of the texts."""
+    def _described(self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds) -> Pairs:
+        """Return the entities that have further texts, ascending, and the ids of the texts."""
         entities, texts = array("i"), array("i")
         for key in sorted(described, key=self._entities.__getitem__):
             if isinstance(described[key], str):
@@ -328,7 +318,7 @@ class GraphBuilder:
                 _check_text(one, key, text)
                 entities.append(self._entities[key])
                 texts.append(ids[text])
-        return np.array(entities, np.int32), np.array(texts, np.int32)
+        return Pairs(np.array(entities, np.int32), np.array(texts, np.int32))
 
     def _datatype_columns(self) -> dict[str, Array]:
         """Return the datatype of each entity, and their names in sorted order; nothing where none has one."""
@@ -340,20 +330,6 @@ class GraphBuilder:
         ids = {name: id for id, name in enumerate(names)} | {"": NONE}
         column = np.array([ids[self.datatypes.get(key, "")] for key in self._entities], np.int32)
         return _table("datatype_names", names) | {"datatypes": column}
-
-    def _source_columns(self, triple_of: Array, size: int) -> dict[str, Array]:
-        """Return the sources of each triple, ascending."""
-        sources = np.full(len(triple_of), NONE, np.int64)
-        sources[: len(self._triple_sources)] = np.frombuffer(self._triple_sources, np.intc)
-        has_source = np.zeros(size, bool)
-        has_source[triple_of[sources != NONE]] = True
-        names, wanted = [*self._sources], has_source[triple_of]
-        if (sources[wanted] == NONE).any():
-            sources[sources == NONE] = len(names)
-            names.append(NO_SOURCE)
-        width = len(names)
-        pairs = distinct(triple_of[wanted] * width + sources[wanted])
-        return _table("sources", names) | ragged("triple_sources", pairs // width, pairs % width, size)
 
 
 def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
@@ -376,30 +352,102 @@ def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
     return [*names]
 
 
-def ragged(name: str, rows: Array, values: Array, size: int) -> dict[str, Array]:
-    """Return rows of different lengths as two columns: where each begins, and their values.
+class Pairs(NamedTuple):
+    """Items and what each has, as often as it has something: the aliases of entities, for example.
+
+    Attributes:
+        owners: The ids of the items.
+        values: The ids of what they have.
+    """
+
+    owners: Array
+    values: Array
+
+    @classmethod
+    def named(cls, columns: Mapping[str, Array], name: str) -> Pairs:
+        """Return what two columns of a graph hold; nothing if the graph lacks them."""
+        if f"{name}.indptr" not in columns:
+            return cls(np.empty(0, np.int64), np.empty(0, np.int32))
+        lengths = np.diff(columns[f"{name}.indptr"])
+        return cls(np.repeat(np.arange(len(lengths)), lengths), columns[f"{name}.values"])
+
+    def columns(self, name: str, size: int) -> dict[str, Array]:
+        """Return two columns: where the values of each item begin, and the values.
+
+        Args:
+            name: Begins the names of the columns.
+            size: How many items there are; the owners ascend.
+        """
+        indptr = np.zeros(size + 1, offset_type(len(self.values)))
+        np.cumsum(np.bincount(self.owners, minlength=size), out=indptr[1:])
+        return {f"{name}.indptr": indptr, f"{name}.values": self.values.astype(np.int32, copy=False)}
+
+    def ascending(self) -> Pairs:
+        """Return the pairs ascending by owner and then by value, each once."""
+        width = int(self.values.max(initial=0)) + 1
+        return Pairs(*np.divmod(distinct(self.owners.astype(np.int64) * width + self.values), width))
+
+    def subset(self, kept: Array) -> Pairs:
+        """Return some pairs."""
+        return Pairs(self.owners[kept], self.values[kept])
+
+    def joined(self, more: Pairs) -> Pairs:
+        """Return the pairs by ascending owner, with others behind those of the same owner; each once.
+
+        Example:
+            >>> pairs, more = Pairs(np.array([0, 2]), np.array([7, 9])), Pairs(np.array([0, 0]), np.array([5, 7]))
+            >>> pairs.joined(more).values.tolist()
+            [7, 5, 9]
+        """
+        if not len(more.owners):
+            return self
+        both = Pairs(np.append(self.owners, more.owners), np.append(self.values, more.values))
+        width = int(both.values.max(initial=0)) + 1
+        _, first = np.unique(both.owners.astype(np.int64) * width + both.values, return_index=True)
+        first = np.sort(first)
+        return both.subset(first[np.argsort(both.owners[first], kind="stable")])
+
+
+def name_columns(names: StringTable, labels: Array, aliases: Pairs) -> dict[str, Array]:
+    """Return the columns of names: the label of each entity, its aliases by ascending owner, and who is called so."""
+    size = len(labels)
+    called = Pairs(np.append(labels, aliases.values), np.append(np.arange(size), aliases.owners))
+    columns = names.columns("names") | {"labels": labels} | aliases.columns("aliases", size)
+    return columns | called.ascending().columns("name_entities", len(names))
+
+
+def type_columns(names: StringTable, types: Pairs, size: int) -> dict[str, Array]:
+    """Return the columns of types: those of each of `size` entities by ascending owner, and the entities of each."""
+    entities = Pairs(types.values, types.owners).ascending().columns("type_entities", len(names))
+    return names.columns("types") | types.columns("entity_types", size) | entities
+
+
+def source_columns(names: Sequence[str], sources: Pairs, size: int) -> dict[str, Array]:
+    """Return the columns of sources; none if no triple has a source.
 
     Args:
-        name: Begins the names of the columns.
-        rows: The row of each value, ascending; below `size`.
-        values: The values.
-        size: How many rows there are.
+        names: The sources by id.
+        sources: The sources of triples; `NONE` if a triple is also given without a source.
+        size: How many triples there are.
     """
-    indptr = np.zeros(size + 1, offset_type(len(values)))
-    np.cumsum(np.bincount(rows, minlength=size), out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": values.astype(np.int32, copy=False)}
-
-
-def inverted(name: str, values: Array, rows: Array, size: int) -> dict[str, Array]:
-    """Return for each value below `size` the rows that hold it, each once and ascending, as two columns."""
-    width = int(rows.max(initial=0)) + 1
-    pairs = distinct(values.astype(np.int64) * width + rows)
-    return ragged(name, pairs // width, pairs % width, size)
+    has_source = np.zeros(size, np.bool_)
+    has_source[sources.owners[sources.values != NONE]] = True
+    owners, values = sources.subset(has_source[sources.owners])
+    names = [*names, NO_SOURCE]
+    used, ids = np.unique(np.where(values == NONE, len(names) - 1, values), return_inverse=True)
+    if not len(used):
+        return {}
+    table = _table("sources", [names[id] for id in used.tolist()])
+    return table | Pairs(owners, ids).ascending().columns("triple_sources", size)
 
 
 def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:
+    return _texts(texts).columns(name)
+
+
+def _texts(texts: Iterable[str]) -> StringTable:
     try:
-        return StringTable.from_strings(texts).columns(name)
+        return StringTable.from_strings(texts)
     except UnicodeEncodeError as cause:
         raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
 

@@ -65,7 +65,7 @@ def test_sources_are_noted_and_removed(run: Run) -> None:
         (["films.index"], "nothing to change. Name files or sources: --add, --remove, --remove-source"),
         (["films.csv", "--add", "more.csv"], "films.csv is no folder that `index` saved."),
         (["films.index", "--remove", "old.tsv", "--source", "x"], "--source says where the facts of --add are from"),
-        (["films.index", "--remove", "wrong.csv"], "The nearest is ('Her', 'directed_by', 'Spike Jonze')."),
+        (["films.index", "--remove", "wrong.csv"], "No entity has the key 'Spike Jones'."),
         (["films.index", "--add", "broken.csv"], "broken.csv:2"),
         (["films.index", "--remove-source", "x"], "no fact of the graph is from 'x'; none has a source"),
     ],

@@ -25,7 +25,6 @@ from kg_retrievers.graph.adjacency import (
     triple_of,
     triple_order,
 )
-from kg_retrievers.graph.changes.merge import find_triples
 from kg_retrievers.graph.columns import Array
 
 IDS = st.integers(0, 5)
@@ -115,15 +114,6 @@ def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, in
     assert [facts[at] for at in triple_order(*given_columns).tolist()] == sorted(facts)
     by_tail = sorted(range(len(ordered)), key=lambda id: (ordered[id][2], ordered[id][1], ordered[id][0]))
     assert order_by_tail(ranked).tolist() == by_tail
-
-
-@given(triples, triples)
-def test_triples_are_found(facts: list[tuple[int, int, int]], others: list[tuple[int, int, int]]) -> None:
-    _, ordered = plain_rows(facts)
-    adjacency = Adjacency.of_edges(edges_of(facts), 6)
-    asked = [*others, *facts, (-1, 0, 0), (6, 0, 0), (0, 50_000, 0)]
-    wanted = [ordered.index(fact) if fact in ordered else -1 for fact in asked]
-    assert find_triples(adjacency, np.array(asked)).tolist() == wanted
 
 
 @pytest.mark.parametrize("label", [-2, -1, 6, 2**15, 2**40])

@@ -9,31 +9,15 @@ graph made anew from its facts holds, and only the order differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from difflib import SequenceMatcher
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError, listed
-from kg_retrievers.graph.changes.descriptions import (
-    Descriptions,
-    TripleIds,
-    datatype_columns,
-    facts_from,
-    is_described,
-    join_descriptions,
-    name_columns,
-    relation_columns,
-    replace_descriptions,
-    source_columns,
-)
-from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
-from kg_retrievers.graph.changes.merge import Merge, change_triples, find_relations, find_triples, written_relations
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
+from kg_retrievers.graph.changes.keys import NewTexts, check_blank_nodes, new_texts
+from kg_retrievers.graph.changes.merge import EMPTY, Descriptions, Merge, Said, mask, new_ids, source_pairs
 from kg_retrievers.graph.columns import Array, without_silent
-from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -68,14 +52,6 @@ class GraphChange(NamedTuple):
     triples: Array
 
 
-class _Said(NamedTuple):
-    """What takes the place of descriptions, by entity key."""
-
-    labels: Mapping[str, str]
-    aliases: Mapping[str, Sequence[str]]
-    types: Mapping[str, Sequence[str]]
-
-
 def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChange:
     """Change a graph as `KnowledgeGraph.with_changes` does.
 
@@ -83,130 +59,149 @@ def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChan
         InvalidArgumentError: As `KnowledgeGraph.with_changes`.
     """
     added = changes.get("added", ())
-    said = _Said(changes.get("labels") or {}, changes.get("aliases") or {}, changes.get("types") or {})
+    said = Said(changes.get("labels") or {}, changes.get("aliases") or {}, changes.get("types") or {})
     if not isinstance(added, type(graph)):
-        return _change(graph, graph.from_triples(_rows(added), **said._asdict()), changes, said)
-    first = _change(graph, fit_keys(graph, added), changes, None)
+        addition = graph.from_triples(_rows(added), **said._asdict())
+        return _change(Merge(graph, addition, NewTexts({})), changes, said)
+    first = _change(Merge(graph, added, new_texts(graph, added)), changes, None)
     if not any(said):
         return first
-    second = _change(first.graph, graph.from_triples((), **said._asdict()), {}, said)
-    origins = (_through(later, earlier) for later, earlier in zip(second[1:], first[1:], strict=True))
+    second = _change(Merge(first.graph, graph.from_triples((), **said._asdict()), NewTexts({})), {}, said)
+    origins = (np.append(earlier, -1)[later] for later, earlier in zip(second[1:], first[1:], strict=True))
     return GraphChange(second.graph, *origins)
 
 
-def _change(graph: KnowledgeGraph, addition: KnowledgeGraph, changes: Changes, said: _Said | None) -> GraphChange:
+def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
     """Merge an addition into a graph.
 
     Args:
-        graph: The graph.
-        addition: What is added.
+        merge: The graph and what is added.
         changes: What is removed, and names of relations and of a source.
         said: What takes the place of descriptions; None where those of the addition join the graph's.
     """
-    merge = Merge.of(graph, addition)
-    if said is None:
-        descriptions = join_descriptions(merge)
-    else:
+    graph, addition = merge.graph, merge.addition
+    if said is not None:
         _check_known(merge, said.types)
-        descriptions = replace_descriptions(merge, *said)
-    kept, edges, of_addition = _kept_triples(graph, changes), *merge.edges()
-    present = find_triples(graph.adjacency, edges)
-    is_new = present < 0
-    is_new[~is_new] = ~kept[present[~is_new]]
-    given = [graph.edges.heads, graph.edges.relations, graph.edges.tails]
-    counts = [
-        np.bincount(np.append(column[kept], new), minlength=size)
-        for column, new, size in zip(given, edges[is_new].T, merge.sizes, strict=True)
-    ]
-    kept_entities, kept_relations = _kept_entities(merge, descriptions, counts[0] + counts[2]), counts[1] > 0
-    facts = change_triples(given, kept, edges[is_new], kept_entities, kept_relations)
-    of_edges = np.empty(len(edges), np.int64)
-    of_edges[is_new], of_edges[~is_new] = facts.new_ids, facts.kept_ids[present[~is_new]]
+    descriptions = merge.describe(said)
+    lost = _source_ids(graph, changes.get("removed_sources", ()))
+    removal, removed = _removal(graph, changes.get("removed", ()))
+    given = (graph.edges.heads, graph.edges.relations, graph.edges.tails), removed, merge.edges()
+    triples, ranks = rank_triples([np.concatenate(columns) for columns in zip(*given, strict=True)])
+    size = len(triples.heads)
+    of_graph, of_removal, of_addition = np.split(ranks, np.cumsum([len(graph), len(removed[0])]))
+    _check_removed(graph, removal, ~mask(size, of_graph)[of_removal])
+    stays = ~mask(size, of_removal)[of_graph]
+    stays[_facts_from(graph, lost)] = False
+    kept = mask(size, of_graph[stays]) | mask(size, of_addition)
+    ids = new_ids(kept)
+    of_graph, of_addition = np.where(stays, ids[of_graph], -1), ids[of_addition]
+    origins = np.full(int(kept.sum()), -1)
+    origins[of_graph[stays]] = np.flatnonzero(stays)
 
-    entities = graph.entities.joined(addition.entities.subset(merge.is_new_entity)).subset(kept_entities)
-    columns: dict[str, Array] = facts.adjacency.columns()
-    columns |= entities.columns("entities")
-    relations, renamed = relation_columns(merge, kept_relations, changes.get("relation_labels") or {})
-    names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities), entities)
-    columns |= relations | names | datatype_columns(merge, kept_entities)
-    of_triples = TripleIds(facts.kept_ids, of_edges[of_addition], len(facts.origins))
-    columns |= source_columns(merge, of_triples, changes.get("removed_sources", ()), changes.get("source"))
-    new = int((facts.origins < 0).sum())
+    heads, kinds, tails = (column[kept] for column in triples)
+    counts = np.bincount(np.append(heads, tails), minlength=len(merge.entities))
+    kept_entities = merge.kept_entities(descriptions, counts)
+    entity_ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
+    kept_relations = mask(len(merge.relations), kinds)
+    facts = TripleColumns(entity_ids[heads], new_ids(kept_relations)[kinds], entity_ids[tails])
+    aliases, types = (
+        pairs.subset(kept_entities[pairs.owners])._replace(owners=entity_ids[pairs.owners[kept_entities[pairs.owners]]])
+        for pairs in descriptions[1:]
+    )
+    descriptions = Descriptions(descriptions.labels[kept_entities], aliases, types)
+
+    columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")
+    relations, text_relations = merge.relation_columns(kept_relations, changes.get("relation_labels") or {})
+    names, name_origins = merge.name_columns(descriptions, entities)
+    kinds_of, type_ids = merge.type_columns(types, len(entities))
+    columns |= relations | names | kinds_of | merge.datatype_columns(kept_entities)
+    columns |= merge.source_columns((of_graph, of_addition), len(origins), lost, changes.get("source"))
+    new = int((origins < 0).sum())
     changed = type(graph)(
         without_silent(columns),
         graph.duplicates + addition.duplicates + len(addition) - new,
         graph.skipped + addition.skipped,
-        [renamed[name] for name in (*graph.text_relations, *addition.text_relations) if name in renamed],
-        addition.prefixes | graph.prefixes,
-        graph.reading.joined(addition.reading).changed(new, len(graph) - len(facts.origins) + new),
+        text_relations,
+        {**merge.new.prefixes, **graph.prefixes},
+        graph.reading.joined(addition.reading).changed(new, len(graph) - len(origins) + new),
         type_ids,
     )
-    return GraphChange(changed, _origins(kept_entities, len(graph.entities)), name_origins, facts.origins)
-
-
-def _kept_triples(graph: KnowledgeGraph, changes: Changes) -> Array:
-    """Return which triples stay: bool."""
-    kept = np.ones(len(graph), np.bool_)
-    kept[_removed_ids(graph, changes.get("removed", ()))] = False
-    kept[facts_from(graph, changes.get("removed_sources", ()))] = False
-    return kept
+    return GraphChange(changed, merge.entities.origins(kept_entities), name_origins, origins)
 
 
 def _rows(triples: Iterable[Sequence[str]] | KnowledgeGraph) -> Iterable[Sequence[str]]:
     return cast("Iterable[Sequence[str]]", triples)
 
 
-def _removed_ids(graph: KnowledgeGraph, removed: Iterable[Sequence[str]] | KnowledgeGraph) -> Array:
-    """Return the ids of the triples to remove.
-
-    Raises:
-        InvalidArgumentError: If the graph lacks one of them; the message names the nearest.
-    """
+def _removal(
+    graph: KnowledgeGraph, removed: Iterable[Sequence[str]] | KnowledgeGraph
+) -> tuple[KnowledgeGraph, tuple[Array, Array, Array]]:
+    """Return the facts to remove as a graph, and head, relation and tail of each by the ids of the graph."""
     if isinstance(removed, type(graph)):
         check_blank_nodes(removed)
-        removal = fit_keys(graph, removed)
+        merge = Merge(graph, removed, new_texts(graph, removed))
     else:
-        removal = graph.from_triples(_rows(removed))
-    heads, relations, tails = removal.edges[:].T
-    entities, kinds = graph.entities.ids_of(removal.entities), find_relations(graph, written_relations(removal))
-    ids = find_triples(graph.adjacency, np.stack([entities[heads], kinds[relations], entities[tails]], axis=1))
-    missing = np.flatnonzero(ids < 0)
-    if len(missing):
-        first = removal.triple(int(missing[0]))
-        near = nearest_triple(graph, first)
-        others = f", nor are {len(missing) - 1:,} others to remove" if len(missing) > 1 else ""
-        raise InvalidArgumentError(
-            f"KnowledgeGraph.with_changes: {tuple(first)} is not in the graph{others}. "
-            f"{f'The nearest is {tuple(near)}.' if near else 'Neither end is an entity of the graph.'}",
-            **_remove_hints(graph, first),
-        )
-    return ids
+        merge = Merge(graph, graph.from_triples(_rows(removed)), NewTexts({}))
+    heads, relations, tails = merge.edges()
+    sizes = len(graph.entities), len(graph.relations)
+    _check_removed(graph, merge.addition, (np.maximum(heads, tails) >= sizes[0]) | (relations >= sizes[1]))
+    return merge.addition, (heads, relations, tails)
 
 
-def _remove_hints(graph: KnowledgeGraph, triple: Sequence[str]) -> dict[str, str]:
-    """Return what to do about a triple that is missing: its ends are keys, which may be written as labels."""
-    named = {end: graph.entities_named(end) for end in (triple[0], triple[2]) if end not in graph.entities}
-    keys = "".join(f" The key of {end!r} is {listed(found, 3)}." for end, found in named.items() if found)
-    told = f"Write keys, not labels.{keys}" if keys else ""
-    on_shell = told or "Correct the file of --remove, or leave the fact out."
-    return {"hint_python": told, "hint_shell": on_shell}
+def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Array) -> None:
+    """Check that no fact to remove is missing.
 
-
-def _kept_entities(merge: Merge, descriptions: Descriptions, counts: Array) -> Array:
-    """Return which entities stay: bool. One that loses its last triple stays if something describes it.
-
-    Args:
-        merge: The graph and what is added.
-        descriptions: What entities are called.
-        counts: How many triples each entity has after the change.
+    Raises:
+        InvalidArgumentError: If the graph lacks one of them; the message says what the graph has of it.
     """
-    lonely = counts == 0
-    lonely[: len(merge.graph.entities)] &= np.diff(merge.graph.adjacency.indptr) > 0  # it was not before
-    lonely[merge.entities] = False
-    ids = np.flatnonzero(lonely)
-    kept = np.ones(merge.entity_count, np.bool_)
-    kept[ids] = is_described(merge, descriptions, ids)
-    return kept
+    found = np.flatnonzero(missing)
+    if not len(found):
+        return
+    head, relation, tail = removal.triple(int(found[0]))
+    others = f", nor are {len(found) - 1:,} others to remove" if len(found) > 1 else ""
+    advice = []
+    for end in dict.fromkeys((head, tail)):
+        if end not in graph.entities:
+            named = graph.entities_named(end)
+            advice.append(f"The key of {end!r} is {listed(named, 3)}." if named else f"No entity has the key {end!r}.")
+    if not advice:
+        between = [triple.relation for triple in graph.triples(head, tail=tail)]
+        advice = [
+            f"Its ends are joined by {listed(between)}." if between else "Nothing leads from its head to its tail."
+        ]
+    raise InvalidArgumentError(
+        f"KnowledgeGraph.with_changes: {(head, relation, tail)} is not in the graph{others}. {' '.join(advice)}",
+        hint_shell="Correct the file of --remove, or leave the fact out.",
+    )
+
+
+def _source_ids(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
+    """Return the ids of sources to remove.
+
+    Raises:
+        InvalidArgumentError: If the graph has no such source.
+    """
+    table, ids = graph.source_names or EMPTY, []
+    names = [name for name in table if name]
+    for source in (sources,) if isinstance(sources, str) else sources:
+        ids.append(table.find(source))
+        if ids[-1] < 0 or not source:
+            near = did_you_mean(source, names)
+            known = f"{f'; {near}' if near else '.'} Its sources: {listed(names)}." if names else "; none has a source."
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{known}",
+                hint_python="See `graph.source_names`." if names else "",
+                hint_shell="`info` counts them." if names else "",
+            )
+    return np.array(ids, np.int64)
+
+
+def _facts_from(graph: KnowledgeGraph, sources: Array) -> Array:
+    """Return which triples are from these sources and from no other: bool."""
+    if not len(sources):
+        return np.zeros(len(graph), np.bool_)
+    pairs = source_pairs(graph)
+    return ~mask(len(graph), pairs.owners[~np.isin(pairs.values, sources)])
 
 
 def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
@@ -216,7 +211,7 @@ def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
         InvalidArgumentError: If one is not; the message names a key that it may mean.
     """
     addition = merge.addition
-    alone = merge.is_new_entity & (np.diff(addition.adjacency.indptr) == 0)
+    alone = merge.entities.is_new & (np.diff(addition.adjacency.indptr) == 0)
     for key in map(addition.entities.__getitem__, np.flatnonzero(alone).tolist()):
         if key not in declared:
             named = merge.graph.entities_named(key)
@@ -227,56 +222,12 @@ def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
             )
 
 
-def _origins(kept: Array, earlier: int) -> Array:
-    """Return the earlier id of each item that stays, -1 where it is new."""
-    ids = np.flatnonzero(kept)
-    return np.where(ids < earlier, ids, -1)
-
-
-def _through(later: Array, earlier: Array) -> Array:
-    """Return for each item the earlier id of its earlier id."""
-    return np.where(later < 0, -1, earlier[later] if len(earlier) else -1)
-
-
-#: How many triples at an end of the missing one are compared with it.
-COMPARED = 500
-
-
-def nearest_triple(graph: KnowledgeGraph, triple: Sequence[str]) -> Triple | None:
-    """Return the triple at an end of a missing one that looks most like it; None where both ends are unknown.
-
-    An end may be an entity's key or one of its names.
-
-    Example:
-        >>> from kg_retrievers.sample import load_graph
-        >>> nearest_triple(load_graph(), ("Her", "director", "Spike Jonze"))
-        Triple(head='Her', relation='directed_by', tail='Spike Jonze')
-    """
-    head, relation, tail = _key(graph, triple[0]), triple[1], _key(graph, triple[2])
-    wanted = " ".join((head, relation, tail))
-    best, near = 0.0, None
-    for end, is_head in ((head, True), (tail, False)):
-        for key in (end, *graph.entities_named(end)[:COMPARED]):
-            found = graph.triples(head=key) if is_head else graph.triples(tail=key)
-            for one in islice(found, COMPARED):
-                alike = SequenceMatcher(None, " ".join(one), wanted, autojunk=False).ratio()
-                if alike > best:
-                    best, near = alike, one
-    return near
-
-
-def _key(graph: KnowledgeGraph, end: str) -> str:
-    """Return the key of the one entity with this name, or the text itself."""
-    named = graph.entities_named(end)
-    return named[0] if end not in graph.entities and len(named) == 1 else end
-
-
 def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
     """Return graphs to add as one, with the keys of a graph: each blank node of RDF is another."""
     known, joined = graph, graph.from_triples(())
     for addition in additions:
-        fitted = _with_keys_of(known, addition)
-        known, joined = change_graph(known, added=fitted).graph, change_graph(joined, added=fitted).graph
+        new = new_texts(known, addition)
+        known, joined = (_change(Merge(one, addition, new), {}, None).graph for one in (known, joined))
     return joined
 
 
@@ -289,12 +240,5 @@ def join_removals(graph: KnowledgeGraph, removals: Iterable[KnowledgeGraph]) -> 
     joined = graph.from_triples(())
     for removal in removals:
         check_blank_nodes(removal)
-        joined = change_graph(joined, added=_with_keys_of(graph, removal)).graph
+        joined = _change(Merge(joined, removal, new_texts(graph, removal)), {}, None).graph
     return joined
-
-
-def _with_keys_of(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
-    """Return another graph with the keys of a graph, of no format, so that no key is taken for a blank node of RDF."""
-    fitted = copy(fit_keys(graph, other))
-    fitted.reading = replace(fitted.reading, format="")
-    return fitted

@@ -1,208 +1,89 @@
-"""Merge: the ids that the parts of one graph get in another one, its triples, and rows of different lengths."""
+"""Merge: the ids that the parts of one graph get in another one, and the columns of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency, label_of, rank_triples
-from kg_retrievers.graph.columns import Array, StringTable, offset_type
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.graph.building import NONE, Pairs, name_columns, relation_names, source_columns, type_columns
+from kg_retrievers.graph.changes.keys import NewTexts, written_relations, written_types
+from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.iris import Prefixes, local_words
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
-class Merge(NamedTuple):
-    """A graph, what is added to it, and which ids this gets: those of the graph, or new ones behind them.
+@dataclass(frozen=True)
+class JoinedTable:
+    """The texts of a graph, and behind them those that only an addition has.
 
     Attributes:
-        graph: The graph.
-        addition: What is added, as a graph.
-        entities: The id of each entity of the addition.
-        relations: The id of each relation of the addition.
+        old: The texts of the graph.
+        new: The texts that only the addition has.
+        ids: The id of each text of the addition.
     """
 
-    graph: KnowledgeGraph
-    addition: KnowledgeGraph
-    entities: Array
-    relations: Array
+    old: StringTable
+    new: StringTable
+    ids: Array
 
     @classmethod
-    def of(cls, graph: KnowledgeGraph, addition: KnowledgeGraph) -> Merge:
-        """Look up what is added."""
-        entities = numbered(graph.entities.ids_of(addition.entities), len(graph.entities))
-        relations = numbered(find_relations(graph, written_relations(addition)), len(graph.relations))
-        return cls(graph, addition, entities, relations)
-
-    @property
-    def is_new_entity(self) -> Array:
-        """Which entities of the addition the graph lacks."""
-        return self.entities >= len(self.graph.entities)
-
-    @property
-    def is_new_relation(self) -> Array:
-        """Which relations of the addition the graph lacks."""
-        return self.relations >= len(self.graph.relations)
-
-    @property
-    def are_names_keys(self) -> bool:
-        """Whether the entities of both are called by their keys alone."""
-        return "labels" not in self.graph._columns and "labels" not in self.addition._columns
-
-    @property
-    def entity_count(self) -> int:
-        """How many entities both have."""
-        return len(self.graph.entities) + int(self.is_new_entity.sum())
-
-    @property
-    def relation_count(self) -> int:
-        """How many relations both have."""
-        return len(self.graph.relations) + int(self.is_new_relation.sum())
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many heads, relations and tails both have."""
-        return self.entity_count, self.relation_count, self.entity_count
-
-    def edges(self) -> tuple[Array, Array]:
-        """Return the added triples, each once, and which of them each triple of the addition is."""
-        heads, relations, tails = self.addition.edges[:].T
-        edges = np.stack([self.entities[heads], self.relations[relations], self.entities[tails]], axis=1)
-        if len(np.unique(self.relations)) == len(self.relations):
-            return edges, np.arange(len(edges))
-        _, first, inverse = np.unique(edges, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        return edges[first[order]], np.argsort(order)[inverse.reshape(-1)]
-
-
-def written_relations(graph: KnowledgeGraph) -> StringTable:
-    """Return how the source of a graph wrote its relations."""
-    return graph.relations if graph.relation_ids is None else graph.relation_ids
-
-
-def written_types(graph: KnowledgeGraph) -> list[str]:
-    """Return how the source of a graph wrote its types."""
-    return [graph.type_ids.get(name, name) for name in graph.types]
-
-
-def find_relations(graph: KnowledgeGraph, texts: StringTable) -> Array:
-    """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
-    found = written_relations(graph).ids_of(texts)
-    return np.where(found < 0, graph.relations.ids_of(texts), found)
-
-
-def numbered(found: Array, count: int) -> Array:
-    """Return ids with those that are missing (-1) numbered from `count` on.
-
-    Example:
-        >>> numbered(np.array([4, -1, 0, -1]), 5).tolist()
-        [4, 5, 0, 6]
-    """
-    ids, missing = found.copy(), found < 0
-    ids[missing] = count + np.arange(int(missing.sum()))
-    return ids
-
-
-class Rows(NamedTuple):
-    """Rows of different lengths, one after the other.
-
-    Attributes:
-        indptr: int32 or int64, shape (n + 1): row i is `values[indptr[i]:indptr[i + 1]]`.
-        values: int32.
-    """
-
-    indptr: Array
-    values: Array
-
-    @classmethod
-    def named(cls, columns: Mapping[str, Array], name: str) -> Rows:
-        """Return the rows that two columns hold; rows of entities that a graph lacks are empty."""
-        if f"{name}.indptr" not in columns:
-            return cls(np.zeros(len(columns["entities.hashes"]) + 1, np.int32), np.empty(0, np.int32))
-        return cls(columns[f"{name}.indptr"], columns[f"{name}.values"])
-
-    @classmethod
-    def of_pairs(cls, rows: Array, values: Array, size: int, values_below: int) -> Rows:
-        """Return the values of each row, ascending, each once.
+    def of(
+        cls,
+        old: StringTable,
+        texts: Iterable[str],
+        renamed: Mapping[str, str],
+        find: Callable[[StringTable], Array] | None = None,
+    ) -> JoinedTable:
+        """Look up the texts of an addition.
 
         Args:
-            rows: The row of each value.
-            values: The values.
-            size: How many rows there are.
-            values_below: All values are smaller.
-
-        Example:
-            >>> Rows.of_pairs(np.array([1, 0, 1]), np.array([5, 2, 3]), 3, 6).columns("x")["x.values"].tolist()
-            [2, 3, 5]
+            old: The texts of the graph.
+            texts: The texts of the addition.
+            renamed: The texts that take the place of some of them; two may become one.
+            find: Returns the id of each text in the graph, -1 if it is missing; by default the id of the same text.
         """
-        width = max(values_below, 1)
-        pairs = np.sort(rows.astype(np.int64) * width + values)  # np.unique hashes them before it sorts them
-        pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]]
-        counts = np.bincount(pairs // width, minlength=size)
-        return cls(_starts(counts), (pairs % width).astype(np.int32))
+        if isinstance(texts, StringTable) and not renamed:
+            table, positions = texts, np.arange(len(texts))
+        else:
+            wanted = [renamed.get(text, text) for text in texts]
+            table = StringTable.from_strings(dict.fromkeys(wanted))
+            positions = np.array([table.find(text) for text in wanted], np.int64)
+        ids = (find or old.ids_of)(table).astype(np.int64)
+        missing = ids < 0
+        ids[missing] = len(old) + np.arange(int(missing.sum()))
+        return cls(old, table.subset(missing), ids[positions])
 
-    def columns(self, name: str) -> dict[str, Array]:
-        """Return the two columns under names that start with `name`."""
-        indptr = self.indptr.astype(offset_type(len(self.values)), copy=False)
-        return {f"{name}.indptr": indptr, f"{name}.values": self.values}
+    def __len__(self) -> int:
+        """The number of texts of both."""
+        return len(self.old) + len(self.new)
 
     @property
-    def lengths(self) -> Array:
-        """The length of each row."""
-        return np.diff(self.indptr)
+    def is_new(self) -> Array:
+        """Which texts of the addition the graph lacks: bool."""
+        return self.ids >= len(self.old)
 
-    @property
-    def owners(self) -> Array:
-        """The row of each value."""
-        lengths = self.lengths
-        return np.repeat(np.arange(len(lengths)), lengths)
+    def subset(self, kept: Array) -> StringTable:
+        """Return some texts of both, in their order."""
+        return self.old.subset(kept[: len(self.old)]).joined(self.new.subset(kept[len(self.old) :]))
 
-    def row(self, id: int) -> list[int]:
-        """Return one row."""
-        values: list[int] = self.values[self.indptr[id] : self.indptr[id + 1]].tolist()
-        return values
+    def origins(self, kept: Array) -> Array:
+        """Return the earlier id of each text that stays, -1 if it is new."""
+        ids = np.flatnonzero(kept)
+        return np.where(ids < len(self.old), ids, -1)
 
-    def subset(self, kept: Array) -> Rows:
-        """Return some rows, in their order.
 
-        Args:
-            kept: Which rows stay: bool, shape (n).
-        """
-        if kept.all():
-            return self
-        lengths = self.lengths
-        return Rows(_starts(lengths[kept]), self.values[np.repeat(kept, lengths)])
-
-    def joined(self, others: Rows) -> Rows:
-        """Return these rows and others behind them."""
-        if len(others.indptr) == 1:
-            return self
-        indptr = np.append(self.indptr, int(self.indptr[-1]) + others.indptr[1:].astype(np.int64))
-        return Rows(indptr, np.append(self.values, others.values))
-
-    def replaced(self, rows: Mapping[int, list[int]]) -> Rows:
-        """Return the rows with others in place of some.
-
-        Example:
-            >>> rows = Rows(np.array([0, 2, 3]), np.array([7, 8, 9]))
-            >>> rows.replaced({0: [1]}).values.tolist()
-            [1, 9]
-        """
-        if not rows:
-            return self
-        ids = sorted(rows)
-        lengths = self.lengths
-        others = np.ones(len(lengths), np.bool_)
-        others[ids] = False
-        new_lengths = lengths.copy()
-        new_lengths[ids] = [len(rows[id]) for id in ids]
-        values = np.empty(int(new_lengths.sum()), np.int32)
-        of_others = np.repeat(others, new_lengths)
-        values[of_others] = self.values[np.repeat(others, lengths)]
-        values[~of_others] = [value for id in ids for value in rows[id]]
-        return Rows(_starts(new_lengths), values)
+def mask(size: int, ids: Array | list[int]) -> Array:
+    """Return which of so many items are among some: bool."""
+    found = np.zeros(size, np.bool_)
+    found[ids] = True
+    return found
 
 
 def new_ids(kept: Array) -> Array:
@@ -212,82 +93,310 @@ def new_ids(kept: Array) -> Array:
         >>> new_ids(np.array([True, False, True])).tolist()
         [0, -1, 1]
     """
-    ids = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-    ids[~kept] = -1
-    return ids
+    return np.where(kept, np.cumsum(kept, dtype=np.int32) - 1, -1).astype(np.int32)
 
 
-def _starts(lengths: Array) -> Array:
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
+def find_relations(graph: KnowledgeGraph, texts: StringTable) -> Array:
+    """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
+    found = written_relations(graph).ids_of(texts)
+    return np.where(found < 0, graph.relations.ids_of(texts), found)
 
 
-def find_triples(adjacency: Adjacency, edges: Array) -> Array:
-    """Return the id of each triple, -1 if the graph lacks it: int64.
+class Said(NamedTuple):
+    """What takes the place of descriptions, by entity key."""
 
-    Cost: some dozens of array operations, which halve all rows at once.
-
-    Args:
-        adjacency: The adjacency of the graph.
-        edges: int, shape (n, 3): ids of heads, relations and tails. Ids may be -1, or beyond those of the graph.
-
-    Example:
-        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [1, 0, 0]]), 2)
-        >>> find_triples(adjacency, np.array([[1, 0, 0], [0, 0, 0], [5, 0, -1]])).tolist()
-        [1, -1, -1]
-    """
-    found = np.full(len(edges), -1, np.int64)
-    known = np.flatnonzero((edges >= 0).all(axis=1) & (edges[:, 0] < len(adjacency.indptr) - 1))
-    if not len(known) or not len(adjacency.labels):
-        return found
-    heads, relations, tails = edges[known].astype(np.int64).T
-    first_triples, starts = adjacency.first_triples.astype(np.int64), adjacency.indptr[heads].astype(np.int64)
-    low, last = starts, starts + first_triples[heads + 1] - first_triples[heads]
-    wanted, high = label_of(relations, False), last
-    while (apart := low < high).any():
-        at = np.where(apart, (low + high) // 2, 0)
-        labels = adjacency.labels[at]
-        is_less = (labels < wanted) | ((labels == wanted) & (adjacency.neighbors[at] < tails))
-        low, high = np.where(apart & is_less, at + 1, low), np.where(apart & ~is_less, at, high)
-    at = np.where(low < last, low, 0)
-    is_there = (low < last) & (adjacency.labels[at] == wanted) & (adjacency.neighbors[at] == tails)
-    found[known[is_there]] = (low - starts + first_triples[heads])[is_there]
-    return found
+    labels: Mapping[str, str]
+    aliases: Mapping[str, Sequence[str]]
+    types: Mapping[str, Sequence[str]]
 
 
-class ChangedTriples(NamedTuple):
-    """The triples that stay, and new ones.
+class Descriptions(NamedTuple):
+    """What entities are called and of which types they are, in ids of names and types before some are left out.
 
     Attributes:
-        adjacency: All of them, by the ids of the entities and relations that stay.
-        origins: The earlier id of each, -1 if it is new: int64.
-        kept_ids: The id now of each triple of before, -1 if it is gone: int64.
-        new_ids: The id of each new triple: int64.
+        labels: The name of each entity.
+        aliases: The further names of entities.
+        types: The types of entities.
     """
 
-    adjacency: Adjacency
-    origins: Array
-    kept_ids: Array
-    new_ids: Array
+    labels: Array
+    aliases: Pairs
+    types: Pairs
 
 
-def change_triples(columns: list[Array], kept: Array, new: Array, entities: Array, relations: Array) -> ChangedTriples:
-    """Leave some triples out, and sort new ones between the others.
-
-    Cost: a few passes over the columns, and two sorts of nearly sorted triples.
+class Merge:
+    """A graph, what is added to it, and which ids this gets: those of the graph, or new ones behind them.
 
     Args:
-        columns: Heads, relations and tails of the triples of before.
-        kept: Which of them stay: bool.
-        new: Triples that are none of those that stay, each once: int, shape (m, 3).
-        entities: Which entities stay: bool. Those that go have no triples.
-        relations: Which relations stay: bool.
+        graph: The graph.
+        addition: What is added, as a graph.
+        new: The texts that take the place of some of the addition.
     """
-    tables = [new_ids(table) for table in (entities, relations, entities)]
-    given = [table[np.append(column[kept], added)] for table, column, added in zip(tables, columns, new.T, strict=True)]
-    triples, ranks = rank_triples(given)
-    stay = np.flatnonzero(kept)
-    kept_ids, origins = np.full(len(kept), -1), np.full(len(ranks), -1)
-    kept_ids[stay], origins[ranks[: len(stay)]] = ranks[: len(stay)], stay
-    return ChangedTriples(Adjacency.of_triples(triples, int(entities.sum())), origins, kept_ids, ranks[len(stay) :])
+
+    def __init__(self, graph: KnowledgeGraph, addition: KnowledgeGraph, new: NewTexts) -> None:
+        """Look up what is added."""
+        self.graph, self.addition, self.new = graph, addition, new
+        self.entities = JoinedTable.of(graph.entities, addition.entities, new.entities)
+        self.relations = JoinedTable.of(
+            written_relations(graph),
+            written_relations(addition),
+            new.relations,
+            lambda texts: find_relations(graph, texts),
+        )
+        self._is_unlabelled = addition.labels == addition.names.ids_of(addition.entities)
+        labels = {key: form for key, form in new.entities.items() if self._is_unlabelled[addition.entities.find(key)]}
+        self.names = JoinedTable.of(graph.names, addition.names, labels)
+        self._join_types()
+
+    def edges(self) -> tuple[Array, Array, Array]:
+        """Return head, relation and tail of each triple of the addition, by ids of both graphs."""
+        edges = self.addition.edges
+        return self.entities.ids[edges.heads], self.relations.ids[edges.relations], self.entities.ids[edges.tails]
+
+    # --- descriptions -------------------------------------------------------------------------------------------------
+
+    def describe(self, said: Said | None) -> Descriptions:
+        """Describe the entities of both.
+
+        If both give a label, that of the addition counts, except the end of an IRI. Aliases and types are joined.
+
+        Args:
+            said: What takes the place of descriptions of the graph; the addition says the same.
+        """
+        graph, addition, entities = self.graph, self.addition, self.entities
+        if said is None:
+            labelled = ~self._is_unlabelled
+            labelled[self._with_ends_of_iris(np.flatnonzero(labelled & ~entities.is_new))] = False
+        else:
+            labelled = mask(len(addition.entities), [addition.entities.find(key) for key in said.labels])
+        labels = np.append(graph.labels, np.zeros(len(entities.new), np.int32))
+        for chosen in (entities.is_new & ~labelled, labelled):
+            labels[entities.ids[chosen]] = self.names.ids[addition.labels[chosen]]
+        return Descriptions(
+            labels,
+            self._joined_pairs("aliases", self.names.ids, said.aliases if said else ()),
+            self._joined_pairs("entity_types", self.types, said.types if said else ()),
+        )
+
+    def _joined_pairs(self, name: str, ids: Array, replaced: Iterable[str]) -> Pairs:
+        """Return the pairs of both graphs; those of the addition take the place of the graph's for some keys."""
+        old, new = Pairs.named(self.graph._columns, name), Pairs.named(self.addition._columns, name)
+        gone = self.entities.ids[[self.addition.entities.find(key) for key in replaced]]
+        old = old.subset(~mask(len(self.entities), gone)[old.owners])
+        return old.joined(Pairs(self.entities.ids[new.owners], ids[new.values]))
+
+    def _with_ends_of_iris(self, entities: Array) -> list[int]:
+        """Return those of some entities of the addition whose labels are the ends of their IRIs."""
+        addition, expand = self.addition, Prefixes(self.addition.prefixes).expand
+        return [
+            id
+            for id in entities.tolist()
+            if addition.names[addition.labels[id]] == local_words(expand(addition.entities[id]))
+        ]
+
+    def kept_entities(self, descriptions: Descriptions, counts: Array) -> Array:
+        """Return which entities stay: bool. One that loses its last triple stays if something describes it.
+
+        Args:
+            descriptions: What entities are called.
+            counts: How many triples each entity has after the change.
+        """
+        graph = self.graph
+        lonely = counts == 0
+        lonely[: len(graph.entities)] &= np.diff(graph.adjacency.indptr) > 0  # it was not before
+        lonely[self.entities.ids] = False
+        for pairs in (descriptions.aliases, descriptions.types):
+            lonely[pairs.owners] = False
+        expand = Prefixes(graph.prefixes).expand
+        for entity in np.flatnonzero(lonely).tolist():
+            label, key = int(descriptions.labels[entity]), graph.entities[entity]
+            lonely[entity] = label < len(graph.names) and graph.names[label] in (key, local_words(expand(key)))
+        kept: Array = ~lonely
+        return kept
+
+    def name_columns(self, descriptions: Descriptions, entities: StringTable) -> tuple[dict[str, Array], Array]:
+        """Return the columns of names, and the earlier id of each name.
+
+        If each entity is called by its key alone, there are no columns, and names are in the order of entities.
+
+        Args:
+            descriptions: What the entities that stay are called.
+            entities: Their keys.
+        """
+        labels, aliases, _ = descriptions
+        used = mask(len(self.names), np.append(labels, aliases.values))
+        table, ids, origins = self.names.subset(used), new_ids(used), self.names.origins(used)
+        labels = ids[labels]
+        if not len(aliases.values) and np.array_equal(entities.ids_of(table)[labels], np.arange(len(labels))):
+            return {}, origins[labels]
+        return name_columns(table, labels, aliases._replace(values=ids[aliases.values])), origins
+
+    # --- relations and types ------------------------------------------------------------------------------------------
+
+    def _join_types(self) -> None:
+        """Look up the types of the addition, and how the sources write the types of both.
+
+        A type that both write by an id is found by it; one that either calls by its name alone, by this name.
+        """
+        graph, addition = self.graph, self.addition
+        self.type_ids = written_types(graph)
+        at = {id: number for number, id in enumerate(self.type_ids)}
+        found = []
+        for name, written in zip(addition.types, written_types(addition), strict=True):
+            id = self.new.types.get(written, written)
+            number = at.get(id, -1)
+            if number < 0 and not (name in addition.type_ids and name in graph.type_ids):
+                number = graph.types.find(name)
+                if number >= 0 and id != name:
+                    self.type_ids[number] = id
+            if number < 0:
+                number = at[id] = len(self.type_ids)
+                self.type_ids.append(id)
+            found.append(number)
+        self.types: Array = np.array(found, np.int64)
+
+    def type_columns(self, types: Pairs, size: int) -> tuple[dict[str, Array], dict[str, str]]:
+        """Return the columns of types that entities have, and how the sources write them.
+
+        Args:
+            types: The types of the entities that stay.
+            size: The number of these entities.
+        """
+        graph, addition = self.graph, self.addition
+        used = mask(len(self.type_ids), types.values)
+        labels = _plain_labels(graph.types, self.type_ids)
+        self._add_labels(labels, addition.types, written_types(addition), self.new.types)
+        ids = [self.type_ids[kind] for kind in np.flatnonzero(used).tolist()]
+        names = relation_names(ids, labels)
+        written = {name: id for name, id in zip(names, ids, strict=True) if name != id}
+        types = types._replace(values=new_ids(used)[types.values])
+        return type_columns(StringTable.from_strings(names), types, size), written
+
+    def relation_columns(self, kept: Array, labels: Mapping[str, str]) -> tuple[dict[str, Array], list[str]]:
+        """Return the columns of the relations that stay, and the names of these of `text_relations` of both graphs.
+
+        All names are found anew: a label that another relation gets or loses changes the name that is shown.
+
+        Args:
+            kept: Which relations stay: bool.
+            labels: New labels, by what the source or the graph calls a relation.
+
+        Raises:
+            InvalidArgumentError: If a label is that of no relation.
+        """
+        graph, addition = self.graph, self.addition
+        table = self.relations.subset(kept)
+        ids = [*table]
+        own = _plain_labels(graph.relations, written_relations(graph))
+        self._add_labels(own, addition.relations, written_relations(addition), self.new.relations)
+        everything = [*chain(self.relations.old, self.relations.new)]
+        of_addition = [everything[id] for id in self.relations.ids.tolist()]
+        known = dict(zip(addition.relations, of_addition, strict=True))
+        known |= zip(graph.relations, self.relations.old, strict=True)
+        known |= {id: id for id in ids}
+        for text, label in labels.items():
+            if (id := known.get(text)) not in table:
+                near = did_you_mean(text, [*graph.relations, *addition.relations])
+                raise InvalidArgumentError(
+                    f"KnowledgeGraph.with_changes: relation_labels names {text!r}, which is no relation of the graph"
+                    f"{f'; {near}' if near else '.'} See `graph.relations`."
+                )
+            own[str(id)] = label
+        names = relation_names(ids, own)
+        columns = StringTable.from_strings(names).columns("relations")
+        if names != ids:
+            columns |= table.columns("relation_ids")
+        now = dict(zip(ids, names, strict=True))
+        texts = [known[name] for name in (*graph.text_relations, *addition.text_relations)]
+        return columns, [now[id] for id in texts if id in now]
+
+    def _add_labels(
+        self, labels: dict[str, str], names: Iterable[str], written: Iterable[str], new: Mapping[str, str]
+    ) -> None:
+        """Add the labels of relations or types of the addition; the end of an IRI replaces no label.
+
+        Args:
+            labels: The labels of the graph, by how its source writes them.
+            names: What the addition calls them.
+            written: How its source writes them.
+            new: How they are written in the graph, where that differs.
+        """
+        expand, prefixes = Prefixes(self.addition.prefixes).expand, Prefixes(self.new.prefixes)
+        for name, earlier in zip(names, written, strict=True):
+            id, label = new.get(earlier, earlier), name.removesuffix(f" ({earlier})")
+            is_made_up = label in (earlier, local_words(expand(earlier)))
+            if is_made_up and earlier in new:
+                label = prefixes.name_of(prefixes.expand(id))
+            if label != id and not (is_made_up and id in labels):
+                labels[id] = label
+
+    # --- sources and datatypes ----------------------------------------------------------------------------------------
+
+    def source_columns(
+        self, ids: tuple[Array, Array], size: int, removed: Array, source: str | None
+    ) -> dict[str, Array]:
+        """Return the sources of each triple; nothing if no triple has one.
+
+        Args:
+            ids: The id of each triple of the graph in the result, -1 if it is gone; and that of each of the addition.
+            size: How many triples there are.
+            removed: The ids of the sources that are left out.
+            source: Where all that is added is from.
+        """
+        of_graph, of_addition = ids
+        table = JoinedTable.of(_sources(self.graph), _sources(self.addition), self.new.sources)
+        names = [*table.old, *table.new, *([source] if source else [])]
+        old, new = source_pairs(self.graph), source_pairs(self.addition)
+        stays = (of_graph[old.owners] >= 0) & ~np.isin(old.values, removed)
+        owners, values = of_graph[old.owners[stays]], old.values[stays]
+        given = np.append(table.ids, NONE)[new.values]  # the last one is that of NONE
+        if source:
+            given[given == NONE] = names.index(source)
+            owners = np.append(owners, of_addition)
+            values = np.append(values, np.full(len(of_addition), names.index(source)))
+        return source_columns(names, Pairs(np.append(owners, of_addition[new.owners]), np.append(values, given)), size)
+
+    def datatype_columns(self, kept: Array) -> dict[str, Array]:
+        """Return the datatype of each entity that stays; nothing if none has one.
+
+        Of two datatypes of one text the first in sorted order counts.
+        """
+        graph, addition = self.graph, self.addition
+        table = JoinedTable.of(graph.datatype_names or EMPTY, addition.datatype_names or EMPTY, self.new.datatypes)
+        names = [*table.old, *table.new]
+        ranks = np.argsort(sorted(range(len(names)), key=names.__getitem__))
+        column = np.full(len(self.entities), len(names), np.int32)
+        of_graph = graph._columns, np.arange(len(table.old)), np.arange(len(graph.entities))
+        for columns, ids, entities in (of_graph, (addition._columns, table.ids, self.entities.ids)):
+            if "datatypes" in columns:
+                known = np.append(ranks[ids], len(names)).astype(np.int32)  # the last one is that of NONE
+                np.minimum.at(column, entities, known[columns["datatypes"]])
+        column = column[kept]
+        used = mask(len(names) + 1, column)
+        used[-1] = False
+        if not used.any():
+            return {}
+        some = [name for name, is_used in zip(sorted(names), used[:-1], strict=True) if is_used]
+        return StringTable.from_strings(some).columns("datatype_names") | {"datatypes": new_ids(used)[column]}
+
+
+def _plain_labels(names: Iterable[str], written: Iterable[str]) -> dict[str, str]:
+    """Return the label of each relation or type that has one, by how the source writes it."""
+    pairs = zip(names, written, strict=False)
+    return {id: name.removesuffix(f" ({id})") for name, id in pairs if name != id}
+
+
+def source_pairs(graph: KnowledgeGraph) -> Pairs:
+    """Return each triple and its sources; `NONE` for a triple that is given without a source."""
+    pairs = Pairs.named(graph._columns, "triple_sources")
+    plain = np.flatnonzero(~mask(len(graph), pairs.owners))
+    nameless = _sources(graph).find("")
+    values = np.where(pairs.values == nameless, NONE, pairs.values) if nameless >= 0 else pairs.values
+    return Pairs(np.append(pairs.owners, plain), np.append(values, np.full(len(plain), NONE)))
+
+
+def _sources(graph: KnowledgeGraph) -> StringTable:
+    return graph.source_names or EMPTY
+
+
+EMPTY = StringTable.from_strings([])
