@@ -22,7 +22,7 @@ from safetensors.numpy import save
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, write_file
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.parts import FolderLock
+from kg_retrievers.graph.storage.parts import folder_lock
 
 #: Raised by one with every change of the layout; a later one is refused.
 FORMAT_VERSION = 2
@@ -78,7 +78,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         except (FileExistsError, NotADirectoryError) as cause:
             reason = f"save_checkpoint: {folder} is a file, or inside of one. Name a folder."
             raise InvalidArgumentError(reason) from cause
-        with FolderLock(folder):
+        with folder_lock(folder):
             remove_unfinished(folder)
             write_file(folder / WEIGHTS, data)
 

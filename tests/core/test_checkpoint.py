@@ -26,7 +26,7 @@ from kg_retrievers.core.checkpoint import (
     save_checkpoint,
 )
 from kg_retrievers.errors import FileFormatError, FileWriteError, InvalidArgumentError, ModelLoadError
-from kg_retrievers.graph.storage.parts import FolderLock
+from kg_retrievers.graph.storage.parts import folder_lock
 
 Damage = Callable[[Path], object]
 
@@ -277,6 +277,6 @@ def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
 
 def test_a_second_writer_of_a_model_is_told(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, "gnn-rag", {}, {"w": np.zeros(1, np.float32)})
-    with FolderLock(tmp_path), pytest.raises(FileWriteError, match=f"process {os.getpid()} is writing there"):
+    with folder_lock(tmp_path), pytest.raises(FileWriteError, match=f"process {os.getpid()} is writing there"):
         save_checkpoint(tmp_path, "gnn-rag", {}, {"w": np.ones(1, np.float32)})
     assert load_checkpoint(tmp_path, "gnn-rag")[1]["w"].tolist() == [0]

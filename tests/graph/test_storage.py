@@ -96,26 +96,6 @@ def test_parts_stay_or_go(tmp_path: Path) -> None:
     check_no_leftovers(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ({"index": KEEP}, "holds no index to keep"),
-        ({"graph": Part({"more": KEEP}, {})}, "no column graph.more to keep"),
-        ({"graph": Part({"more": Grown(np.zeros(1))}, {})}, "no column graph.more to keep"),
-        ({"graph": Part({"ids": Grown(np.zeros((1, 2), np.int64))}, {})}, "are <i4 of shape"),
-        ({"graph": Part({"ids": Grown(np.zeros((1, 3), np.int32))}, {})}, "are <i4 of shape"),
-        ({"graph": Part({"texts": np.array(["a"])}, {})}, "wanted arrays of numbers"),
-        ({"graph": Part({"ID": np.zeros(1)}, {})}, "by names of lower-case letters"),
-    ],
-)
-def test_parts_that_cannot_be_saved(tmp_path: Path, parts: dict[str, Any], words: str) -> None:
-    save(tmp_path)
-    before = sizes(tmp_path)
-    with pytest.raises(InvalidArgumentError, match=words):
-        save_parts(tmp_path, parts)
-    assert sizes(tmp_path) == before
-
-
 # --- writers ---
 
 

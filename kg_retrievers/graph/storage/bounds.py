@@ -126,23 +126,10 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
     if (backward < 0).any():
         raise ValueError("adjacency.first_triples counts more triples than an entity has entries")
     if _is_bounded(adjacency.labels):
-        _check_order(adjacency.labels, np.stack([forward, backward], axis=1).ravel())
-
-
-def _check_order(labels: Array, halves: Array) -> None:
-    """Check that the labels of each half of a row are of its direction, and ascend.
-
-    Args:
-        labels: The labels of all rows.
-        halves: The length of each half: forward and backward of the first row, and so on.
-    """
-    if (is_backward(labels) != np.repeat(np.arange(len(halves)) % 2 == 1, halves)).any():
-        raise ValueError("adjacency.labels has another direction than its half of a row")
-    ascends = np.ones(len(labels) + 1, np.bool_)
-    ascends[1:-1] = labels[1:] >= labels[:-1]
-    ascends[np.cumsum(halves)] = True  # where the next half begins
-    if not ascends.all():
-        raise ValueError("adjacency.labels does not ascend in each half of a row")
+        halves = np.repeat(np.arange(2 * entities), np.stack([forward, backward], axis=1).ravel())
+        is_turned = is_backward(adjacency.labels) != (halves % 2 == 1)
+        if is_turned.any() or (np.diff(halves * columns["labels"][1] + adjacency.labels) < 0).any():
+            raise ValueError("adjacency.labels does not ascend in each half of a row, forward before backward")
 
 
 def check_shape(name: str, column: Array, shape: tuple[int, ...]) -> None:

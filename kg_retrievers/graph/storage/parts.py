@@ -22,22 +22,26 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
+from pydantic import TypeAdapter
 
 from kg_retrievers.errors import FileFormatError, FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
+
+T = TypeVar("T")
 
 #: Raised by one with every change of the layout; a folder of another version is refused.
 FORMAT_VERSION = 3
@@ -63,6 +67,11 @@ class SavedColumn:
     dtype: str
     shape: tuple[int, ...]
     checksum: int
+
+    def __post_init__(self) -> None:
+        """Check that a file of this name can be a column of this type."""
+        if not _OWN_FILES.fullmatch(self.file) or np.dtype(self.dtype).kind not in "biuf":
+            raise ValueError(f"{self.file} of {self.dtype}: no column of this package")
 
     @property
     def size(self) -> int:
@@ -114,21 +123,12 @@ class Manifest:
             content = json.loads(text)
             version = content["format"]
             if version == FORMAT_VERSION:
-                return cls._read(content)
+                if content.pop("checksum") != _checksum(content):
+                    raise ValueError("the checksum differs")
+                return cls(_PARTS.validate_python(content["parts"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
             raise ValueError("the manifest is damaged.") from cause
         raise ValueError(f"written in format {version!s:.20}, this package reads {FORMAT_VERSION}.")
-
-    @classmethod
-    def _read(cls, content: dict[str, Any]) -> Manifest:
-        if content.pop("checksum") != _checksum(content):
-            raise ValueError("the checksum differs")
-        return cls({name: _part(part) for name, part in content["parts"].items()})
-
-    @property
-    def version(self) -> str:
-        """Hexadecimal digits that differ for any two saves that differ."""
-        return blake2b(self.to_json().encode(), digest_size=16).hexdigest()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -149,20 +149,7 @@ def own_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if _OWN_FILES.fullmatch(path.name)]
 
 
-def is_column(file: str, dtype: str) -> bool:
-    """Whether a file of this name can be a column of this type."""
-    return _OWN_FILES.fullmatch(file) is not None and np.dtype(dtype).kind in "biuf"
-
-
-def _part(part: Mapping[str, Any]) -> SavedPart:
-    return SavedPart({name: _column(column) for name, column in part["columns"].items()}, dict(part["meta"]))
-
-
-def _column(column: Mapping[str, Any]) -> SavedColumn:
-    file, dtype = column["file"], column["dtype"]
-    if not is_column(file, dtype):
-        raise ValueError(f"{file}: no column of this package")
-    return SavedColumn(file, dtype, tuple(map(int, column["shape"])), int(column["checksum"]))
+_PARTS = TypeAdapter(dict[str, SavedPart])
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
@@ -186,15 +173,10 @@ class ColumnFile:
 
     def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike, width: int) -> None:
         """Make the file."""
-        self.dtype, self.width, self.rows = np.dtype(dtype), width, 0
+        self.dtype, self.width, self.rows, self._checksum = np.dtype(dtype), width, 0, 0
         self._path = folder / f"{name}-{uuid4().hex}.column"
         with raise_write_errors(folder):
             self._stream: BinaryIO = open(self._path, "x+b")  # noqa: SIM115
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self._path.name
 
     def append(self, rows: Array) -> None:
         """Write rows behind the others.
@@ -202,28 +184,23 @@ class ColumnFile:
         Raises:
             FileWriteError: If the disk is full, or this user may not write there.
         """
+        data = np.ascontiguousarray(rows, self.dtype).data
         with raise_write_errors(self._path.parent):
-            self._stream.write(np.ascontiguousarray(rows, self.dtype).data)
+            self._stream.write(data)
             self._stream.flush()
         self.rows += len(rows)
+        self._checksum = zlib.crc32(data, self._checksum)
 
     def array(self) -> Array:
         """Return the rows, mapped from the file: read-only, shape (rows, width)."""
-        shape = (self.rows, self.width)
-        if not self.rows:
-            return np.empty(shape, self.dtype)  # there is no map of nothing
-        return np.asarray(np.memmap(self._path, self.dtype, "r", shape=shape))
+        return _mapped(self._path, self.dtype, (self.rows, self.width))
 
     def finish(self) -> SavedColumn:
         """Wait until the rows are on the disk, and return what the manifest says of them."""
         with raise_write_errors(self._path.parent):
             os.fsync(self._stream.fileno())
-        checksum = 0
-        self._stream.seek(0)
-        while block := self._stream.read(BLOCK):
-            checksum = zlib.crc32(block, checksum)
         self.close()
-        return SavedColumn(self.name, self.dtype.str, (self.rows, self.width), checksum)
+        return SavedColumn(self._path.name, self.dtype.str, (self.rows, self.width), self._checksum)
 
     def close(self) -> None:
         """Close the file; what a full disk did not take is lost, as `append` told."""
@@ -236,12 +213,18 @@ class ColumnFile:
         self._path.unlink(missing_ok=True)
 
 
+def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
+    """Return the numbers of a file, read-only; there is no map of nothing."""
+    return np.asarray(np.memmap(path, dtype, "r", shape=shape)) if math.prod(shape) else np.empty(shape, dtype)
+
+
 #: The file whose lock is held; it is there while somebody writes, or after a writer was killed.
 LOCK = ".writer.lock"
 
 
-class FolderLock:
-    """The right to write to a folder. The system gives it back when the process ends, however it ends.
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the right to write to a folder. The system gives it back when the process ends, however it ends.
 
     Args:
         folder: The folder.
@@ -250,34 +233,21 @@ class FolderLock:
         FileWriteError: If another writer has it; the message names its process.
         OSError: If this user may not write there.
     """
-
-    def __init__(self, folder: Path) -> None:
-        """Take the lock, or fail at once."""
-        self._path = folder / LOCK
-        self._lock = FileLock(self._path, timeout=0, thread_local=False)
-        try:
-            self._lock.acquire()
-        except Timeout as cause:
-            reason, advice = f"{_owner(folder)} is writing there", "Wait until it has ended, or name another folder."
-            raise FileWriteError(
-                f"{reason}.", folder, reason=reason, number=errno.EAGAIN, hint_python=advice
-            ) from cause
-        with suppress(OSError):  # on a full disk only the message of the other writer is poorer
-            self._path.write_text(str(os.getpid()))
-
-    def __enter__(self) -> FolderLock:
-        """Return the lock, which is held already."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Let others write."""
-        self.release()
-
-    def release(self) -> None:
-        """Remove the file and let others write."""
+    path = folder / LOCK
+    lock = FileLock(path, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout as cause:
+        reason, advice = f"{_owner(path)} is writing there", "Wait until it has ended, or name another folder."
+        raise FileWriteError(f"{reason}.", folder, reason=reason, number=errno.EAGAIN, hint_python=advice) from cause
+    with suppress(OSError):  # on a full disk only the message of the other writer is poorer
+        path.write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
         with suppress(OSError):
-            self._path.unlink()  # a writer that waits for it sees that the file is gone, and begins again
-        self._lock.release()
+            path.unlink()  # a writer that waits for it sees that the file is gone, and begins again
+        lock.release()
 
 
 def writer_of(folder: Path) -> str | None:
@@ -285,17 +255,17 @@ def writer_of(folder: Path) -> str | None:
     if not (folder / LOCK).exists():
         return None
     try:
-        FolderLock(folder).release()
+        with folder_lock(folder):
+            return None
     except FileWriteError as error:
         return str(error.strerror).removesuffix(" is writing there")
     except OSError:
         return None
-    return None
 
 
-def _owner(folder: Path) -> str:
+def _owner(lock: Path) -> str:
     try:
-        return f"process {int((folder / LOCK).read_bytes())}"
+        return f"process {int(lock.read_bytes())}"
     except (OSError, ValueError):
         return "another process"
 
@@ -364,7 +334,7 @@ class FolderWriter:
 
     def __init__(self, folder: str | Path) -> None:
         """Name the folder; nothing is done before the block begins."""
-        self.folder = self._folder = Path(folder)
+        self.folder = Path(folder)
         self.before = Manifest()
 
     def __enter__(self) -> FolderWriter:
@@ -374,31 +344,26 @@ class FolderWriter:
             FileWriteError: If another process writes there, or this user may not write there.
             InvalidArgumentError: If the folder holds a `manifest.json` of something else.
         """
-        with raise_write_errors(self._folder):
-            self._is_new = not self._folder.exists()
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FolderLock(self._folder)
-        try:
-            self._read_before()
-        except BaseException:
-            self._lock.release()
-            raise
+        with raise_write_errors(self.folder):
+            self._is_new = not self.folder.exists()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = folder_lock(self.folder)
+            self._lock.__enter__()
+        before = read_manifest(self.folder)
+        if before is None and (self.folder / MANIFEST).exists() and not own_files(self.folder):
+            self._lock.__exit__(None, None, None)
+            raise InvalidArgumentError(
+                f"{self.folder} holds a {MANIFEST} of something else, which would be lost. Name another folder."
+            )
+        self.before = before or Manifest()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Let others write."""
-        self._lock.release()
+        self._lock.__exit__(None, None, None)
         if self._is_new:
             with suppress(OSError):  # it holds something
-                self._folder.rmdir()
-
-    def _read_before(self) -> None:
-        before = read_manifest(self._folder)
-        if before is None and (self._folder / MANIFEST).exists() and not own_files(self._folder):
-            raise InvalidArgumentError(
-                f"{self._folder} holds a {MANIFEST} of something else, which would be lost. Name another folder."
-            )
-        self.before = before or Manifest()
+                self.folder.rmdir()
 
     def replace(self, parts: Mapping[str, Part | Keep]) -> None:
         """Switch the folder to these parts.
@@ -409,75 +374,57 @@ class FolderWriter:
         Raises:
             FileWriteError: If the disk is full, this user may not write there, or somebody who did not heed the lock
                 wrote there meanwhile; what was saved before stays.
-            InvalidArgumentError: If a column or part that is to be kept or to grow is not saved there, or new rows are
-                of another type or width.
+            KeyError: If a column or part that is to be kept or to grow is not saved there.
+            ValueError: If a column has another name or type than a column may have.
         """
-        with raise_write_errors(self._folder, _size(parts)):
+        with raise_write_errors(self.folder, _size(parts)):
             try:
                 saved = {name: self._write_part(name, part) for name, part in parts.items()}
                 after = Manifest(saved)
                 self._switch(after)
             except BaseException:
                 with suppress(OSError):
-                    _sweep(self._folder, self.before)
+                    _sweep(self.folder, self.before)
                 raise
             self.before, self._is_new = after, False
-            _sweep(self._folder, after)
+            _sweep(self.folder, after)
 
     def _write_part(self, name: str, part: Part | Keep) -> SavedPart:
-        before = self.before.parts.get(name)
-        if isinstance(part, Part):
-            saved = before.columns if before else {}
-            columns = {
-                column: self._write_column(f"{name}.{column}", values, saved.get(column))
-                for column, values in part.columns.items()
-            }
-            return SavedPart(columns, dict(part.meta))
-        if before is None:
-            raise InvalidArgumentError(f"FolderWriter: {self._folder} holds no {name} to keep.")
-        return before
+        if not isinstance(part, Part):
+            return self.before.parts[name]
+        columns = {column: self._write_column(name, column, values) for column, values in part.columns.items()}
+        return SavedPart(columns, dict(part.meta))
 
-    def _write_column(self, name: str, values: Column, saved: SavedColumn | None) -> SavedColumn:
-        if isinstance(values, np.ndarray):
-            file = f"{name}-{uuid4().hex}.column"
-            if not is_column(file, values.dtype.str):
-                raise InvalidArgumentError(
-                    "FolderWriter: wanted arrays of numbers, by names of lower-case letters, digits, dots and "
-                    f"underscores, but got {name!r} of {values.dtype.str}."
-                )
-            with open(self._folder / file, "xb") as stream:
-                checksum = _write(stream, values)
-            return SavedColumn(file, values.dtype.str, values.shape, checksum)
+    def _write_column(self, part: str, name: str, values: Column) -> SavedColumn:
         if isinstance(values, ColumnFile):
             return values.finish()
-        if saved is None:
-            raise InvalidArgumentError(f"FolderWriter: {self._folder} holds no column {name} to keep.")
-        if not isinstance(values, Grown) or not len(values.rows):
-            return saved
-        rows = values.rows
-        if (rows.dtype.str, rows.shape[1:]) != (saved.dtype, saved.shape[1:]):
-            raise InvalidArgumentError(
-                f"FolderWriter: the rows of {name} are {saved.dtype} of shape (n, *{saved.shape[1:]}), but got "
-                f"{rows.dtype.str} of shape {rows.shape}."
-            )
-        with open(self._folder / saved.file, "r+b") as stream:
+        if isinstance(values, np.ndarray):
+            empty = SavedColumn(f"{part}.{name}-{uuid4().hex}.column", values.dtype.str, (0, *values.shape[1:]), 0)
+            return self._write_rows(empty, values, "xb")
+        saved = self.before.parts[part].columns[name]
+        return self._write_rows(saved, values.rows, "r+b") if isinstance(values, Grown) else saved
+
+    def _write_rows(self, saved: SavedColumn, rows: Array, mode: Literal["xb", "r+b"]) -> SavedColumn:
+        """Write rows behind those of a column."""
+        with open(self.folder / saved.file, mode) as stream:
             stream.seek(saved.size)
             checksum = _write(stream, rows, saved.checksum)
-        return SavedColumn(saved.file, saved.dtype, (saved.shape[0] + len(rows), *saved.shape[1:]), checksum)
+        shape = (saved.shape[0] + len(rows), *saved.shape[1:])
+        return SavedColumn(saved.file, saved.dtype, shape, checksum)
 
     def _switch(self, after: Manifest) -> None:
-        if (read_manifest(self._folder) or Manifest()).version != self.before.version:
+        if (read_manifest(self.folder) or Manifest()) != self.before:
             reason = "somebody else saved there meanwhile"
             hint = "Open it again, and change what is there now."
-            raise FileWriteError(f"{reason}.", self._folder, reason=reason, hint_python=hint)
-        written = self._folder / f"manifest-{uuid4().hex}.json"
+            raise FileWriteError(f"{reason}.", self.folder, reason=reason, hint_python=hint)
+        written = self.folder / f"manifest-{uuid4().hex}.json"
         with open(written, "xb") as stream:
             _write(stream, np.frombuffer(after.to_json().encode(), np.uint8))
-        sync_folder(self._folder)
-        os.replace(written, self._folder / MANIFEST)
-        sync_folder(self._folder)
+        sync_folder(self.folder)
+        os.replace(written, self.folder / MANIFEST)
+        sync_folder(self.folder)
         if self._is_new:
-            sync_folder(self._folder.absolute().parent)
+            sync_folder(self.folder.absolute().parent)
 
 
 def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
@@ -510,21 +457,6 @@ def _sweep(folder: Path, manifest: Manifest) -> None:
             elif path.stat().st_size > sizes[path.name]:
                 os.truncate(path, sizes[path.name])
 
-
-__all__ = [
-    "KEEP",
-    "Column",
-    "FolderWriter",
-    "Grown",
-    "OpenedPart",
-    "Part",
-    "is_saved",
-    "may_hold_save",
-    "open_parts",
-    "save_parts",
-    "saved_meta",
-    "verify",
-]
 
 #: Columns of up to so many bytes are compared with their checksums whenever they are opened, which takes 2 ms for the
 #: longest of them; `verify` compares the others.
@@ -570,14 +502,25 @@ def open_parts(
             too short, a column of up to `CHECKED` bytes is damaged, or it was written by a later version of this
             package.
     """
-    folder = Path(folder)
+    return _read_between_saves(Path(folder), names[0], error, partial(_open_parts, Path(folder), names, error))
+
+
+def _read_between_saves(folder: Path, name: str, error: type[FileFormatError], read: Callable[[Manifest], T]) -> T:
+    """Return what is read by a manifest, again if another save replaced the files meanwhile.
+
+    Args:
+        folder: The folder.
+        name: The name of a part, for the message.
+        error: The class to raise.
+        read: Reads the files.
+    """
     while True:
         before = _read(folder / MANIFEST)
         try:
-            return _open_parts(folder, names, error)
+            return read(_manifest(folder, name, error))
         except FileFormatError:
             if before == _read(folder / MANIFEST):
-                raise  # else another save replaced the files while they were opened
+                raise
 
 
 def is_saved(folder: Path) -> bool:
@@ -616,22 +559,24 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
             the damaged columns.
     """
     folder = Path(folder)
-    while True:
-        manifest = _manifest(folder, "index", error)
+
+    def check(manifest: Manifest) -> int:
         damaged = [
             f"{part}.{name}"
             for part, saved in manifest.parts.items()
             for name, column in saved.columns.items()
             if _file_checksum(folder / column.file, column.size) != column.checksum
         ]
-        if not damaged:
-            return sum(manifest.sizes.values())
-        if _read(folder / MANIFEST) == manifest.to_json().encode():
+        if damaged:
             raise error(f"damaged: {', '.join(damaged)}.", folder, **_save_again(folder))
+        return sum(manifest.sizes.values())
+
+    return _read_between_saves(folder, "index", error, check)
 
 
-def _open_parts(folder: Path, names: Sequence[str], error: type[FileFormatError]) -> dict[str, OpenedPart]:
-    manifest = _manifest(folder, names[0], error)
+def _open_parts(
+    folder: Path, names: Sequence[str], error: type[FileFormatError], manifest: Manifest
+) -> dict[str, OpenedPart]:
     opened = {}
     for name in names:
         if name not in manifest.parts:
@@ -664,16 +609,12 @@ def _map(folder: Path, saved: SavedColumn, error: type[FileFormatError]) -> Arra
         size = path.stat().st_size
         if size < saved.size:
             raise ValueError(f"{size} bytes, wanted {saved.size}")
-        column = np.asarray(np.memmap(path, saved.dtype, "r", shape=saved.shape)) if saved.size else _empty(saved)
+        column = _mapped(path, saved.dtype, saved.shape)
         if saved.size <= CHECKED and zlib.crc32(column.reshape(-1).view(np.uint8).data) != saved.checksum:
             raise ValueError("its checksum differs")
         return column
     except (OSError, ValueError) as cause:
         raise error(f"the column cannot be read ({cause}).", path, **_save_again(folder)) from cause
-
-
-def _empty(saved: SavedColumn) -> Array:
-    return np.empty(saved.shape, saved.dtype)  # there is no map of nothing
 
 
 def _file_checksum(path: Path, size: int) -> int | None:
