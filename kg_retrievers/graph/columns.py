@@ -6,7 +6,6 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from typing import Any, overload
 
 import numpy as np
@@ -16,72 +15,13 @@ from kg_retrievers.errors import DamagedDataError
 
 Array = npt.NDArray[Any]
 
-#: Strings of up to so many bytes are hashed word by word, all strings at once.
-HASHED_BY_WORDS = 64
-
-#: How many strings are encoded, hashed or compared at once.
+#: How many strings are compared at once.
 STRINGS_AT_ONCE = 1 << 16
 
-_MASK = 2**64 - 1
 
-#: An odd factor with bits all over it: 2**64 divided by the golden ratio.
-_FACTOR = 0x9E3779B97F4A7C15
-
-
-def hashes_of(offsets: Array, data: Array) -> Array:
-    """Return the hash of each string of a table, as `hash_of` does: uint64.
-
-    Cost: some passes over the bytes, without a loop over strings of up to `HASHED_BY_WORDS` bytes.
-
-    Args:
-        offsets: Where each string starts in `data`: int, shape (n + 1).
-        data: The UTF-8 bytes of the strings: uint8.
-    """
-    hashes = np.empty(len(offsets) - 1, np.uint64)
-    for first in range(0, len(hashes), STRINGS_AT_ONCE):
-        starts = offsets[first : first + STRINGS_AT_ONCE + 1].astype(np.int64)
-        some = hashes[first : first + STRINGS_AT_ONCE]
-        some[:] = _hashes_by_words(data[starts[0] : starts[-1]], starts - starts[0])
-        for at in np.flatnonzero(np.diff(starts) > HASHED_BY_WORDS).tolist():
-            some[at] = hash_of(data[starts[at] : starts[at + 1]].tobytes())
-    return hashes
-
-
-def hash_of(encoded: bytes) -> int:
-    """Return the hash of a string, given as UTF-8, below 2**64: the same on every machine.
-
-    Each word of 8 bytes is joined by exclusive or, then multiplied and shifted. Longer strings than `HASHED_BY_WORDS`
-    have the start of their BLAKE2b digest.
-
-    Example:
-        >>> int(hashes_of(np.array([0, 3, 12]), np.frombuffer(b"HerSomewhere", np.uint8))[1]) == hash_of(b"Somewhere")
-        True
-    """
-    if len(encoded) > HASHED_BY_WORDS:
-        return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")
-    value = len(encoded)
-    for start in range(0, len(encoded), 8):
-        value = (value ^ int.from_bytes(encoded[start : start + 8], "little")) * _FACTOR & _MASK
-        value ^= value >> 32
-    return value
-
-
-def _hashes_by_words(data: Array, starts: Array) -> Array:
-    """Return the hashes of the strings of at most `HASHED_BY_WORDS` bytes; those of others mean nothing."""
-    padded = np.zeros(len(data) + 8, np.uint8)
-    padded[: len(data)] = data
-    words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))  # the 8 bytes from each byte on
-    lengths = np.diff(starts)
-    hashes = lengths.astype(np.uint64)
-    for begin in range(0, int(min(lengths.max(initial=0), HASHED_BY_WORDS)), 8):
-        open_ = np.flatnonzero(lengths > begin)
-        word = words[starts[open_] + begin]
-        missing = np.maximum(begin + 8 - lengths[open_], 0).astype(np.uint64) * np.uint64(8)
-        word &= np.uint64(_MASK) >> missing
-        value = (hashes[open_] ^ word) * np.uint64(_FACTOR)
-        value ^= value >> np.uint64(32)
-        hashes[open_] = value
-    return hashes
+def hash_of(encoded: bytes) -> bytes:
+    """Return the 8 bytes of the hash of a string, given as UTF-8: the same on every machine."""
+    return blake2b(encoded, digest_size=8).digest()
 
 
 #: What to do about damaged data.
@@ -97,7 +37,7 @@ class StringTable(Sequence[str]):
     Args:
         offsets: int32, or int64 where that is too narrow, shape (n + 1): where each string starts in `data`.
         data: uint8: the strings, one after the other.
-        hashes: uint64, shape (n): `hashes_of` the strings, ascending.
+        hashes: uint64, shape (n): `hash_of` the strings, ascending.
         order: int32, shape (n): the id of the string that each hash belongs to.
     """
 
@@ -108,36 +48,17 @@ class StringTable(Sequence[str]):
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringTable:
         """Give the strings ids in their order; they must be unique."""
-        data, lengths = bytearray(), array("q")
-        rest = iter(strings)
-        while block := list(islice(rest, STRINGS_AT_ONCE)):
-            text = "".join(block)
-            if text.isascii():
-                data += text.encode()
-                lengths.extend(map(len, block))
-            else:
-                encoded = [string.encode() for string in block]
-                data += b"".join(encoded)
-                lengths.extend(map(len, encoded))
-        offsets = np.zeros(len(lengths) + 1, np.int64)
+        data, lengths, digests = bytearray(), array("q"), bytearray()
+        for string in strings:
+            encoded = string.encode()
+            data += encoded
+            lengths.append(len(encoded))
+            digests += hash_of(encoded)
+        offsets = np.zeros(len(lengths) + 1, offset_type(len(data)))
         np.cumsum(lengths, out=offsets[1:])
-        return cls.from_texts(offsets, np.frombuffer(data, np.uint8))
-
-    @classmethod
-    def from_texts(cls, offsets: Array, data: Array) -> StringTable:
-        """Give unique strings that are UTF-8 bytes already ids in their order.
-
-        Args:
-            offsets: int, shape (n + 1): where each string starts in `data`.
-            data: uint8: the strings, one after the other.
-        """
-        offsets = offsets.astype(offset_type(len(data)), copy=False)
-        hashes = hashes_of(offsets, data)
-        order = np.argsort(hashes).astype(np.int32)
-        hashes = hashes[order]
-        if (hashes[1:] == hashes[:-1]).any():
-            order = order[np.lexsort((order, hashes))]  # strings with one hash come by their ids
-        return cls(offsets, data, hashes, order)
+        hashes = np.frombuffer(digests, "<u8")
+        order = np.argsort(hashes, kind="stable").astype(np.int32)
+        return cls(offsets, np.frombuffer(data, np.uint8), hashes[order].astype(np.uint64, copy=False), order)
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Array], name: str) -> StringTable:
@@ -281,7 +202,7 @@ class StringTable(Sequence[str]):
     def find(self, string: str) -> int:
         """Return the id of a string, or -1."""
         encoded = string.encode(errors="surrogatepass")
-        digest = np.uint64(hash_of(encoded))
+        digest = np.uint64(int.from_bytes(hash_of(encoded), "little"))
         position = int(self._hashes.searchsorted(digest))
         while position < len(self._hashes) and self._hashes[position] == digest:
             id = int(self._order[position])

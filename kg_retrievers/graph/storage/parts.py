@@ -44,7 +44,7 @@ from kg_retrievers.graph.columns import Array
 T = TypeVar("T")
 
 #: Raised by one with every change of the layout; a folder of another version is refused.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 MANIFEST = "manifest.json"
 
