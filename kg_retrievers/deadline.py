@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent import futures
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
@@ -35,9 +35,10 @@ class _Wait:
         self._lock = threading.Lock()
 
     @property
-    def left(self) -> float:
-        """How many seconds are left, in [0, TIMEOUT_MAX]."""
-        return min(max(self.ends - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+    def timeout(self) -> float | None:
+        """How many seconds are left, in [0, TIMEOUT_MAX]; None if the wait has no end."""
+        left = min(max(self.ends - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+        return left if self.ends < math.inf else None
 
     def check(self) -> None:
         if self.given_up or time.monotonic() >= self.ends:
@@ -67,7 +68,12 @@ class _Wait:
                 self._stops.pop(key, None)
 
 
-_WAIT: ContextVar[_Wait | None] = ContextVar("kg_retrievers_wait", default=None)
+def _left_alone() -> KGRetrieversError:
+    return BudgetError("nobody waits for this call any longer.")
+
+
+#: The wait that this code is a part of. The default one has no end, and nobody gives it up.
+_WAIT: ContextVar[_Wait] = ContextVar("kg_retrievers_wait", default=_Wait(math.inf, _left_alone))  # noqa: B039
 
 #: When the one who waits for this thread gives up; nobody does where it is not set.
 _THREAD = threading.local()
@@ -83,17 +89,14 @@ def deadline(seconds: float | None, error: Callable[[], KGRetrieversError]) -> I
     """
     outer = _WAIT.get()
     ends = math.inf if seconds is None else time.monotonic() + seconds
-    if outer is not None and outer.ends <= ends:
+    if outer.ends <= ends:
         yield
         return
     wait = _Wait(ends, error)
     token = _WAIT.set(wait)
     try:
-        if outer is None:
+        with outer.stopping(lambda: wait.give_up(outer.error)):  # the error that it has by then
             yield
-        else:
-            with outer.stopping(lambda: wait.give_up(outer.error)):  # the error that it has by then
-                yield
     finally:
         with suppress(ValueError):  # of a generator that is thrown away, in another context
             _WAIT.reset(token)
@@ -105,8 +108,7 @@ def check_deadline() -> None:
     Raises:
         KGRetrieversError: The error of the deadline, if not.
     """
-    if (wait := _WAIT.get()) is not None:
-        wait.check()
+    _WAIT.get().check()
 
 
 def seconds_left() -> float:
@@ -116,15 +118,13 @@ def seconds_left() -> float:
         >>> seconds_left()
         inf
     """
-    wait = _WAIT.get()
-    return math.inf if wait is None else max(wait.ends - time.monotonic(), 0.0)
+    return max(_WAIT.get().ends - time.monotonic(), 0.0)
 
 
 @contextmanager
 def stopped_when_given_up(stop: Callable[[], object]) -> Iterator[None]:
     """Have `stop` called, from another thread, when nobody waits any longer for what is done inside of this block."""
-    wait = _WAIT.get()
-    with nullcontext() if wait is None else wait.stopping(stop):
+    with _WAIT.get().stopping(stop):
         yield
 
 
@@ -135,8 +135,6 @@ def call_foreign(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         KGRetrieversError: The error of the deadline, when it is reached; the function may end later, in its own thread.
     """
     wait = _WAIT.get()
-    if wait is None:
-        return function(*args, **kwargs)
     wait.check()
     if getattr(_THREAD, "ends", math.inf) <= wait.ends:  # who waits for this thread gives up in time
         return function(*args, **kwargs)
@@ -150,8 +148,6 @@ def wait_for(future: futures.Future[T]) -> T:
         KGRetrieversError: The error of the deadline, when it is reached.
     """
     wait = _WAIT.get()
-    if wait is None:
-        return future.result()
     with wait.stopping(future.cancel):
         return _outcome(future, wait)
 
@@ -164,22 +160,20 @@ async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         KGRetrieversError: The error of the deadline, when it is reached.
     """
-    wait = _WAIT.get()
-    if wait is not None and wait.ends < math.inf:
+    try:
+        check_deadline()
+    except KGRetrieversError:
+        work.close()
+        raise
+
+    def start(wait: _Wait) -> asyncio.Future[T]:
+        token = _WAIT.set(wait)
         try:
-            wait.check()
-        except KGRetrieversError:
-            work.close()
-            raise
-        return await _awaited(asyncio.ensure_future(work), wait)
-    with deadline(None, _left_alone) if wait is None else nullcontext():
-        wait = _WAIT.get()
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if wait is not None:
-                wait.give_up()
-            raise
+            return asyncio.ensure_future(work)
+        finally:
+            _WAIT.reset(token)
+
+    return await _awaited_inside(start)
 
 
 async def await_foreign_function(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -195,15 +189,24 @@ async def await_foreign_function(function: Callable[..., T], *args: Any, **kwarg
         2
     """
     check_deadline()
+    return await _awaited_inside(lambda wait: asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs))))
+
+
+async def _awaited_inside(start: Callable[[_Wait], asyncio.Future[T]]) -> T:
+    """Await what is started with a wait of its own, which ends with this one."""
     outer = _WAIT.get()
-    wait = _Wait(math.inf, _left_alone) if outer is None else _Wait(outer.ends, outer.error)
-    with nullcontext() if outer is None else outer.stopping(lambda: wait.give_up(outer.error)):
-        future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
-        return await _awaited(future, wait)
-
-
-def _left_alone() -> KGRetrieversError:
-    return BudgetError("nobody waits for this call any longer.")
+    wait = _Wait(outer.ends, outer.error)
+    with outer.stopping(lambda: wait.give_up(outer.error)):
+        future = start(wait)
+        try:
+            await asyncio.wait({future}, timeout=wait.timeout)
+        except asyncio.CancelledError:
+            await _cancel(future, wait)
+            raise
+        if not future.done():
+            await _cancel(future, wait)
+            raise wait.error()
+        return future.result()
 
 
 def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
@@ -228,7 +231,7 @@ def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
 
 def _outcome(future: futures.Future[T], wait: _Wait) -> T:
     try:
-        done, _ = futures.wait([future], wait.left if wait.ends < math.inf else None)
+        done, _ = futures.wait([future], wait.timeout)
     except BaseException:  # as by Ctrl-C
         wait.give_up()
         raise
@@ -236,18 +239,6 @@ def _outcome(future: futures.Future[T], wait: _Wait) -> T:
         wait.give_up()
         raise wait.error()
     if future.cancelled() and wait.given_up:
-        raise wait.error()
-    return future.result()
-
-
-async def _awaited(future: asyncio.Future[T], wait: _Wait) -> T:
-    try:
-        await asyncio.wait({future}, timeout=wait.left if wait.ends < math.inf else None)
-    except asyncio.CancelledError:
-        await _cancel(future, wait)
-        raise
-    if not future.done():
-        await _cancel(future, wait)
         raise wait.error()
     return future.result()
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import distributions
 from pathlib import Path
-from subprocess import list2cmdline
 from typing import Any, TypedDict, Unpack
-from urllib.parse import unquote, urlparse
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from kg_retrievers.redaction import without_secrets
 
@@ -108,28 +106,16 @@ def install_command(extra: str) -> str:
     packages, which has this one by its name.
     """
     for distribution in distributions(name="kg-retrievers"):
-        if record := distribution.read_text("direct_url.json"):
-            return _install_from(json.loads(record), extra)
+        if content := distribution.read_text("direct_url.json"):
+            record = json.loads(content)
+            url, repository = record["url"], record.get("vcs_info")
+            if url.startswith("file:") and not repository:
+                editable = "-e " if record.get("dir_info", {}).get("editable") else ""
+                return f'pip install {editable}"{url2pathname(urlparse(url).path)}[{extra}]"'
+            if repository:
+                url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
+            return f'pip install "kg-retrievers[{extra}] @ {url}"'
     return f'pip install "kg-retrievers[{extra}]"'
-
-
-def _install_from(record: dict[str, Any], extra: str) -> str:
-    """Return the line that installs an extra from the place that a record of PEP 610 names."""
-    url, repository = record["url"], record.get("vcs_info")
-    if repository:
-        url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
-    if not url.startswith("file:"):
-        return f"pip install {_quoted(f'kg-retrievers[{extra}] @ {url}')}"
-    path = unquote(urlparse(url).path)
-    if os.name == "nt":
-        path = path.removeprefix("/")  # of "/C:/..."
-    editable = record.get("dir_info", {}).get("editable")
-    return f"pip install {'-e ' if editable else ''}{_quoted(f'{path}[{extra}]')}"
-
-
-def _quoted(word: str) -> str:
-    """Return a word as the shell of this system takes it."""
-    return list2cmdline([word]) if os.name == "nt" else shlex.quote(word)
 
 
 class FileFormatError(KGRetrieversError):

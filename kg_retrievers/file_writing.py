@@ -18,10 +18,6 @@ from kg_retrievers.errors import FileWriteError
 #: Errors of the system where a disk is full, or a user may write no more.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-#: Errors of the system where a file may be writable although its folder is not, or nothing can replace the file: a
-#: single file that is mounted, for example.
-_IRREPLACEABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
-
 #: The names of files that are written before they take the place of others.
 _UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
@@ -79,15 +75,14 @@ def write_error(path: str | Path, reason: str, number: int | None, needed: int |
 def write_file(path: str | Path, data: str | bytes) -> None:
     """Replace a file in one step: a reader finds the earlier file or the new one. Its permissions stay.
 
-    A pipe or a device is written to and stays. So is a file that nothing can replace, because only the file may be
-    written and not its folder, or because it is mounted: there an error can leave a part of the new content.
+    A pipe or a device is written to and stays.
 
     Args:
         path: The file; links are followed. Its folder must exist.
         data: Its content; texts are encoded in UTF-8.
 
     Raises:
-        FileWriteError: If it cannot be written; an earlier file is untouched then, unless nothing can replace it.
+        FileWriteError: If it cannot be written; an earlier file is untouched then.
         BrokenPipeError: If it is a pipe whose reader has ended.
 
     Example:
@@ -118,19 +113,13 @@ def replace_file(path: str | Path) -> Iterator[BinaryIO]:
         target = Path(os.path.realpath(path))
         written = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            file = open(written, "xb")  # noqa: SIM115
-        except OSError as error:
-            _check_replaceable(error, target)
-            with open(target, "r+b") as itself:
-                yield itself
-                itself.truncate()
-            return
-        try:
-            with file:
+            with open(written, "xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            _move(written, target)
+            with suppress(FileNotFoundError):
+                shutil.copymode(target, written)
+            os.replace(written, target)
             sync_folder(target.parent)
         finally:
             with suppress(OSError):
@@ -156,22 +145,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _move(written: Path, target: Path) -> None:
-    """Put a file in the place of another, or its content where nothing can take that place."""
-    with suppress(FileNotFoundError):
-        shutil.copymode(target, written)
-    try:
-        os.replace(written, target)
-    except OSError as error:
-        _check_replaceable(error, target)
-        with open(written, "rb") as source, open(target, "r+b") as file:
-            shutil.copyfileobj(source, file)
-            file.truncate()
-
-
-def _check_replaceable(error: OSError, target: Path) -> None:
-    """Raise an error again, unless it says that a file which is there can only be written to."""
-    if error.errno not in _IRREPLACEABLE or not target.exists():
-        raise error

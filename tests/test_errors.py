@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,32 +68,27 @@ def test_one_hint_is_for_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "line"),
+    ("record", "wanted"),
     [
-        ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "pip install -e '/my place[mcp]'"),
-        ({"url": "file:///place", "dir_info": {}}, "pip install '/place[mcp]'"),
-        ({"url": "file:///a/kg.whl", "archive_info": {}}, "pip install '/a/kg.whl[mcp]'"),
-        (
-            {"url": "https://a.org/kg.whl", "archive_info": {}},
-            "pip install 'kg-retrievers[mcp] @ https://a.org/kg.whl'",
-        ),
+        (None, "kg-retrievers[mcp]"),
+        ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "/my place[mcp]"),
+        ({"url": "file:///a/kg.whl", "archive_info": {}}, "/a/kg.whl[mcp]"),
+        ({"url": "https://a.org/kg.whl", "archive_info": {}}, "kg-retrievers[mcp] @ https://a.org/kg.whl"),
         (
             {"url": "https://a.org/kg.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
-            "pip install 'kg-retrievers[mcp] @ git+https://a.org/kg.git@c0ffee'",
+            "kg-retrievers[mcp] @ git+https://a.org/kg.git@c0ffee",
         ),
     ],
 )
-def test_an_extra_comes_from_where_the_package_came_from(record: dict[str, object], line: str) -> None:
-    assert errors._install_from(record, "mcp") == line
-
-
-def test_an_extra_comes_from_an_index_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where no record says that the package came from elsewhere."""
+def test_an_extra_comes_from_where_the_package_came_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: dict[str, Any] | None, wanted: str
+) -> None:
+    """From an index by its name, if no record says that the package came from elsewhere."""
     folder = tmp_path / "kg_retrievers-9.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kg-retrievers\nVersion: 9\n", "utf-8")
+    if record:
+        (folder / "direct_url.json").write_text(json.dumps(record), "utf-8")
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    assert errors.install_command("mcp") == 'pip install "kg-retrievers[mcp]"'
-    (folder / "direct_url.json").write_text('{"url": "file:///wheels/kg.whl", "archive_info": {}}', "utf-8")
-    assert errors.install_command("mcp") == "pip install '/wheels/kg.whl[mcp]'"
-    assert str(errors.MissingExtraError("A picture", "mcp")).endswith("Run: pip install '/wheels/kg.whl[mcp]'")
+    editable = "-e " if record and record.get("dir_info") else ""
+    assert str(errors.MissingExtraError("A picture", "mcp")).endswith(f'Run: pip install {editable}"{wanted}"')

@@ -192,21 +192,6 @@ def test_a_pipe_whose_reader_ends_stays_a_broken_pipe() -> None:
         write_file(name, b"x" * LONG)
 
 
-@pytest.mark.parametrize(("folder_mode", "reason"), [(0o555, "no new file"), (0o1777, "no replacement")])
-def test_a_file_in_a_folder_of_another_user_is_overwritten(folder_mode: int, reason: str) -> None:
-    with TemporaryDirectory() as name:
-        folder, file = Path(name), Path(name, "file")
-        file.write_text("an earlier text")
-        file.chmod(0o666)
-        folder.chmod(folder_mode)
-        try:
-            with another_user():
-                write_file(file, "new")
-            assert (file.read_text(), os.listdir(folder)) == ("new", ["file"]), reason
-        finally:
-            folder.chmod(0o755)
-
-
 @pytest.mark.parametrize(
     ("number", "advice"),
     [
