@@ -7,12 +7,12 @@ positions; the system gives memory for those of its pages alone that are written
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import FloatPointer, Pointer, compiled, compiled_entry, pointer, wide
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, pointer, wide
 from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
@@ -41,17 +41,17 @@ class NearEntities(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """The entities that are met so far, by position; pointers to arrays that are changed in place."""
+    """The entities that are met so far, by position: arrays, or pointers to them, that are changed in place."""
 
-    positions: Pointer  # 1 + the position of each entity of the graph, 0 for none
-    ids: Pointer
-    hops: Pointer
-    degrees: Pointer  # -1 where nobody asked yet
-    queue: Pointer  # a ring of positions
-    queued: Pointer
-    settled: FloatPointer  # the mass that stays
-    waiting: FloatPointer  # the mass that is to be moved on
-    size: Pointer  # how many there are, at position 0
+    positions: Any  # 1 + the position of each entity of the graph, 0 for none
+    ids: Any
+    hops: Any
+    degrees: Any  # -1 where nobody asked yet
+    queue: Any  # a ring of positions
+    queued: Any
+    settled: Any  # the mass that stays
+    waiting: Any  # the mass that is to be moved on
+    size: Any  # how many there are, at position 0
     room: int  # the most there may be
 
 
@@ -80,13 +80,12 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
-    positions, columns = np.zeros(size, np.int32), np.empty((5, room), np.int32)
-    settled, waiting, met = np.empty(room), np.empty(room), np.zeros(1, np.int64)
-    limits = (min(max_hops, size), most, max_entries)
-    _walk(adjacency, seeds.astype(np.int64), *limits, RESTART, positions, columns, settled, waiting, met)
-    count = int(met[0])
-    pagerank = settled[:count] + RESTART * waiting[:count]
-    return NearEntities(columns[0, :count].copy(), columns[1, :count].copy(), pagerank)
+    integers, masses = np.empty((5, room), np.int32), np.empty((2, room))
+    met = _Met(np.zeros(size, np.int32), *integers, *masses, np.zeros(1, np.int64), room)
+    _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
+    count = int(met.size[0])
+    pagerank = met.settled[:count] + RESTART * met.waiting[:count]
+    return NearEntities(met.ids[:count].copy(), met.hops[:count].copy(), pagerank)
 
 
 def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
@@ -215,32 +214,14 @@ def _spread(graph: Graph, seeds: int, max_hops: int, max_entries: int, restart: 
 
 @compiled_entry
 def _walk(
-    adjacency: Adjacency,
-    seeds: Array,
-    max_hops: int,
-    most: int,
-    max_entries: int,
-    restart: float,
-    positions: Array,
-    columns: Array,
-    settled: Array,
-    waiting: Array,
-    size: Array,
+    adjacency: Adjacency, seeds: Array, max_hops: int, most: int, max_entries: int, restart: float, arrays: _Met
 ) -> None:
-    """Fill in the columns, of `_Met` from `ids` on, and the masses of what is met; `positions` holds zeros."""
+    """Fill in what is met and the masses; `positions` holds zeros."""
     graph = graph_pointers(adjacency)
-    met = _Met(
-        pointer(positions),
-        pointer(columns[0]),
-        pointer(columns[1]),
-        pointer(columns[2]),
-        pointer(columns[3]),
-        pointer(columns[4]),
-        pointer(settled),
-        pointer(waiting),
-        pointer(size),
-        len(settled),
-    )
+    positions, ids, hops = pointer(arrays.positions), pointer(arrays.ids), pointer(arrays.hops)
+    degrees, queue, queued = pointer(arrays.degrees), pointer(arrays.queue), pointer(arrays.queued)
+    settled, waiting, size = pointer(arrays.settled), pointer(arrays.waiting), pointer(arrays.size)
+    met = _Met(positions, ids, hops, degrees, queue, queued, settled, waiting, size, arrays.room)
     _breadth_first(graph, seeds, max_hops, most, met)
     if met.size[0] > most:
         _spread(graph, len(seeds), max_hops, max_entries, restart, met)

@@ -21,7 +21,6 @@ from kg_retrievers.algorithms.pagerank import (
     distinct_seeds,
     personalized_pagerank,
 )
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
 #: Up to so many adjacency entries a neighborhood is cut by the PageRank of the whole graph, beyond by that of a walk
@@ -82,7 +81,7 @@ def neighborhood(
         max_nodes: The most nodes, 1 or more; None for no limit. Seeds beyond it stay all the same.
 
     Raises:
-        InvalidArgumentError: If an argument is out of range.
+        InvalidArgumentError: If there are no seeds, or one is no id of an entity.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -91,10 +90,7 @@ def neighborhood(
         >>> [graph.entities[node] for node in around.nodes], [graph.triple(triple) for triple in around.triples]
         (['Her', 'Jonze'], [Triple(head='Her', relation='directed_by', tail='Jonze')])
     """
-    for name, value, least in (("max_hops", max_hops, 0), ("max_nodes", max_nodes, 1)):
-        if value is not None and value < least:
-            raise InvalidArgumentError(f"neighborhood: {name} must be {least} or more, or None, but got {value}.")
-    starts = distinct_seeds("neighborhood", adjacency, seeds)
+    starts = distinct_seeds(adjacency, seeds)
     size = len(adjacency.indptr) - 1
     hops = size if max_hops is None else min(max_hops, size)
     most = size if max_nodes is None else max(max_nodes, len(starts))
@@ -145,11 +141,9 @@ def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
         int32, shape (entities): 0 for a seed, -1 for what is further away than `max_hops`.
 
     Raises:
-        InvalidArgumentError: If an argument is out of range.
+        InvalidArgumentError: If there are no seeds, or one is no id of an entity.
     """
-    if max_hops < 0:
-        raise InvalidArgumentError(f"hops_from: max_hops must be 0 or more, but got {max_hops}.")
-    starts, size = distinct_seeds("hops_from", adjacency, seeds), len(adjacency.indptr) - 1
+    starts, size = distinct_seeds(adjacency, seeds), len(adjacency.indptr) - 1
     steps = np.zeros(size, np.int32)
     _reach(adjacency, starts, min(max_hops, size), steps, np.empty(size, np.int32))
     return steps - 1

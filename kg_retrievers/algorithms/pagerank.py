@@ -57,13 +57,13 @@ def personalized_pagerank(
         adjacency: The graph, both directions.
         seeds: Ids of entities, at least one; repeated ones count once.
         restart: The probability of a return to the seeds in each step, in (0, 1).
-        tolerance: Bounds the sum of all errors; above 0.
+        tolerance: Bounds the sum of all errors; above 0 and finite.
 
     Returns:
         float64, shape (entities).
 
     Raises:
-        InvalidArgumentError: If an argument is out of range.
+        InvalidArgumentError: If there are no seeds, or one is no id of an entity.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -71,11 +71,7 @@ def personalized_pagerank(
         >>> personalized_pagerank(graph.adjacency, [graph.entities.find("Her")]).round(3).tolist()
         [0.556, 0.222, 0.222]
     """
-    if not 0 < restart < 1 or 1 - restart == 1:  # of less than a float can tell
-        raise InvalidArgumentError(f"personalized_pagerank: restart must be above 0 and below 1, but got {restart}.")
-    if not 0 < tolerance < math.inf:
-        raise InvalidArgumentError(f"personalized_pagerank: tolerance must be above 0 and finite, but got {tolerance}.")
-    ids = distinct_seeds("personalized_pagerank", adjacency, seeds)
+    ids = distinct_seeds(adjacency, seeds)
     indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
     lonely = indptr[ids] == indptr[ids + 1]
     isolated, connected = ids[lonely], ids[~lonely]
@@ -92,18 +88,16 @@ def personalized_pagerank(
     return pagerank
 
 
-def distinct_seeds(who: str, adjacency: Adjacency, seeds: Seeds) -> Ids:
-    """Return the seeds, ascending, each once; `who` asks for them.
+def distinct_seeds(adjacency: Adjacency, seeds: Seeds) -> Ids:
+    """Return the seeds, ascending, each once.
 
     Raises:
         InvalidArgumentError: If there are none, or one is no id of an entity.
     """
     given, size = np.asarray(seeds), len(adjacency.indptr) - 1
-    if given.ndim != 1 or not len(given):
-        raise InvalidArgumentError(f"{who}: seeds must be a list of one or more ids of entities, but got {given}.")
-    if given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size:
+    if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size:
         raise InvalidArgumentError(
-            f"{who}: seeds must be ids of the graph's {size} entities, integers from 0, but got {given}. "
+            f"Seeds must be one or more ids of the graph's {size} entities, integers from 0, but got {given}. "
             "`graph.entities.find(key)` gives the id of a key, -1 where there is none."
         )
     return np.unique(given.astype(np.int64))

@@ -69,9 +69,6 @@ def mine_relation_paths(
 
     Returns:
         Best first, of equal ones the shortest.
-
-    Raises:
-        InvalidArgumentError: If an entity is none of the graph.
     """
     joining: Counter[tuple[int, ...]] = Counter()
     for seeds, answers, _ in questions:

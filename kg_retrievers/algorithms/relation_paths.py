@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import entries_between, is_backward, reversed_label
 from kg_retrievers.graph.columns import Array
@@ -85,9 +84,6 @@ def follow_relation_path(
         may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.pattern`.
         may_repeat: Whether walks may cross a triple twice.
 
-    Raises:
-        InvalidArgumentError: If `seed` is no entity, the path has no hop, or `max_walks` is below 1.
-
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
@@ -95,11 +91,6 @@ def follow_relation_path(
         >>> walks.triples.tolist(), [graph.entities[end] for end in walks.ends]
         ([[0, 1]], ['Jackass'])
     """
-    _check(adjacency, "follow_relation_path", seed=seed)
-    if not path or max_walks < 1:
-        raise InvalidArgumentError(
-            f"follow_relation_path: wanted one hop or more and max_walks of 1 or more, but got {path} and {max_walks}."
-        )
     walks, without = walks_from(seed), -1 if may_return else seed
     for labels in path:
         walks = follow_further(adjacency, walks, labels, max_walks=max_walks, without=without, may_repeat=may_repeat)
@@ -152,11 +143,7 @@ def joining_relation_paths(
 
     Returns:
         The labels of each, one a hop; shorter ones first, then by label.
-
-    Raises:
-        InvalidArgumentError: If `seed` or `end` is no entity.
     """
-    _check(adjacency, "joining_relation_paths", seed=seed, end=end)
     indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
     kinds = int(np.iinfo(adjacency.labels.dtype).max) + 1  # more than any label, without a look at all
     row = slice(indptr[end], indptr[end + 1])
@@ -237,10 +224,3 @@ def spread(ends: Array, most: int) -> Array:
     turn = np.empty(len(ends), np.int64)
     turn[order] = np.arange(len(ends)) - before
     return np.sort(np.argsort(turn, kind="stable")[:most])
-
-
-def _check(adjacency: Adjacency, who: str, **entities: int) -> None:
-    size = len(adjacency.indptr) - 1
-    for name, entity in entities.items():
-        if not 0 <= entity < size:
-            raise InvalidArgumentError(f"{who}: {name} must be an entity, 0 ... {size - 1}, but got {entity}.")

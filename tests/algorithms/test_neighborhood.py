@@ -1,9 +1,8 @@
-"""Neighbourhoods against breadth-first search by networkx and a look at every triple."""
+"""PageRank, walks and neighbourhoods against dense solutions, networkx and a look at every triple."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -12,83 +11,207 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.local_walk import NearEntities, walk_around
-from kg_retrievers.algorithms.neighborhood import (
-    CUT_TOLERANCE,
-    MIN_ENTRIES,
-    Neighborhood,
-    hops_from,
-    neighborhood,
-)
+from kg_retrievers.algorithms import neighborhood as cutting
+from kg_retrievers.algorithms.local_walk import LEAST_TOLERANCE, triples_between, walk_around
+from kg_retrievers.algorithms.neighborhood import CUT_TOLERANCE, Neighborhood, hops_from, neighborhood
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, KnowledgeGraph
 
+Array = np.ndarray[Any, Any]
 Facts = list[tuple[int, int, int]]
+Case = tuple[Array, int, list[int]]
+
+KARATE: Facts = [(a, a % 3, b) for a, b in nx.karate_club_graph().edges]
+
+#: A chain 0 - 1 - 2 - 3 that points both ways, with a parallel triple, a self-loop, and 4 - 5 apart.
+CHAIN: Facts = [(0, 0, 1), (2, 0, 1), (2, 1, 1), (2, 0, 3), (1, 0, 1), (4, 0, 5)]
 
 
-def graph_of(facts: Facts, entities: int) -> KnowledgeGraph:
-    """A graph in which entity i is written "i" and numbered i."""
-    everything = [(str(e), "padding", str(e)) for e in range(entities)]
-    graph = KnowledgeGraph.from_triples(everything + [(str(h), f"r{r}", str(t)) for h, r, t in facts])
-    return graph.with_changes(removed=everything, types={str(e): [] for e in range(entities)})
+def adjacency_of(facts: Facts | Array, size: int) -> Adjacency:
+    return Adjacency.of_edges(np.array(facts, np.int32).reshape(-1, 3), size)
 
 
-def ends(graph: KnowledgeGraph) -> list[tuple[int, int]]:
-    """Head and tail of each triple."""
-    return [(graph.entities.find(triple.head), graph.entities.find(triple.tail)) for triple in graph.triples()]
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Facts, sorted and each once, the number of entities, and seeds."""
+    size = draw(st.integers(1, 9))
+    entity = st.integers(0, size - 1)
+    facts = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=16))
+    edges = np.unique(np.array(facts, np.int64).reshape(-1, 3), axis=0)
+    return edges, size, draw(st.lists(entity, min_size=1, max_size=3))
 
 
-def brute_force(graph: KnowledgeGraph, seeds: list[int], max_hops: int | None, max_nodes: int | None) -> Neighborhood:
-    undirected = nx.MultiGraph()
-    undirected.add_nodes_from(range(len(graph.entities)))
-    undirected.add_edges_from(ends(graph))
-    hops = nx.multi_source_dijkstra_path_length(undirected, set(seeds))
+def hops_of(edges: Array, size: int, seeds: list[int]) -> dict[int, int]:
+    graph: nx.Graph[int] = nx.Graph(edges[:, [0, 2]].tolist())
+    graph.add_nodes_from(range(size))
+    hops: dict[int, int] = nx.multi_source_dijkstra_path_length(graph, {*seeds})
+    return hops
+
+
+# --- PageRank ---
+
+
+def exact_pagerank(edges: Array, size: int, seeds: list[int], restart: float) -> Array:
+    """The stationary distribution by a dense solver, from the triples alone."""
+    start, matrix = np.zeros(size), np.zeros((size, size))
+    start[seeds] = 1 / len(set(seeds))
+    for head, _, tail in edges:
+        matrix[head, tail] += 1
+        matrix[tail, head] += 1
+    degrees = matrix.sum(1)
+    matrix[degrees > 0] /= degrees[degrees > 0, None]
+    matrix[degrees == 0] = start
+    solved: Array = np.linalg.solve(np.eye(size) - (1 - restart) * matrix.T, restart * start)
+    return solved
+
+
+@given(cases(), st.sampled_from((0.05, 0.2, 0.5, 0.85)), st.sampled_from((5.0, 0.5, 1e-2, 1e-5, 1e-9)))
+@settings(max_examples=200)
+def test_errors_of_pagerank_stay_within_their_bounds(case: Case, restart: float, tolerance: float) -> None:
+    edges, size, seeds = case
+    found = personalized_pagerank(adjacency_of(edges, size), seeds, restart=restart, tolerance=tolerance)
+    assert found.dtype == np.float64
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1, abs=1e-12)
+    assert np.abs(found - exact_pagerank(edges, size, seeds, restart)).sum() <= tolerance + 1e-12
+
+
+def test_a_star_by_hand() -> None:
+    """Hub h with n leaves, seed h: h = restart + (1 - restart) * leaves and h + leaves = 1."""
+    adjacency = adjacency_of([(0, 0, leaf) for leaf in range(1, 11)], 12)
+    found = personalized_pagerank(adjacency, [0], restart=0.5, tolerance=1e-12)
+    assert found == pytest.approx([2 / 3] + [1 / 30] * 10 + [0])
+    assert personalized_pagerank(adjacency, [11]).tolist() == [0] * 11 + [1], "it sends everything back"
+
+
+@pytest.mark.parametrize("restart", [0.01, 0.2, 0.999])
+def test_pagerank_ends_where_only_rounding_is_left(restart: float) -> None:
+    """Self-loops, parallel triples, cycles of odd length and a chain that is numbered from its far end."""
+    chain = [(node + 1, 0, node) for node in reversed(range(30))]
+    facts = [*chain, (3, 0, 3), (30, 0, 30), (4, 0, 6), (7, 1, 8), (0, 1, 0)]
+    for seeds in ([0], [30], [5, 17]):
+        found = personalized_pagerank(adjacency_of(facts, 31), seeds, restart=restart, tolerance=1e-300)
+        assert np.abs(found - exact_pagerank(np.array(facts), 31, seeds, restart)).sum() < 1e-12
+        assert found.sum() == pytest.approx(1, abs=1e-14)
+
+
+# --- walks ---
+
+
+@given(cases(), st.integers(0, 4))
+def test_few_entities_are_all_found(case: Case, max_hops: int) -> None:
+    edges, size, seeds = case
+    found = walk_around(adjacency_of(edges, size), np.unique(seeds), max_hops=max_hops, most=size, max_entries=0)
+    within = {node: hop for node, hop in hops_of(edges, size, seeds).items() if hop <= max_hops}
+    assert dict(zip(found.ids.tolist(), found.hops.tolist(), strict=True)) == within
+    assert not found.pagerank.any()
+
+
+@given(cases())
+def test_pagerank_of_a_walk_stays_within_its_bound(case: Case) -> None:
+    edges, size, _ = case
+    adjacency, starts = adjacency_of(edges, size), np.unique(edges[:1, 0])  # a seed that has facts
+    if not len(starts):
+        return
+    found = walk_around(adjacency, starts, max_hops=size, most=1, max_entries=10**6)
+    if len(found.ids) == 1:
+        return
+    pagerank = np.zeros(size)
+    pagerank[found.ids] = found.pagerank
+    wanted = personalized_pagerank(adjacency, starts, tolerance=1e-13)
+    assert np.all(wanted - pagerank >= -1e-12)
+    assert np.all(wanted - pagerank <= 2 * LEAST_TOLERANCE * np.diff(adjacency.indptr) + 1e-12)
+
+
+@given(cases(), st.integers(0, 4), st.sampled_from((0, 3, 10, 10**6)))
+@settings(max_examples=200)
+def test_a_limited_walk_finds_enough_within_its_hops(case: Case, max_hops: int, max_entries: int) -> None:
+    edges, size, seeds = case
+    starts, hops = np.unique(seeds), hops_of(edges, size, seeds)
+    most = min(len(starts) + 1, size)
+    found = walk_around(adjacency_of(edges, size), starts, max_hops=max_hops, most=most, max_entries=max_entries)
+    assert found.ids[: len(starts)].tolist() == starts.tolist()
+    assert len({*found.ids.tolist()}) == len(found.ids)
+    assert len(found.ids) >= min(most + 1, sum(hop <= max_hops for hop in hops.values()))
+    for entity, hop in zip(found.ids.tolist(), found.hops.tolist(), strict=True):
+        assert hops[entity] <= hop <= max_hops
+    assert found.pagerank.min() >= 0
+    assert found.pagerank.sum() <= 1 + 1e-12
+
+
+def test_a_walk_stops_where_entries_run_out() -> None:
+    """Seed 0 with leaves 1 ... 5; leaf 5 has a hundred leaves of its own."""
+    edges = [(0, 0, leaf) for leaf in range(1, 6)] + [(5, 0, leaf) for leaf in range(6, 106)]
+    for max_entries, size in ((20, 6), (300, 106)):
+        found = walk_around(adjacency_of(edges, 106), np.array([0]), max_hops=2, most=3, max_entries=max_entries)
+        assert len(found.ids) == size
+
+
+@given(cases(), st.data())
+def test_triples_between_agree_with_a_look_at_each(case: Case, data: st.DataObject) -> None:
+    edges, size, _ = case
+    nodes = data.draw(st.lists(st.integers(0, size - 1), unique=True).map(sorted))
+    found = triples_between(adjacency_of(edges, size), np.array(nodes, np.int64))
+    assert found.dtype == np.int32
+    assert found.tolist() == [id for id, (head, _, tail) in enumerate(edges.tolist()) if {head, tail} <= {*nodes}]
+
+
+@pytest.mark.real
+def test_a_walk_finds_whom_pagerank_finds_on_metaqa(metaqa_graph: KnowledgeGraph) -> None:
+    adjacency, topic = metaqa_graph.adjacency, metaqa_graph.entities.find("Black Snake Moan")
+    exact = personalized_pagerank(adjacency, [topic], tolerance=1e-12)
+    found = walk_around(adjacency, np.array([topic]), max_hops=10, most=2_000, max_entries=10**8)
+    first = found.ids[np.argsort(-found.pagerank, kind="stable")[:2_000]]
+    assert exact[first].sum() > 0.9999 * np.sort(exact)[-2_000:].sum()
+
+
+# --- neighbourhoods ---
+
+
+def brute_force(edges: Array, size: int, seeds: list[int], max_hops: int | None, max_nodes: int | None) -> Neighborhood:
+    hops = hops_of(edges, size, seeds)
     within = sorted(node for node, hop in hops.items() if max_hops is None or hop <= max_hops)
-    pagerank = personalized_pagerank(graph.adjacency, seeds, tolerance=CUT_TOLERANCE)
+    pagerank = personalized_pagerank(adjacency_of(edges, size), seeds, tolerance=CUT_TOLERANCE)
     first = sorted(within, key=lambda node: (node not in seeds, -pagerank[node], node))
     kept = sorted(first[: None if max_nodes is None else max(max_nodes, len(set(seeds)))])
-    triples = [number for number, (head, tail) in enumerate(ends(graph)) if head in kept and tail in kept]
+    triples = [number for number, (head, _, tail) in enumerate(edges.tolist()) if head in kept and tail in kept]
     arrays = (np.array(part, np.int32) for part in (kept, triples, [hops[node] for node in kept]))
     return Neighborhood(*arrays, len(kept) < len(within))
 
 
 def plain(found: Neighborhood) -> tuple[list[int], list[int], list[int], bool]:
     assert found.nodes.dtype == found.triples.dtype == found.hops.dtype == np.int32
-    assert isinstance(found.truncated, bool)
     return found.nodes.tolist(), found.triples.tolist(), found.hops.tolist(), found.truncated
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[KnowledgeGraph, list[int], int | None, int | None]:
-    entities = draw(st.integers(1, 9))
-    entity = st.integers(0, entities - 1)
-    facts = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=16))
-    seeds = draw(st.lists(entity, min_size=1, max_size=3))
-    max_hops, max_nodes = draw(st.none() | st.integers(0, 4)), draw(st.none() | st.integers(1, 6))
-    return graph_of(facts, entities), seeds, max_hops, max_nodes
-
-
-@given(cases())
+@given(cases(), st.none() | st.integers(0, 4), st.none() | st.integers(1, 6), st.booleans())
 @settings(max_examples=300)
-def test_it_agrees_with_brute_force(case: tuple[KnowledgeGraph, list[int], int | None, int | None]) -> None:
-    graph, seeds, max_hops, max_nodes = case
-    found = neighborhood(graph.adjacency, seeds, max_hops=max_hops, max_nodes=max_nodes)
-    assert plain(found) == plain(brute_force(graph, seeds, max_hops, max_nodes))
-
-
-#: A chain 0 - 1 - 2 - 3 that points both ways, with a parallel triple, a self-loop, and 4 - 5 apart.
-CHAIN: Facts = [(0, 0, 1), (2, 0, 1), (2, 1, 1), (2, 0, 3), (1, 0, 1), (4, 0, 5)]
+def test_it_agrees_with_brute_force(case: Case, max_hops: int | None, max_nodes: int | None, is_large: bool) -> None:
+    """On large graphs a walk cuts, which may keep other nodes and find longer ways."""
+    edges, size, seeds = case
+    exact = brute_force(edges, size, seeds, max_hops, max_nodes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cutting, "MAX_POWER_ENTRIES", -1 if is_large else 10**6)
+        found = neighborhood(adjacency_of(edges, size), seeds, max_hops=max_hops, max_nodes=max_nodes)
+    nodes, triples, hops, truncated = plain(found)
+    if not is_large or not truncated:
+        assert plain(found) == plain(exact)
+    nearest = hops_of(edges, size, seeds)
+    assert (len(nodes), truncated) == (len(exact.nodes), exact.truncated)
+    assert {*seeds} <= {*nodes}
+    assert nodes == sorted({*nodes})
+    farthest = 99 if max_hops is None else max_hops
+    assert all(nearest[node] <= hop <= farthest for node, hop in zip(nodes, hops, strict=True))
+    assert triples == [at for at, (head, _, tail) in enumerate(edges.tolist()) if {head, tail} <= {*nodes}]
 
 
 @pytest.mark.parametrize(
     ("seeds", "max_hops", "nodes", "triples", "hops"),
     [
         ([0], 0, [0], [], [0]),
-        ([0], 1, [0, 1], [0, 1], [0, 1]),
         ([0], 2, [0, 1, 2], [0, 1, 2, 4], [0, 1, 2]),
         ([0], None, [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 3]),
-        ([3, 0], 1, [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 1, 0]),
         ([5, 0, 5], 1, [0, 1, 4, 5], [0, 1, 5], [0, 1, 1, 0]),
         ([6], None, [6], [], [0]),
         ([1], 0, [1], [1], [0]),
@@ -97,177 +220,64 @@ CHAIN: Facts = [(0, 0, 1), (2, 0, 1), (2, 1, 1), (2, 0, 3), (1, 0, 1), (4, 0, 5)
 def test_a_chain_by_hand(
     seeds: list[int], max_hops: int | None, nodes: list[int], triples: list[int], hops: list[int]
 ) -> None:
-    found = neighborhood(graph_of(CHAIN, 7).adjacency, seeds, max_hops=max_hops)
+    found = neighborhood(adjacency_of(CHAIN, 7), seeds, max_hops=max_hops)
     assert plain(found) == (nodes, triples, hops, False)
 
 
 def test_the_best_stay_and_equals_go_by_id() -> None:
     """Hub 0 with leaves 1 ... 9; leaf 7 is joined to it twice."""
-    graph = graph_of([(0, 0, leaf) for leaf in range(1, 10)] + [(0, 1, 7)], 10)
-    found = neighborhood(graph.adjacency, [0], max_nodes=4)
-    assert plain(found) == ([0, 1, 2, 7], [0, 1, 6, 9], [0, 1, 1, 1], True)
-    assert not neighborhood(graph.adjacency, [0], max_nodes=10).truncated
-    assert not neighborhood(graph.adjacency, [0], max_hops=0, max_nodes=1).truncated
-
-
-def test_all_seeds_stay_and_nothing_else_where_they_are_too_many() -> None:
-    found = neighborhood(graph_of(CHAIN, 7).adjacency, [3, 0, 2], max_nodes=2)
-    assert plain(found) == ([0, 2, 3], [3], [0, 0, 0], True)
+    adjacency = adjacency_of([(0, 0, leaf) for leaf in range(1, 10)] + [(0, 1, 7)], 10)
+    assert plain(neighborhood(adjacency, [0], max_nodes=4)) == ([0, 1, 2, 7], [0, 1, 6, 9], [0, 1, 1, 1], True)
+    assert not neighborhood(adjacency, [0], max_nodes=10).truncated
+    found = neighborhood(adjacency_of(CHAIN, 7), [3, 0, 2], max_nodes=2)
+    assert plain(found) == ([0, 2, 3], [3], [0, 0, 0], True), "all seeds stay"
 
 
 def test_a_hub_may_stay_without_what_joins_it_to_the_seed() -> None:
     """Seed 0, its neighbours 1 ... 20, and entity 21 behind them all: two hops away, and ahead of each of them."""
     facts = [(0, 0, between) for between in range(1, 21)] + [(between, 0, 21) for between in range(1, 21)]
-    found = neighborhood(graph_of(facts, 22).adjacency, [0], max_nodes=2)
-    assert plain(found) == ([0, 21], [], [0, 2], True)
+    assert plain(neighborhood(adjacency_of(facts, 22), [0], max_nodes=2)) == ([0, 21], [], [0, 2], True)
 
 
 def test_large_graphs_are_cut_by_a_walk_around_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = graph_of([(a, 0, b) for a, b in nx.karate_club_graph().edges], 34)
-    exact = brute_force(graph, [0], None, 12)
-    entries = len(graph.adjacency.neighbors)
-    walks: list[int] = []
-
-    def walk(*arguments: Any, **fields: Any) -> NearEntities:
-        walks.append(fields["max_entries"])
-        return walk_around(*arguments, **fields)
-
-    monkeypatch.setattr("kg_retrievers.algorithms.neighborhood.walk_around", walk)
-    for limit, walked in ((entries, []), (entries - 1, [MIN_ENTRIES])):
-        monkeypatch.setattr("kg_retrievers.algorithms.neighborhood.MAX_POWER_ENTRIES", limit)
-        found = neighborhood(graph.adjacency, [0], max_nodes=12)
-        assert plain(found) == plain(exact)
-        assert walks == walked
-    everything = neighborhood(graph.adjacency, [0], max_hops=2)
-    assert plain(everything) == plain(brute_force(graph, [0], 2, None))
-    assert len(walks) == 1  # where nothing is left out, all is looked at
-
-
-@given(cases())
-@settings(max_examples=150)
-def test_a_cut_of_a_large_graph_is_a_neighborhood(
-    case: tuple[KnowledgeGraph, list[int], int | None, int | None],
-) -> None:
-    graph, seeds, max_hops, max_nodes = case
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kg_retrievers.algorithms.neighborhood.MAX_POWER_ENTRIES", -1)
-        found = neighborhood(graph.adjacency, seeds, max_hops=max_hops, max_nodes=max_nodes)
-    exact = brute_force(graph, seeds, max_hops, max_nodes)
-    nodes, triples, hops, truncated = plain(found)
-    assert (len(nodes), truncated) == (len(exact.nodes), exact.truncated)
-    everything = brute_force(graph, seeds, None, None)
-    nearest = dict(zip(everything.nodes.tolist(), everything.hops.tolist(), strict=True))
-    assert {*seeds} <= {*nodes}
-    assert nodes == sorted({*nodes})
-    farthest = 99 if max_hops is None else max_hops
-    assert all(nearest[node] <= hop <= farthest for node, hop in zip(nodes, hops, strict=True))
-    assert triples == [number for number, pair in enumerate(ends(graph)) if {*pair} <= {*nodes}]
-    if not truncated:
-        assert plain(found) == plain(exact)
+    adjacency, edges = adjacency_of(KARATE, 34), np.array(sorted(KARATE))
+    monkeypatch.setattr(cutting, "MAX_POWER_ENTRIES", len(adjacency.neighbors) - 1)
+    assert plain(neighborhood(adjacency, [0], max_nodes=12)) == plain(brute_force(edges, 34, [0], None, 12))
+    monkeypatch.setattr(cutting, "personalized_pagerank", None)
+    assert neighborhood(adjacency, [0], max_nodes=12).truncated
 
 
 def test_what_is_out_of_reach_is_not_looked_at() -> None:
     """The rows of entities that are out of reach hold nonsense here, which a scan of the whole graph would return."""
-    graph = graph_of([(0, 0, 1)] + [(node, 0, node + 1) for node in range(2, 40)], 41)
-    indptr, first_triples, neighbors, labels, backward_triples = (column.copy() for column in graph.adjacency)
+    adjacency = adjacency_of([(0, 0, 1)] + [(node, 0, node + 1) for node in range(2, 40)], 41)
+    indptr, first_triples, neighbors, labels, backward_triples = (column.copy() for column in adjacency)
     neighbors[int(indptr[2]) :] = labels[int(indptr[2]) :] = 0
     backward_triples[int(indptr[2] - first_triples[2]) :] = 1_000_000
     spoilt = Adjacency(indptr, first_triples, neighbors, labels, backward_triples)
     assert plain(neighborhood(spoilt, [0])) == ([0, 1], [0], [0, 1], False)
 
 
-def test_equal_results_however_it_is_asked(tmp_path: Path) -> None:
-    graph = graph_of([(a, a % 3, b) for a, b in nx.karate_club_graph().edges], 34)
-    first = plain(neighborhood(graph.adjacency, [3, 30], max_hops=2, max_nodes=9))
-    assert len(first[0]) == 9
-    again = neighborhood(graph.adjacency, np.array([30, 3, 30], np.uint8), max_hops=2, max_nodes=9)
+def test_equal_results_however_it_is_asked() -> None:
+    adjacency = adjacency_of(KARATE, 34)
+    first = plain(neighborhood(adjacency, [3, 30], max_hops=2, max_nodes=9))
+    again = neighborhood(adjacency, np.array([30, 3, 30], np.uint8), max_hops=2, max_nodes=9)
     assert plain(again) == first
-    graph.save(tmp_path / "graph")
-    opened = KnowledgeGraph.open(tmp_path / "graph")
-    assert plain(neighborhood(opened.adjacency, [3, 30], max_hops=2, max_nodes=9)) == first
     with ThreadPoolExecutor(4) as pool:
-        many = pool.map(lambda _: neighborhood(graph.adjacency, [3, 30], max_hops=2, max_nodes=9), range(16))
+        many = pool.map(lambda _: neighborhood(adjacency, [3, 30], max_hops=2, max_nodes=9), range(16))
         assert all(plain(found) == first for found in many)
 
 
-@pytest.mark.parametrize(
-    ("seeds", "fields", "message"),
-    [
-        ([], {}, "seeds must be a list of one or more"),
-        ([7], {}, "7 entities"),
-        ([0], {"max_hops": -1}, "max_hops must be 0 or more"),
-        ([0], {"max_nodes": 0}, "max_nodes must be 1 or more"),
-    ],
-)
-def test_wrong_arguments_are_refused(seeds: list[int], fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"neighborhood: .*{message}"):
-        neighborhood(graph_of(CHAIN, 7).adjacency, seeds, **fields)
+@pytest.mark.parametrize("seeds", [[], [[0]], 0, [7], [0, -1], [0.5], ["0"]])
+def test_wrong_seeds_are_refused(seeds: Any) -> None:
+    for ask in (neighborhood, personalized_pagerank, lambda *asked: hops_from(*asked, 1)):
+        with pytest.raises(InvalidArgumentError, match=r"Seeds must be one or more ids of the graph's 7 entities"):
+            ask(adjacency_of(CHAIN, 7), seeds)
 
 
-# --- how far everything is ---
-
-
-@given(cases())
-@settings(max_examples=150)
-def test_hops_agree_with_networkx(case: tuple[KnowledgeGraph, list[int], int | None, int | None]) -> None:
-    graph, seeds, max_hops, _ = case
-    undirected = nx.Graph(ends(graph))
-    undirected.add_nodes_from(range(len(graph.entities)))
-    hops = nx.multi_source_dijkstra_path_length(undirected, set(seeds))
-    for most in (99,) if max_hops is None else (max_hops, 10**12):
-        found = hops_from(graph.adjacency, seeds, most)
-        assert (found.dtype, found.shape) == (np.int32, (len(graph.entities),))
-        within = {node: hop for node, hop in hops.items() if hop <= most}
-        assert found.tolist() == [within.get(node, -1) for node in range(len(graph.entities))]
-        near = neighborhood(graph.adjacency, seeds, max_hops=most)
-        assert (np.flatnonzero(found >= 0).tolist(), found[found >= 0].tolist()) == (
-            near.nodes.tolist(),
-            near.hops.tolist(),
-        )
-
-
-@pytest.mark.parametrize(
-    ("seeds", "max_hops", "hops"),
-    [
-        ([0], 0, [0, -1, -1, -1, -1, -1, -1]),
-        ([0], 1, [0, 1, -1, -1, -1, -1, -1]),
-        ([0], 3, [0, 1, 2, 3, -1, -1, -1]),
-        ([3, 0, 3], 9, [0, 1, 1, 0, -1, -1, -1]),
-        ([5], 1, [-1, -1, -1, -1, 1, 0, -1]),
-        ([6], 9, [-1, -1, -1, -1, -1, -1, 0]),
-    ],
-)
-def test_hops_by_hand(seeds: list[int], max_hops: int, hops: list[int]) -> None:
-    for given_as in (seeds, np.array(seeds, np.uint8), tuple(seeds)):
-        assert hops_from(graph_of(CHAIN, 7).adjacency, given_as, max_hops).tolist() == hops
-
-
-@pytest.mark.parametrize(
-    ("seeds", "max_hops", "message"),
-    [
-        ([], 1, "seeds must be a list of one or more"),
-        ([7], 1, "7 entities"),
-        ([-1], 1, "7 entities"),
-        ([0], -1, "max_hops must be 0 or more, but got -1"),
-    ],
-)
-def test_wrong_hops_are_refused(seeds: list[int], max_hops: int, message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"hops_from: .*{message}"):
-        hops_from(graph_of(CHAIN, 7).adjacency, seeds, max_hops)
-
-
-@pytest.mark.real
-def test_two_hops_around_a_film_of_metaqa(metaqa_graph: KnowledgeGraph) -> None:
-    topic = metaqa_graph.entities.find("Black Snake Moan")
-    found = neighborhood(metaqa_graph.adjacency, [topic], max_hops=2)
-    nodes = set(found.nodes.tolist())
-    pairs = ends(metaqa_graph)
-    assert found.triples.tolist() == [n for n, (head, tail) in enumerate(pairs) if head in nodes and tail in nodes]
-    graph = nx.Graph(pairs)
-    hops = nx.single_source_shortest_path_length(graph, topic, cutoff=2)
-    assert dict(zip(found.nodes.tolist(), found.hops.tolist(), strict=True)) == hops
-    few = neighborhood(metaqa_graph.adjacency, [topic], max_hops=2, max_nodes=500)
-    assert len(few.nodes) == 500
-    assert few.truncated
-    assert set(few.nodes.tolist()) < nodes
-    assert set(few.triples.tolist()) < set(found.triples.tolist())
+@given(cases(), st.integers(0, 4) | st.just(10**12))
+def test_hops_agree_with_networkx(case: Case, max_hops: int) -> None:
+    edges, size, seeds = case
+    found = hops_from(adjacency_of(edges, size), seeds, max_hops)
+    within = {node: hop for node, hop in hops_of(edges, size, seeds).items() if hop <= max_hops}
+    assert found.dtype == np.int32
+    assert found.tolist() == [within.get(node, -1) for node in range(size)]
