@@ -80,8 +80,9 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
-    integers, masses = np.empty((5, room), np.int32), np.empty((2, room))
-    met = _Met(np.zeros(size, np.int32), *integers, *masses, np.zeros(1, np.int64), room)
+    ids, hops, degrees, queue, queued = np.empty((5, room), np.int32)
+    masses, met_so_far = np.empty((2, room)), np.zeros(1, np.int64)
+    met = _Met(np.zeros(size, np.int32), ids, hops, degrees, queue, queued, *masses, met_so_far, room)
     _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
     count = int(met.size[0])
     pagerank = met.settled[:count] + RESTART * met.waiting[:count]
@@ -109,7 +110,7 @@ def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
 @compiled
 def _meet(met: _Met, entity: int, hops: int) -> int:
     """Add an entity; return its position."""
-    position = met.size[0]
+    position: int = met.size[0]
     met.size[0] += 1
     met.positions[entity] = position + 1
     met.ids[position], met.hops[position], met.degrees[position], met.queued[position] = entity, hops, -1, 0
@@ -143,7 +144,8 @@ def _is_due(graph: Graph, met: _Met, position: int, tolerance: float, max_hops: 
     if met.degrees[position] < 0:
         u = met.ids[position]
         met.degrees[position] = graph.indptr[u + 1] - graph.indptr[u]
-    return mass > tolerance * met.degrees[position]
+    is_due: bool = mass > tolerance * met.degrees[position]
+    return is_due
 
 
 @compiled

@@ -797,22 +797,3 @@ def test_spread_takes_each_end_in_turn(ends: list[int], most: int) -> None:
     for end, count in whole.items():
         assert of[end] == count or of[end] >= max(of.values(), default=0) - 1
         assert [place for place in kept if ends[place] == end] == [i for i, e in enumerate(ends) if e == end][: of[end]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        ({"seed": -1}, "seed must be an entity, 0 ... 8, but got -1"),
-        ({"seed": 99}, "seed must be an entity"),
-        ({"path": []}, "wanted one hop or more"),
-        ({"max_walks": 0}, "max_walks of 1 or more, but got .* and 0"),
-    ],
-)
-def test_following_refuses(arguments: dict[str, Any], wanted: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=wanted):
-        follow_relation_path(INDEX.graph.adjacency, **{"seed": 0, "path": [[0]], "max_walks": 1} | arguments)
-
-
-def test_joining_refuses_what_is_no_entity() -> None:
-    with pytest.raises(InvalidArgumentError, match="end must be an entity"):
-        joining_relation_paths(INDEX.graph.adjacency, 0, 99, max_hops=1, max_entries=1)
