@@ -81,12 +81,12 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
     ids, hops, degrees, queue, queued = np.empty((5, room), np.int32)
-    masses, met_so_far = np.empty((2, room)), np.zeros(1, np.int64)
-    met = _Met(np.zeros(size, np.int32), ids, hops, degrees, queue, queued, *masses, met_so_far, room)
+    positions, settled, waiting = np.zeros(size, np.int32), np.empty(room), np.empty(room)
+    met = _Met(positions, ids, hops, degrees, queue, queued, settled, waiting, np.zeros(1, np.int64), room)
     _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
     count = int(met.size[0])
-    pagerank = met.settled[:count] + RESTART * met.waiting[:count]
-    return NearEntities(met.ids[:count].copy(), met.hops[:count].copy(), pagerank)
+    pagerank = settled[:count] + RESTART * waiting[:count]
+    return NearEntities(ids[:count].copy(), hops[:count].copy(), pagerank)
 
 
 def triples_between(adjacency: Adjacency, nodes: Array) -> Int32s:
