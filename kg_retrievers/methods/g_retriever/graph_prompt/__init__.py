@@ -2,9 +2,9 @@
 
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample, graph_prompt_examples
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.training import GraphPromptTraining, train_graph_prompt
-from kg_retrievers.training.causal_lm import CausalLM
 
 __all__ = [
     "CausalLM",

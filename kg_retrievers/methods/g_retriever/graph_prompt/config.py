@@ -38,9 +38,7 @@ class GraphPromptConfig:
         projection: The width of the hidden layer between encoder and language model; None for no projection: then the
             encoder's last layer is as wide as the language model.
         soft_tokens: How many tokens stand for a graph; 0 only without an encoder, for no soft prompt.
-        edges: Whether the encoder is given the edges.
         show_graph: Whether the language model reads the graph in words, too.
-        show_question: Whether it reads the question.
         max_context_tokens: The most tokens of the graph in words.
         max_answer_tokens: The most tokens of an answer in training, the end not counted; room is kept for so many.
         lora_rank: The rank of the adapters in the language model; 0 for none, which leaves all its weights as they are.
@@ -61,9 +59,7 @@ class GraphPromptConfig:
     heads: int = Field(default=4, ge=1)
     projection: int | None = Field(default=2048, ge=1)
     soft_tokens: int = Field(default=1, ge=0)
-    edges: bool = True
     show_graph: bool = True
-    show_question: bool = True
     max_context_tokens: int = Field(default=512, ge=1)
     max_answer_tokens: int = Field(default=32, ge=1)
     lora_rank: int = Field(default=0, ge=0)

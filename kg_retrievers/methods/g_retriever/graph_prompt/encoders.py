@@ -158,17 +158,13 @@ class GraphTokens(torch.nn.Module):
 
         states = torch.from_numpy(vectors.of([name for graph in graphs for name in graph.names])).to(device)
         graph_of = torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)).to(device)
+        ends = joined([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
         given: dict[str, torch.Tensor] = {}
-        if self.config.edges:
-            ends = joined([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
-            relations = [name for graph in graphs for name in graph.relations]
-            if self.config.encoder != "gcn" and relations:
+        if self.config.encoder != "gcn":
+            given["edge_attr"] = states.new_empty(0, states.shape[1])
+            if relations := [name for graph in graphs for name in graph.relations]:
                 rows = joined([graph.kinds + start for graph, start in zip(graphs, kinds, strict=True)])
                 given["edge_attr"] = torch.from_numpy(vectors.of(relations)).to(device)[rows]
-        else:
-            ends = torch.empty(2, 0, dtype=torch.int64, device=device)
-        if self.config.encoder != "gcn" and not given:
-            given["edge_attr"] = states.new_empty(0, states.shape[1])
         for layer, norm in zip(self.layers, self.norms, strict=False):
             states = norm(layer(states, ends, **given)).relu()
         states = self.layers[-1](states, ends, **given)

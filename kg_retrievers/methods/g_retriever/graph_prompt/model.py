@@ -7,8 +7,8 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import asdict, fields
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -27,27 +27,21 @@ from pydantic import Field
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
-from kg_retrievers.errors import (
-    InvalidArgumentError,
-    KGRetrieversError,
-    MissingExtraError,
-    ModelLoadError,
-    ModelMismatchError,
-)
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.graph_search import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput, graph_of
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
-from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
 
-    from kg_retrievers.training.lora import ADAPTER, save_for_peft, set_adapters
+    from kg_retrievers.methods.g_retriever.graph_prompt.language_model import set_adapters
 except ModuleNotFoundError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
@@ -56,6 +50,15 @@ METHOD = "graph-prompt"
 
 #: How many vectors of names and relations are kept, since questions repeat them.
 KEPT_VECTORS = 100_000
+
+#: Stands before the names of the adapters' weights in a checkpoint.
+_ADAPTER = "adapter."
+
+#: What a checkpoint keeps of its language model.
+_TELLING = ("name", "revision", "hidden_size", "vocabulary", "weights")
+
+#: Ends a text whose last letter has further bytes in the next token.
+_CUT_LETTER = "\ufffd"
 
 #: What to do without any triple; see `GraphPromptModel`.
 EmptyGraph = Literal["answer", "raise"]
@@ -68,7 +71,6 @@ class _AnswerOptions:
     who: ClassVar[str] = "GraphPromptModel"
 
     max_new_tokens: int = Field(ge=1)
-    batch_size: int = Field(ge=1)
     empty_graph: EmptyGraph = "answer"
 
 
@@ -89,7 +91,6 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         probe: float32, shape (dimension): the vector of a fixed text by these embeddings.
         training: What it was trained on, and how well it did; values of JSON.
         max_new_tokens: The most tokens of an answer; None for as many as in training.
-        batch_size: The number of questions of `batch` that go through the language model at once.
         empty_graph: What to do without any triple: "answer" from the question alone, without soft tokens of a graph,
             or "raise" an error.
 
@@ -106,17 +107,15 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         *,
         training: Mapping[str, Any] | None = None,
         max_new_tokens: int | None = None,
-        batch_size: int = 8,
         empty_graph: EmptyGraph = "answer",
     ) -> None:
         """Check the options."""
         if max_new_tokens is None:
             max_new_tokens = network.config.max_answer_tokens
-        options = _AnswerOptions(max_new_tokens, batch_size, empty_graph)
+        options = _AnswerOptions(max_new_tokens, empty_graph)
         self.network, self.embeddings, self.probe = network, embeddings, probe
         self.training = dict(training or {})
-        self.max_new_tokens, self.batch_size = options.max_new_tokens, options.batch_size
-        self.empty_graph = options.empty_graph
+        self.max_new_tokens, self.empty_graph = options.max_new_tokens, options.empty_graph
 
     def __repr__(self) -> str:
         """Show the language model and the configuration."""
@@ -143,17 +142,16 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write what was trained: `model.safetensors`, with the configuration in its metadata, in one rename.
 
-        The language model itself is not written. With adapters, the folder `adapter` gets a copy of them in the layout
-        of peft, for other programs.
+        The language model itself is not written. For other programs, `network.model.save_pretrained` of peft writes
+        the adapters.
 
         Raises:
             InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
             FileWriteError: If the disk is full, or this user may not write there.
         """
-        folder, network = Path(folder), self.network
-        adapters = network.adapters
+        network = self.network
         state = {} if network.tokens is None else network.tokens.state_dict()
-        state |= {f"{ADAPTER}.{name}": weight for name, weight in adapters.items()}
+        state |= {f"{_ADAPTER}{name}": weight for name, weight in network.adapters.items()}
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
         config = {
             "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
@@ -163,9 +161,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             **asdict(self.config),
             "training": self.training,
         }
-        save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
-        if adapters:
-            save_for_peft(network.model, network.lm.name, folder)
+        save_checkpoint(Path(folder), METHOD, config, {**weights, "probe": self.probe})
 
     @classmethod
     def from_pretrained(
@@ -176,7 +172,6 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         *,
         precision: Precision | None = None,
         max_new_tokens: int | None = None,
-        batch_size: int = 8,
         empty_graph: EmptyGraph = "answer",
     ) -> Self:
         """Read what `save_pretrained` wrote.
@@ -186,11 +181,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             embeddings: The embeddings that the model was trained with.
             llm: The language model that it was trained with, or its name or folder; None to load it under the name
                 that it had.
-            precision: The type of the language model's weights, in which it computes; None for that of the training,
-                or of a language model that is handed in.
-            max_new_tokens: As for the class, and so the others.
-            batch_size: The same.
-            empty_graph: The same.
+            precision: The type in which the language model's weights are loaded, and in which it computes; None for
+                that of the training. A language model that is handed in keeps its own.
+            max_new_tokens: As for the class.
+            empty_graph: As for the class.
 
         Raises:
             InvalidArgumentError: If an option is out of range.
@@ -198,29 +192,37 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             ModelMismatchError: If language model or embeddings are others than in the training.
         """
         folder = Path(folder)
-        saved = _Saved.read(folder)
-        _check_embeddings(embeddings, saved.embeddings, saved.probe)
+        saved, weights = load_checkpoint(folder, METHOD)
+        if saved.get("words", VERSION) != VERSION:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained on words of version {saved['words']!r:.20}, and these are of "
+                f"version {VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
+            )
+        try:
+            known = {field.name: saved[field.name] for field in fields(GraphPromptConfig)}
+            config = GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])})
+            trained_with = {key: saved["language_model"][key] for key in _TELLING}
+            probe, embedded_by, training = weights.pop("probe"), saved["embeddings"], saved["training"]
+            dtype = saved["dtype"] if saved["dtype"] in get_args(Precision) else "auto"
+        except (KeyError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        _check_embeddings(embeddings, embedded_by, probe)
         if not isinstance(llm, CausalLM):
-            place, revision = llm or saved.language_model["name"], None if llm else saved.revision
-            llm = CausalLM.load(place, revision=revision, dtype=precision or saved.dtype)
-        llm.check_trained_with(cls.__name__, saved.language_model, folder)
-        vectors = TextVectors(embeddings, KEPT_VECTORS)
-        network = GraphPromptNetwork(llm, saved.config, vectors, len(saved.probe), precision=precision)
+            place, revision = llm or trained_with["name"], None if llm else trained_with["revision"]
+            llm = CausalLM.load(place, revision=revision, dtype=precision or dtype)
+        llm.check_trained_with(cls.__name__, trained_with, folder)
+        network = GraphPromptNetwork(llm, config, TextVectors(embeddings, KEPT_VECTORS), len(probe))
+        tensors = {name: torch.from_numpy(weight) for name, weight in weights.items()}
+        adapters = {name: tensors.pop(name) for name in weights if name.startswith(_ADAPTER)}
         try:
             if network.tokens is not None:
-                network.tokens.load_state_dict(saved.tokens)
-            if saved.config.lora_rank:
-                set_adapters(network.model, saved.adapters)
+                network.tokens.load_state_dict(tensors)
+            if config.lora_rank:
+                set_adapters(network.model, {name.removeprefix(_ADAPTER): one for name, one in adapters.items()})
         except (RuntimeError, TypeError, ValueError) as cause:
             raise _damaged(folder, cause) from cause
         return cls(
-            network,
-            embeddings,
-            saved.probe,
-            training=saved.training,
-            max_new_tokens=max_new_tokens,
-            batch_size=batch_size,
-            empty_graph=empty_graph,
+            network, embeddings, probe, training=training, max_new_tokens=max_new_tokens, empty_graph=empty_graph
         )
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -250,28 +252,6 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question."""
         return self._call_with_config(lambda value, config: "".join(self._answer(value, config)), input, config)
-
-    def batch(
-        self,
-        inputs: list[GraphPromptInput],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any,
-    ) -> list[str]:
-        """Answer questions, `batch_size` at once."""
-        return self._batch_with_config(self._answer_all, inputs, config, return_exceptions=return_exceptions)
-
-    async def abatch(
-        self,
-        inputs: list[GraphPromptInput],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any,
-    ) -> list[str]:
-        """As `batch`, on another thread."""
-        return await run_in_executor(None, partial(self.batch, inputs, config, return_exceptions=return_exceptions))
 
     def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
         """Answer a question, and yield the answer as it is written."""
@@ -312,65 +292,20 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         tokens: list[int] = []
         said = ""
         try:
-            for (token,) in self.network.generate([prompt], self.max_new_tokens):
-                if token is not None:
-                    tokens.append(token)
-                    text = self._text(tokens)
-                    # The bytes of a letter may be in several tokens.
-                    if text.startswith(said) and len(text) > len(said) and not text.endswith("\ufffd"):
-                        call.wrote(text[len(said) :])
-                        yield text[len(said) :]
-                        said = text
-            if (text := self._text(tokens)).startswith(said) and len(text) > len(said):
+            for token in self.network.generate(prompt, self.max_new_tokens):
+                tokens.append(token)
+                text = self.network.lm.decode(tokens).strip()
+                if text.startswith(said) and len(text) > len(said) and not text.endswith(_CUT_LETTER):
+                    call.wrote(text[len(said) :])
+                    yield text[len(said) :]
+                    said = text
+            if (text := self.network.lm.decode(tokens).strip()).startswith(said) and len(text) > len(said):
                 call.wrote(text[len(said) :])
                 yield text[len(said) :]
         except BaseException as error:
             call.failed(error)
             raise
         call.ended(text, len(tokens))
-
-    def _answer_all(
-        self,
-        inputs: list[GraphPromptInput],
-        run_manager: list[CallbackManagerForChainRun],
-        config: list[RunnableConfig],
-    ) -> list[str | Exception]:
-        """Return the answers; where a question is wrong, the error in place of its answer."""
-        answers: list[str | Exception] = [""] * len(inputs)
-        prompts: dict[int, Prompt] = {}
-        calls: dict[int, _Call] = {}
-        for position, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
-            try:
-                prompt = self.prompt(value)
-                calls[position] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
-                prompts[position] = prompt
-            except KGRetrieversError as error:  # a question that cannot be read, or a budget that is used up
-                answers[position] = error
-        positions = list(prompts)
-        try:
-            for start in range(0, len(positions), self.batch_size):
-                some = positions[start : start + self.batch_size]
-                rows = self._generated([prompts[position] for position in some])
-                for position, row in zip(some, rows, strict=True):
-                    answers[position] = text = self._text(row)
-                    calls.pop(position).ended(text, len(row))
-        except BaseException as error:
-            for call in calls.values():
-                call.failed(error)
-            raise
-        return answers
-
-    def _generated(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        """Return the tokens of the answers to some prompts, which go through the language model at once."""
-        rows: list[list[int]] = [[] for _ in prompts]
-        for tokens in self.network.generate(prompts, self.max_new_tokens):
-            for row, token in zip(rows, tokens, strict=True):
-                if token is not None:
-                    row.append(token)
-        return rows
-
-    def _text(self, tokens: Sequence[int]) -> str:
-        return self.network.lm.decode(tokens).strip()
 
 
 class _Call:
@@ -397,62 +332,6 @@ class _Call:
     def failed(self, error: BaseException) -> None:
         """Report that the call failed."""
         self._run.on_llm_error(error)
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """A model as it is on disk.
-
-    Attributes:
-        language_model: What tells its language model from others: name, sizes and digests.
-        revision: The revision of the language model.
-        embeddings: The name of the embeddings.
-        probe: The vector of `PROBE`.
-        dtype: The type of the language model's weights, for `CausalLM.load`.
-        config: The configuration.
-        training: What it was trained on.
-        tokens: The weights of what makes the soft tokens.
-        adapters: The weights of the adapters.
-    """
-
-    language_model: dict[str, Any]
-    revision: str | None
-    embeddings: str
-    probe: Array
-    dtype: str
-    config: GraphPromptConfig
-    training: dict[str, Any]
-    tokens: dict[str, torch.Tensor]
-    adapters: dict[str, torch.Tensor]
-
-    @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read the file of a model."""
-        config, weights = load_checkpoint(folder, METHOD)
-        try:
-            words, probe, language_model = config["words"], weights.pop("probe"), config["language_model"]
-            known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
-            tensors = {name: torch.from_numpy(weight) for name, weight in weights.items()}
-            adapters = {name: tensors.pop(name) for name in weights if name.startswith(f"{ADAPTER}.")}
-            saved = cls(
-                language_model={key: language_model[key] for key in ("name", "hidden_size", "vocabulary", "weights")},
-                revision=language_model["revision"],
-                embeddings=config["embeddings"],
-                probe=probe,
-                dtype=config["dtype"] if config["dtype"] in get_args(Precision) else "auto",
-                config=GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])}),
-                training=config["training"],
-                tokens=tensors,
-                adapters={name.removeprefix(f"{ADAPTER}."): weight for name, weight in adapters.items()},
-            )
-        except (KeyError, TypeError, ValueError) as cause:
-            raise _damaged(folder, cause) from cause
-        if words != VERSION:
-            raise ModelMismatchError(
-                f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
-                f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
-            )
-        return saved
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, LearnedTokens, PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ANSWER_SEPARATOR, write_question
-from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
 
-    from kg_retrievers.training.lora import adapter_weights, add_adapters, switch_dropout
+    from kg_retrievers.methods.g_retriever.graph_prompt.language_model import (
+        adapter_weights,
+        add_adapters,
+        switch_dropout,
+    )
 except ModuleNotFoundError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
@@ -67,15 +71,12 @@ class GraphPromptNetwork:
         vectors: The vectors of names and relations.
         dimension: Their length.
         seed: Of the weights.
-        precision: The type of the language model's weights, into which they are turned; None for the one that they
-            have.
 
     Attributes:
         tokens: What makes the soft tokens; None without.
 
     Raises:
-        InvalidArgumentError: If the language model has adapters already, or no linear layers of a name that gets some;
-            or there is no such precision.
+        InvalidArgumentError: If the language model has adapters already, or no linear layers of a name that gets some.
     """
 
     def __init__(
@@ -86,16 +87,9 @@ class GraphPromptNetwork:
         dimension: int,
         *,
         seed: int = 0,
-        precision: Precision | None = None,
     ) -> None:
         """Draw the weights."""
-        if precision is not None and precision not in get_args(Precision):
-            raise InvalidArgumentError(
-                f"GraphPromptModel: precision is one of {list(get_args(Precision))}, but got {precision!r}."
-            )
         lm.check_bare()
-        if precision is not None:
-            lm.turn_into(precision)
         self.lm, self.config, self.vectors = lm, config, vectors
         self.model: Any = lm.model
         self._takes = set(inspect.signature(lm.model.forward).parameters)
@@ -108,21 +102,16 @@ class GraphPromptNetwork:
                 scale = float(lm.model.get_input_embeddings().weight.float().std())
                 self.tokens = LearnedTokens(config, lm.hidden_size, scale)
             if config.lora_rank:
-                self.model = self._with_adapters()
+                self.model = add_adapters(
+                    lm,
+                    rank=config.lora_rank,
+                    alpha=config.lora_alpha,
+                    dropout=config.lora_dropout,
+                    targets=config.lora_targets,
+                )
         if self.tokens is not None:
             self.tokens.to(lm.device)
         self.train(False)
-
-    def _with_adapters(self) -> Any:
-        config = self.config
-        return add_adapters(
-            type(config).__name__,
-            self.lm,
-            rank=config.lora_rank,
-            alpha=config.lora_alpha,
-            dropout=config.lora_dropout,
-            targets=config.lora_targets,
-        )
 
     # --- what is trained ------------------------------------------------------------------------------------------
 
@@ -177,9 +166,8 @@ class GraphPromptNetwork:
         """
         config, lm = self.config, self.lm
         before = lm.encode(config.before or "", special=True)
-        asked = question if config.show_question else None
         with_text = config.show_graph and bool(triples or entities)
-        after = lm.encode(write_question(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
+        after = lm.encode(write_question(question, after_graph=with_text)) + lm.encode(config.after or "", special=True)
         label: list[int] = []
         if answers:
             label = [*lm.encode(ANSWER_SEPARATOR.join(answers))[: config.max_answer_tokens], lm.stops[0]]
@@ -280,22 +268,29 @@ class GraphPromptNetwork:
         return each.view(wanted.shape).sum(1) / (wanted != _IGNORED).sum(1)
 
     @torch.no_grad()
-    def generate(self, prompts: Sequence[Prompt], max_new_tokens: int) -> Iterator[list[int | None]]:
-        """Yield the next token of each prompt's answer, the most likely one; None once it is at its end."""
+    def generate(self, prompt: Prompt, max_new_tokens: int) -> Iterator[int]:
+        """Yield the tokens of an answer, each the most likely one, up to its end.
+
+        Raises:
+            InvalidArgumentError: If the language model keeps no keys and values.
+        """
         only = {"logits_to_keep": 1} if "logits_to_keep" in self._takes else {}
-        given = self._inputs(prompts, self.soft(prompts))
+        given = self._inputs([prompt], self.soft([prompt]))
         mask, cache = given["attention_mask"], None
-        positions = mask.sum(1, keepdim=True)
-        stops = torch.tensor(self.lm.stops, device=mask.device)
-        ended = torch.zeros(len(prompts), dtype=torch.bool, device=mask.device)
+        position = mask.sum(1, keepdim=True)
         for _ in range(max_new_tokens):
             found = self.model(**given, **only, past_key_values=cache, use_cache=True)
-            tokens = found.logits[:, -1].argmax(-1)
-            vectors = self.lm.model.get_input_embeddings()(tokens)[:, None]
-            ended |= torch.isin(tokens, stops)
-            yield [None if end else token for token, end in zip(tokens.tolist(), ended.tolist(), strict=True)]
-            if ended.all():
+            cache = getattr(found, "past_key_values", None)
+            if cache is None:
+                raise InvalidArgumentError(
+                    f"GraphPromptModel: wanted a decoder that keeps keys and values (past_key_values), but {self.lm!r} "
+                    "gives none. Take one such as Llama, Qwen or Gemma."
+                )
+            token = int(found.logits[0, -1].argmax())
+            if token in self.lm.stops:
                 return
-            mask, cache = torch.cat([mask, mask.new_ones(len(mask), 1)], 1), found.past_key_values
-            given = self._given(vectors, mask, positions)
-            positions = positions + 1
+            yield token
+            mask = torch.cat([mask, mask.new_ones(1, 1)], 1)
+            vectors = self.lm.model.get_input_embeddings()(torch.tensor([[token]], device=mask.device))
+            given = self._given(vectors, mask, position)
+            position = position + 1

@@ -14,22 +14,20 @@ VERSION = "1"
 ANSWER_SEPARATOR = "|"
 
 
-def write_question(question: str | None, *, after_graph: bool) -> str:
+def write_question(question: str, *, after_graph: bool) -> str:
     r"""Return what a language model reads after the graph.
 
     Args:
-        question: The question; None to leave it out. "Question: " is put before it unless it holds that itself, as the
-            questions of ExplaGraphs do after two arguments.
+        question: The question. "Question: " is put before it unless it holds that itself, as the questions of
+            ExplaGraphs do after two arguments.
         after_graph: Whether the graph stands before it in words.
 
     Example:
         >>> write_question("Who directed Her?", after_graph=True)
         '\n\nQuestion: Who directed Her?\nAnswer:'
     """
-    if question is not None and "Question:" not in question:
-        question = f"Question: {question}"
-    asked = "Answer:" if question is None else f"{question}\nAnswer:"
-    return f"\n\n{asked}" if after_graph else asked
+    asked = question if "Question:" in question else f"Question: {question}"
+    return f"\n\n{asked}\nAnswer:" if after_graph else f"{asked}\nAnswer:"
 
 
 def parse_answers(reply: str) -> list[str]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from langchain_core.embeddings import Embeddings
 from pydantic import Field
@@ -23,14 +23,13 @@ from pydantic import Field
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.model import KEPT_VECTORS, GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
-from kg_retrievers.training.causal_lm import CausalLM
 
 try:
     import torch
@@ -207,110 +206,73 @@ def train_graph_prompt(
     parts = _split(examples, validation, seed)
     lm = llm if isinstance(llm, CausalLM) else CausalLM.load(llm, dtype=precision or "auto")
     settings = _with_surroundings(settings, lm, chat)
-    model, history, prompts = _train(lm, settings, vectors, parts, options, setting, folder, progress=progress)
-    return _summarize(model, history, prompts, began)
-
-
-def _train(
-    lm: CausalLM,
-    settings: GraphPromptConfig,
-    vectors: TextVectors,
-    parts: tuple[list[GraphPromptExample], list[GraphPromptExample]],
-    options: _TrainingOptions,
-    setting: Setting,
-    folder: Path | None,
-    *,
-    progress: bool,
-) -> tuple[GraphPromptModel, list[float], _Prompts]:
-    """Train and save a model.
-
-    Returns:
-        The model at its best validation, the loss of each validation, and the prompts of the examples.
-    """
     probe = vectors.of([PROBE])[0]
-    first = int(stream(options.seed, "weights").integers(2**63))
-    network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first, precision=options.precision)
-    prompts = _Prompts.of(network, *parts)
-    prompts.embed(vectors, progress=progress)
+    first = int(stream(seed, "weights").integers(2**63))
+    network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first)
+    learned, validating = (
+        [network.prompt(one.question, one.triples, one.labels, one.answers, entities=one.entities) for one in part]
+        for part in parts
+    )
+    _embed((*learned, *validating), vectors, progress=progress)
     facts = {
-        "examples": len(prompts.learned),
+        "examples": len(learned),
         "data": _digest(*parts),
         "setting": setting,
-        "weight_decay": options.weight_decay,
-        "last_rate": options.last_rate,
-        "max_gradient": options.max_gradient,
+        "weight_decay": weight_decay,
+        "last_rate": last_rate,
+        "max_gradient": max_gradient,
         "dtype": lm.dtype,
         "device": lm.device.type,
         "micro_batch_size": options.at_once,
     }
-    trainer = _trainer(network, prompts, options, facts, probe, folder, progress=progress)
+    trainer = PromptTrainer(
+        parameters=network.parameters,
+        buffers=network.buffers,
+        items=learned,
+        prepare=lambda prompt: prompt,
+        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
+        validate=lambda: -mean_loss(network, validating, options.at_once),
+        schedule=options.schedule(len(learned)),
+        identity=json.dumps(
+            [version("kg-retrievers"), VERSION, facts, asdict(settings), lm.fingerprint, probe.tolist()]
+        ),
+        output=folder,
+        progress=progress,
+        threads=threads,
+        network=network,
+        micro_batch_size=options.at_once,
+        last_rate=last_rate,
+        weight_decay=weight_decay,
+        max_gradient=max_gradient,
+    )
     history = [-score for score in trainer.run()]
     network.train(False)
-    network.vectors = TextVectors(vectors.embeddings, KEPT_VECTORS)
+    network.vectors = TextVectors(embeddings, KEPT_VECTORS)
     training = {**facts, "schedule": asdict(trainer.schedule), "validation": history}
-    model = GraphPromptModel(network, vectors.embeddings, probe, training=training)
+    model = GraphPromptModel(network, embeddings, probe, training=training)
     if folder:
         model.save_pretrained(folder)
         forget_unfinished(folder)
-    return model, history, prompts
-
-
-def _summarize(model: GraphPromptModel, history: list[float], prompts: _Prompts, began: float) -> GraphPromptTraining:
-    """Return what a training gave that began at a moment of the monotonic clock."""
-    trained, weights = _count_weights(model.network)
+    trained = sum(weight.numel() for weight in network.parameters.values())
+    frozen = sum(weight.numel() for weight in network.model.parameters() if not weight.requires_grad)
+    cut = sum(prompt.shown < prompt.triples for prompt in (*learned, *validating)) if settings.show_graph else 0
     return GraphPromptTraining(
         model,
         history,
-        examples=len(prompts.learned),
-        validation=len(prompts.validating),
-        cut=prompts.cut(model.config),
+        examples=len(learned),
+        validation=len(validating),
+        cut=cut,
         trained=trained,
-        weights=weights,
+        weights=trained + frozen,
         seconds=time.monotonic() - began,
     )
 
 
-@dataclass(frozen=True)
-class _Prompts:
-    """What the language model reads of the examples.
-
-    Attributes:
-        learned: The prompts to train on.
-        validating: The prompts to validate with.
-    """
-
-    learned: list[Prompt]
-    validating: list[Prompt]
-
-    @classmethod
-    def of(
-        cls,
-        network: GraphPromptNetwork,
-        learned: Sequence[GraphPromptExample],
-        validating: Sequence[GraphPromptExample],
-    ) -> Self:
-        """Return the prompts of examples."""
-
-        def prompts(examples: Sequence[GraphPromptExample]) -> list[Prompt]:
-            return [
-                network.prompt(one.question, one.triples, one.labels, one.answers, entities=one.entities)
-                for one in examples
-            ]
-
-        return cls(prompts(learned), prompts(validating))
-
-    def embed(self, vectors: TextVectors, *, progress: bool) -> None:
-        """Embed the names and relations of all graphs at once."""
-        graphs = [prompt.graph for prompt in (*self.learned, *self.validating) if prompt.graph]
-        texts = dict.fromkeys(text for graph in graphs for text in (*graph.names, *graph.relations))
-        if texts:
-            vectors.of(list(texts), progress=progress)
-
-    def cut(self, settings: GraphPromptConfig) -> int:
-        """Return how many texts of graphs lack triples."""
-        if not settings.show_graph:
-            return 0
-        return sum(prompt.shown < prompt.triples for prompt in (*self.learned, *self.validating))
+def _embed(prompts: Sequence[Prompt], vectors: TextVectors, *, progress: bool) -> None:
+    """Embed the names and relations of all graphs at once."""
+    graphs = [prompt.graph for prompt in prompts if prompt.graph]
+    if texts := dict.fromkeys(text for graph in graphs for text in (*graph.names, *graph.relations)):
+        vectors.of(list(texts), progress=progress)
 
 
 def _trainable_settings(setting: Setting, config: dict[str, Any]) -> GraphPromptConfig:
@@ -332,45 +294,6 @@ def _with_surroundings(settings: GraphPromptConfig, lm: CausalLM, chat: bool | N
         before=before if settings.before is None else settings.before,
         after=after if settings.after is None else settings.after,
     )
-
-
-def _trainer(
-    network: GraphPromptNetwork,
-    prompts: _Prompts,
-    options: _TrainingOptions,
-    facts: dict[str, Any],
-    probe: Array,
-    folder: Path | None,
-    *,
-    progress: bool,
-) -> PromptTrainer:
-    lm = network.lm
-    identity = [version("kg-retrievers"), VERSION, facts, asdict(network.config), lm.fingerprint, probe.tolist()]
-    return PromptTrainer(
-        parameters=network.parameters,
-        buffers=network.buffers,
-        items=prompts.learned,
-        prepare=lambda prompt: prompt,
-        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
-        validate=lambda: -mean_loss(network, prompts.validating, options.at_once),
-        schedule=options.schedule(len(prompts.learned)),
-        identity=json.dumps(identity),
-        output=folder,
-        progress=progress,
-        threads=options.threads,
-        network=network,
-        micro_batch_size=options.at_once,
-        last_rate=options.last_rate,
-        weight_decay=options.weight_decay,
-        max_gradient=options.max_gradient,
-    )
-
-
-def _count_weights(network: GraphPromptNetwork) -> tuple[int, int]:
-    """Return how many weights are trained, and how many there are, those of the language model included."""
-    trained = sum(weight.numel() for weight in network.parameters.values())
-    frozen = sum(weight.numel() for weight in network.model.parameters() if not weight.requires_grad)
-    return trained, trained + frozen
 
 
 @dataclass(kw_only=True)

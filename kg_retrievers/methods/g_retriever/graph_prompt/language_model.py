@@ -1,9 +1,14 @@
-"""A causal language model of Hugging Face, with a fingerprint that tells it from others (extra `graph-prompt`)."""
+"""A causal language model of Hugging Face, a fingerprint that tells it from others, and low-rank adapters in it.
+
+The adapters are those of E. Hu et al., LoRA: Low-Rank Adaptation of Large Language Models, ICLR 2022, arXiv:2106.09685,
+as peft computes them (extra `graph-prompt`).
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -18,6 +23,7 @@ from kg_retrievers.graph.cache import LocalLock
 try:
     import torch
     from jinja2 import TemplateError
+    from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -44,8 +50,7 @@ class CausalLM:
         revision: Which version of it.
 
     Raises:
-        InvalidArgumentError: If the model has adapters already, does not write from left to right with a cache, or the
-            tokenizer has no token that ends a text.
+        InvalidArgumentError: If the model has adapters already, or the tokenizer has no token that ends a text.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, revision: str | None = None) -> None:
@@ -59,7 +64,6 @@ class CausalLM:
         self.name, self.revision = name, revision
         self.check_bare()
         model.requires_grad_(False).eval()
-        _check_causal(model, name)
         marks = [mark for mark in tokenizer.get_added_vocab() if len(mark) > 1 and not mark.isspace()]
         within = "|".join(f"(?<={re.escape(mark[0])})(?={re.escape(mark[1:])})" for mark in sorted(marks))
         self._within_marks = re.compile(within or "(?!)")
@@ -150,11 +154,6 @@ class CausalLM:
     def dtype(self) -> str:
         """The type of its weights, as "float32" or "bfloat16"."""
         return str(self.model.dtype).removeprefix("torch.")
-
-    def turn_into(self, dtype: str) -> None:
-        """Turn its weights into another type, for all that use it; "bfloat16" and back loses the last bits."""
-        if dtype != self.dtype:
-            self.model.to(getattr(torch, dtype))
 
     @property
     def device(self) -> torch.device:
@@ -259,23 +258,6 @@ def _missing(path: Path) -> str:
     return what if path.is_dir() else f"there is no such folder, and, as a name on Hugging Face, {what}"
 
 
-def _check_causal(model: Any, name: str) -> None:
-    """Check that a model keeps what it has read, as those do that write from left to right."""
-    try:
-        with torch.no_grad():
-            token = torch.zeros(1, 1, dtype=torch.int64, device=model.get_input_embeddings().weight.device)
-            cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
-    except (TypeError, ValueError, AttributeError, RuntimeError) as cause:
-        cache, why = None, f" ({cause!s:.200})"
-    else:
-        why = ""
-    if cache is None:
-        raise InvalidArgumentError(
-            f"CausalLM: wanted a decoder with attention that keeps keys and values (past_key_values), but {name} is "
-            f"{type(model).__name__} and gives none{why}. Take one such as Llama, Qwen or Gemma."
-        )
-
-
 def _fingerprint(model: Any, tokenizer: Any) -> dict[str, Any]:
     """Return the fingerprint of a language model: its size, and digests of the vocabulary and of some weights.
 
@@ -291,3 +273,68 @@ def _fingerprint(model: Any, tokenizer: Any) -> dict[str, Any]:
         "vocabulary": blake2b(words, digest_size=8).hexdigest(),
         "weights": weights.hexdigest(),
     }
+
+
+def add_adapters(lm: CausalLM, *, rank: int, alpha: int, dropout: float, targets: Sequence[str]) -> Any:
+    """Return a language model with adapters, in evaluation mode; its own weights stay as they are.
+
+    Args:
+        lm: The language model.
+        rank: The rank of the adapters, at least 1.
+        alpha: Divided by the rank, it is the factor of an adapter.
+        dropout: The share of an adapter's inputs that is left out in training, in [0, 1).
+        targets: The names of the linear layers that get an adapter.
+
+    Raises:
+        InvalidArgumentError: If the language model has no linear layers of a name.
+    """
+    linear = [name for name, module in lm.model.named_modules() if _is_linear(module)]
+    for target in targets:
+        if not any(name == target or name.endswith(f".{target}") for name in linear):
+            last = sorted({name.rpartition(".")[2] for name in linear})
+            raise InvalidArgumentError(
+                f"GraphPromptConfig: {lm!r} has no linear layers {target!r} to adapt. It has: {last}.",
+                hint_python="Name some of these: lora_targets=(...).",
+                hint_shell="Name some of these: --field 'lora_targets=[...]'.",
+            )
+    adapters = LoraConfig(
+        r=rank,
+        lora_alpha=alpha,
+        lora_dropout=dropout,
+        target_modules=sorted(targets),
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of transformers, at what peft asks of it
+        return get_peft_model(lm.model, adapters).eval()
+
+
+def adapter_weights(model: Any) -> dict[str, torch.Tensor]:
+    """Return the weights of the adapters in a language model, by name."""
+    weights: dict[str, torch.Tensor] = get_peft_model_state_dict(model, save_embedding_layers=False)
+    return weights
+
+
+def set_adapters(model: Any, weights: Mapping[str, torch.Tensor]) -> None:
+    """Take the weights of adapters.
+
+    Raises:
+        ValueError: If they are not those of this language model and configuration.
+    """
+    wanted = {name: weight.shape for name, weight in adapter_weights(model).items()}
+    if wanted != {name: weight.shape for name, weight in weights.items()}:
+        raise ValueError("its weights have other names or shapes than the configuration says")
+    set_peft_model_state_dict(model, dict(weights))
+
+
+def switch_dropout(model: Any, on: bool) -> None:
+    """Switch the dropout of the adapters on or off; the language model itself never drops anything out."""
+    for name, module in model.named_modules():
+        if "lora_dropout" in name:
+            module.train(on)
+
+
+def _is_linear(module: torch.nn.Module) -> bool:
+    """Whether a layer is linear: torch's, GPT-2's transposed one, or a quantised one, which are named after it."""
+    return isinstance(module, torch.nn.Linear) or type(module).__name__.startswith(("Linear", "Conv1D"))
