@@ -40,12 +40,11 @@ from typing import Any, NamedTuple
 
 import torch
 from langchain_core.embeddings import Embeddings
+from papers.graphqa import LABELS, read_explagraphs
 from transformers import logging as transformers_logging
 from wilson import wilson_interval
 
 from kg_retrievers import HashedEmbeddings
-from kg_retrievers.datasets import read_explagraphs
-from kg_retrievers.datasets.explagraphs import LABELS
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.methods.g_retriever.graph_prompt import (
     CausalLM,

@@ -21,10 +21,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
+from papers.graphqa import read_explagraphs
 from tokenizers import Tokenizer
 
 from kg_retrievers import KnowledgeGraph
-from kg_retrievers.datasets import read_explagraphs
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import Style, approximate_tokens, readable, verbalize
 from kg_retrievers.sample import load_graph

@@ -19,11 +19,8 @@ from .database.sparql.executor import SparqlExecutor as SparqlExecutor
 from .datasets import GraphQuestion as GraphQuestion
 from .datasets import Question as Question
 from .datasets import join_graphs as join_graphs
-from .datasets import read_explagraphs as read_explagraphs
-from .datasets import read_factkg as read_factkg
 from .datasets import read_question_set as read_question_set
 from .datasets import read_questions as read_questions
-from .datasets import read_scene_graphs as read_scene_graphs
 from .datasets import read_webqsp as read_webqsp
 from .datasets import split_questions as split_questions
 from .drawing import draw as draw

@@ -11,13 +11,16 @@ from typing import Any
 
 import kg_retrievers as kg
 from benchmarks.papers.baselines import BASELINES
+from benchmarks.papers.factkg import read_factkg
 from benchmarks.papers.figures import Figure, statistics_of
+from benchmarks.papers.graphqa import read_graphqa_explagraphs, read_graphqa_scene_graphs
 from benchmarks.papers.tables import PROMPT, STATISTICS, Cell, Questions
 from benchmarks.papers.worked_examples import with_answer_shots, with_verdict_shots
 from kg_retrievers.chains import FactVerifier
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, join_graphs
+from kg_retrievers.datasets.splits import draw_questions
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC, load_embeddings, load_llm
@@ -30,6 +33,13 @@ FOLDERS = {
     "explagraphs": (("explagraphs", "expla_graphs"), ""),
     "scene-graphs": (("scene-graphs", "scene_graphs"), ""),
     "factkg": (("factkg", "FactKG"), ""),
+}
+
+#: The sets that only the papers need, each with its reader of a folder and a split.
+_OWN_READERS: dict[str, Any] = {
+    "explagraphs": read_graphqa_explagraphs,
+    "scene-graphs": read_graphqa_scene_graphs,
+    "factkg": read_factkg,
 }
 
 #: The split that says when a training stops, if it is not called "validation".
@@ -91,9 +101,10 @@ class Bench:
         hops = [asked.hops] if asked.hops else None
         data: Any = self.folder(asked.format)
         format: Any = asked.format
-        return kg.read_question_set(
-            data, format, split=asked.split, only_hops=hops, limit=limit, seed=self.options.seed
-        )
+        seed = self.options.seed
+        if format in _OWN_READERS:
+            return draw_questions(_OWN_READERS[format](data, asked.split), limit, seed)
+        return kg.read_question_set(data, format, split=asked.split, only_hops=hops, limit=limit, seed=seed)
 
     def index(self, format: str, questions: Sequence[kg.Question]) -> kg.GraphIndex:
         """Return the index of the graph that all questions share, or else of their own graphs as one."""

@@ -384,16 +384,10 @@ class Given:
     ] = None
 
 
-#: The formats of questions with a graph each, whose answers are entities.
-ENTITY_FORMATS = ("webqsp", "cwq")
-
-#: The format of questions with a graph each whose graphs are in a file of their own.
-SCENE_GRAPHS = "scene-graphs"
-
 #: The formats of questions with a graph each.
-GRAPH_FORMATS = (*ENTITY_FORMATS, "explagraphs", SCENE_GRAPHS)
+GRAPH_FORMATS = ("webqsp", "cwq")
 
-Format = Literal["jsonl", "metaqa", "pathquestion", "factkg", "webqsp", "cwq", "explagraphs", "scene-graphs"]
+Format = Literal["jsonl", "metaqa", "pathquestion", "webqsp", "cwq"]
 
 
 @dataclass(frozen=True)
@@ -412,15 +406,10 @@ class QuestionSet:
         """Whether each question has a graph of its own."""
         return self.format in GRAPH_FORMATS
 
-    @property
-    def graphs(self) -> dict[str, str]:
-        """The file of scene graphs, if it is named."""
-        return {"graphs": self.graph} if self.format == SCENE_GRAPHS and self.graph is not None else {}
-
     def read(self, path: str, split: str | None, limit: int | None = None) -> list[Question]:
         """Read the questions of a file or folder."""
         return kg_retrievers.read_question_set(
-            path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed, **self.graphs
+            path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed
         )
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
@@ -435,7 +424,7 @@ class QuestionSet:
         """
         if not self.have_graphs:
             return
-        given = {"--graph": self.graph and self.format != SCENE_GRAPHS, "--hops": self.hops, **others}
+        given = {"--graph": self.graph, "--hops": self.hops, **others}
         flags = [flag for flag, value in given.items() if value] + reading.words[:1]
         if flags:
             raise InvalidArgumentError(

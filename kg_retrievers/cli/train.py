@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from kg_retrievers.cli.options import (
-    ENTITY_FORMATS,
     Embedded,
     EmbeddingCache,
     Json,
@@ -73,8 +72,6 @@ def train(
     """
     folder = Path(output)
     _check_output(folder)
-    if questions.have_graphs and questions.format not in ENTITY_FORMATS:
-        raise InvalidArgumentError(f"--format {questions.format} has no entities as answers to learn from.")
     questions.check_graph(reading, {})
     if questions.graph is None and not questions.have_graphs:
         raise InvalidArgumentError(

@@ -1,14 +1,11 @@
-"""Question sets: MetaQA, PathQuestion, JSON lines, WebQSP, CWQ, GraphQA and FactKG, all read as `Question`."""
+"""Question sets: MetaQA, PathQuestion, JSON lines, WebQSP and CWQ, all read as `Question`."""
 
-from kg_retrievers.datasets.explagraphs import read_explagraphs
-from kg_retrievers.datasets.factkg import read_factkg
 from kg_retrievers.datasets.graph_question import GraphQuestion, join_graphs
 from kg_retrievers.datasets.jsonl import read_questions, write_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.question_sets import read_question_set
-from kg_retrievers.datasets.scene_graphs import read_scene_graphs
-from kg_retrievers.datasets.splits import SplitQuestions, split_graphqa, split_questions
+from kg_retrievers.datasets.splits import SplitQuestions, split_questions
 from kg_retrievers.datasets.types import Question, check_questions
 from kg_retrievers.datasets.webqsp import read_webqsp
 
@@ -18,15 +15,11 @@ __all__ = [
     "SplitQuestions",
     "check_questions",
     "join_graphs",
-    "read_explagraphs",
-    "read_factkg",
     "read_metaqa",
     "read_pathquestion",
     "read_question_set",
     "read_questions",
-    "read_scene_graphs",
     "read_webqsp",
-    "split_graphqa",
     "split_questions",
     "write_questions",
 ]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
-from kg_retrievers.datasets.factkg import read_factkg
-from kg_retrievers.datasets.graphqa import read_graphqa_explagraphs, read_graphqa_scene_graphs
 from kg_retrievers.datasets.jsonl import read_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
@@ -17,10 +15,10 @@ from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
-QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq", "explagraphs", "scene-graphs", "factkg"]
+QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 
-#: Those whose questions have a graph each; claims of FactKG may have one.
-GRAPH_FORMATS = ("webqsp", "cwq", "explagraphs", "scene-graphs")
+#: Those whose questions have a graph each.
+GRAPH_FORMATS = ("webqsp", "cwq")
 
 #: The hops of the published sets.
 METAQA_HOPS, PATHQUESTION_HOPS = (1, 2, 3), (2, 3)
@@ -35,7 +33,6 @@ def read_question_set(
     data: str | Path,
     format: QuestionFormat,
     *,
-    graphs: str | Path | None = None,
     split: str | None = None,
     only_hops: Collection[int] | None = None,
     limit: int | None = None,
@@ -46,13 +43,10 @@ def read_question_set(
     Args:
         data: "metaqa": the folder that holds `1-hop` and so on; "pathquestion": a file, or the folder of `PQ-2H.txt`
             and `PQ-3H.txt`; "jsonl": a file, or a folder with a file for each split, as `dev.jsonl`; "webqsp", "cwq":
-            see `read_webqsp`; "explagraphs", "scene-graphs": a file, or G-Retriever's folder; "factkg": see
-            `read_factkg`.
+            see `read_webqsp`.
         format: How it is written. The questions of `GRAPH_FORMATS` are `GraphQuestion`, each with its graph.
-        graphs: "scene-graphs": the file of graphs, where it does not lie beside the questions as `*sceneGraphs.json`.
         split: "metaqa": "dev" by default, "dev_ntm" for its paraphrases; "pathquestion": none; "jsonl", "webqsp",
-            "cwq", "factkg": of a folder; "explagraphs", "scene-graphs": "train", "val" or "test", by
-            `split/*_indices.txt` where these are in the folder, else by `split_graphqa`.
+            "cwq": of a folder.
         only_hops: Only questions that join so many facts; by default all that are there.
         limit: At most so many questions of each number of hops, drawn at random and left in their order.
         seed: Of what is drawn.
@@ -63,25 +57,13 @@ def read_question_set(
     """
     if format not in get_args(QuestionFormat):
         raise InvalidArgumentError(f"{_WHO}: format is one of {get_args(QuestionFormat)}, but got {format!r}.")
-    if graphs is not None and format != "scene-graphs":
-        raise InvalidArgumentError(f"{_WHO}: graphs= is for scene-graphs, but the format is {format!r}. Leave it out.")
     if format in _ONE_GRAPH:
         questions = _ONE_GRAPH[format](Path(data), split, only_hops)
         return questions if limit is None else _drawn(questions, limit, seed)
     if only_hops is not None:
         raise InvalidArgumentError(f"{_WHO}: questions of {format} do not say how many hops they take. Leave it out.")
     _check_limit(limit)
-    return draw_questions(_with_graphs(Path(data), format, split, graphs), limit, seed)
-
-
-def _with_graphs(home: Path, format: str, split: str | None, graphs: str | Path | None) -> Iterable[Question]:
-    if format == "factkg":
-        return read_factkg(home, split)
-    if format == "explagraphs":
-        return read_graphqa_explagraphs(home, split)
-    if format == "scene-graphs":
-        return read_graphqa_scene_graphs(home, split, graphs)
-    return read_webqsp(home, split)
+    return draw_questions(read_webqsp(data, split), limit, seed)
 
 
 def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:

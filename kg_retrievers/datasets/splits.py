@@ -1,20 +1,14 @@
-"""Parts of a question set: drawn at random, or by the lists of positions that are published with it."""
+"""Parts of a question set, drawn at random."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import ceil
 from operator import itemgetter
-from pathlib import Path
 from random import Random
 from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-
-from kg_retrievers.datasets.graph_question import GraphQuestion
-from kg_retrievers.datasets.types import Question, read_lines
-from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.datasets.types import Question
+from kg_retrievers.errors import InvalidArgumentError
 
 Asked = TypeVar("Asked", bound=Question)
 
@@ -35,8 +29,7 @@ def split_questions(
 ) -> SplitQuestions[Asked]:
     """Split questions into training, validation and test: 6:2:2 as G-Retriever, the same way for the same seed.
 
-    Questions with equal texts stay together, so that none is in two parts; the shares are of distinct texts. The split
-    of the paper is `split_graphqa`.
+    Questions with equal texts stay together, so that none is in two parts. The shares are of distinct texts.
 
     Args:
         questions: The questions.
@@ -59,56 +52,6 @@ def split_questions(
     part_of = {text: sum(position >= end for end in ends) for position, text in enumerate(texts)}
     train, validation, test = ([one for one in questions if part_of[one.text] == part] for part in range(3))
     return SplitQuestions(train, validation, test)
-
-
-def split_graphqa(questions: Sequence[GraphQuestion], *, by_graph: bool = False) -> SplitQuestions[GraphQuestion]:
-    """Split ExplaGraphs or SceneGraphs 6:2:2, each question where G-Retriever's code puts it.
-
-    That is a permutation by numpy's first generator with the seed 42, cut as scikit-learn cuts it: of the positions of
-    ExplaGraphs, and for SceneGraphs of its images, permuted before.
-
-    Args:
-        questions: All questions of the set, in its order.
-        by_graph: Whether questions that share a graph stay together, as those of SceneGraphs do.
-    """
-    keys: list[object] = [one.graph for one in questions] if by_graph else list(range(len(questions)))
-    distinct = list(dict.fromkeys(keys))
-    order = _permutation(len(distinct)) if by_graph else np.arange(len(distinct))
-    rest, train = _cut(order, 0.4)
-    test, validation = _cut(rest, 0.5)
-    parts = [{distinct[position] for position in part.tolist()} for part in (train, validation, test)]
-    split = ([one for one, key in zip(questions, keys, strict=True) if key in part] for part in parts)
-    return SplitQuestions(*split)
-
-
-def _permutation(count: int) -> Array:
-    return np.random.RandomState(42).permutation(count)
-
-
-def _cut(order: Array, share: float) -> tuple[Array, Array]:
-    """Return a share of what is in an order, drawn at random, and the rest."""
-    permuted, count = order[_permutation(len(order))], ceil(share * len(order))
-    return permuted[:count], permuted[count:]
-
-
-def read_indices(questions: Sequence[Asked], path: str | Path) -> list[Asked]:
-    """Return the questions whose positions, from 0, a file lists, one a line, in the order of the set.
-
-    G-Retriever writes such files, as `split/test_indices.txt`.
-
-    Raises:
-        QuestionsLoadError: If the file cannot be read, or a line is no position of a question; names the line.
-    """
-    positions = set()
-    for line, text in read_lines(path):
-        if not text.strip().isdecimal() or int(text) >= len(questions):
-            raise QuestionsLoadError(
-                f"wanted a number from 0 to {len(questions) - 1:,}, the position of a question, but got {text!r:.100}.",
-                path,
-                line,
-            )
-        positions.add(int(text))
-    return [questions[position] for position in sorted(positions)]
 
 
 def draw_questions(questions: Iterable[Asked], limit: int | None, seed: int) -> list[Asked]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -81,12 +80,6 @@ class ModelTraining(Generic[Model]):
         """The best validation score. It is optimistic as an estimate, since it selected the model."""
         return max(self.history[1:])
 
-    @property
-    def untaught(self) -> int:
-        """The name of `unsupervised` in version 0.1; it goes with version 0.3."""
-        warnings.warn("the attribute untaught is called unsupervised now.", DeprecationWarning, stacklevel=2)
-        return self.unsupervised
-
 
 class Learner(ABC, Generic[Model, Example]):
     """Learns the parameters of a model from questions."""
@@ -145,15 +138,6 @@ def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
     """Draw a weight as torch's linear layers do, uniformly within one over the root of the inputs."""
     bound = shape[-2 if len(shape) > 1 else 0] ** -0.5
     return torch.from_numpy(rng.uniform(-bound, bound, shape).astype(np.float32))
-
-
-def take_num_examples(num_examples: int, config: dict[str, Any]) -> int:
-    """Return `num_examples`, or the value of `visits`, its name in version 0.1, which is taken out of the config."""
-    if "visits" not in config:
-        return num_examples
-    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=4)
-    visits: int = config.pop("visits")
-    return visits
 
 
 def check_arguments(

@@ -34,14 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "set").mkdir()
     for name, numbers in {"train": range(20), "validation": range(20, 26), "test": range(26, 30)}.items():
         (tmp_path / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row(one)) + "\n" for one in numbers))
-    claim = {
-        "claim": "Film 1 was directed by Director 1.",
-        "Label": [True],
-        "Entity_set": ["Film 1"],
-        "types": ["num1"],
-    }
-    (tmp_path / "claims.jsonl").write_text(json.dumps(claim | {"graph": row(1)["graph"]}) + "\n")
-    (tmp_path / "no_graph.jsonl").write_text(json.dumps(claim) + "\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -82,39 +74,11 @@ def test_a_method_is_trained_and_measured(run: Run) -> None:
     assert (code, json.loads(out)["questions"]) == (0, 4)
 
 
-def test_claims_are_measured(run: Run) -> None:
-    claims = ("--data", "claims.jsonl", "--format", "factkg", "--embeddings", "hashed", "--json")
-    code, out, _ = run("evaluate", *claims, "--method", "simgrag")
-    assert code == 0
-    report = json.loads(out)
-    assert (report["questions"], report["metrics"]["exact_value"]) == (1, None)  # nothing says whether they hold
-    assert report["by_hops"]["unknown"]["exact_value"] is report["intervals"]["exact_value"] is None
-
-
-def test_answers_in_words_are_not_compared_by_key(run: Run) -> None:
-    Path("arguments.tsv").write_text("Cats purr.\tCats hiss.\tcounter\t(cats; capable of; hiss)\n")
-    argv = ("--data", "arguments.tsv", "--format", "explagraphs", "--embeddings", "hashed", "--method", "kaping")
-    code, out, err = run("evaluate", *argv, "--json")
-    assert (code, err) == (0, "")
-    metrics = json.loads(out)["metrics"]
-    by_key = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall", "coverage")
-    assert [metrics[name] for name in by_key] == [None] * len(by_key)
-    assert metrics["compared"] == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test, train or validation."),
         (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
-        (
-            ["evaluate", "--data", "no_graph.jsonl", "--format", "factkg"],
-            "--graph must name the graph that the questions",
-        ),
-        (
-            ["train", "gnn-rag", "--questions", "x", "--format", "explagraphs", "--output", "m"],
-            "--format explagraphs has no entities as answers to learn from",
-        ),
     ],
 )
 def test_mistakes(run: Run, arguments: list[str], told: str) -> None:
@@ -125,6 +89,6 @@ def test_mistakes(run: Run, arguments: list[str], told: str) -> None:
 
 
 def test_how_a_language_model_is_asked_needs_one(run: Run) -> None:
-    code, out, err = run("evaluate", "--data", "claims.jsonl", "--format", "factkg", "--answers", "cited")
+    code, out, err = run("evaluate", "--data", "set", *ASKED, "--answers", "cited")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--answers says how --llm is asked. Name a language model, too: --llm provider:model" in err

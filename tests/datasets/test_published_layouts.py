@@ -1,4 +1,4 @@
-"""WebQSP, CWQ, GraphQA and FactKG in the layouts they are published in, and what can be wrong with them."""
+"""WebQSP and CWQ in the layouts they are published in, and what can be wrong with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kg_retrievers import KnowledgeGraph, read_question_set
@@ -15,9 +14,7 @@ from kg_retrievers.datasets import (
     GraphQuestion,
     Question,
     join_graphs,
-    read_factkg,
     read_webqsp,
-    split_graphqa,
     split_questions,
 )
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
@@ -179,75 +176,6 @@ def test_tables_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 # --- GraphQA ----------------------------------------------------------------------------------------------------------
 
 
-def write_explagraphs(folder: Path, count: int) -> Path:
-    folder.mkdir()
-    rows = "".join(f"one {number}\ttwo\tsupport\t(a{number}; causes; b)\n" for number in range(count))
-    (folder / "train_dev.tsv").write_text(f"arg1\targ2\tlabel\tgraph\n{rows}", "utf-8")
-    return folder
-
-
-def test_explagraphs_is_split_as_published(tmp_path: Path) -> None:
-    model_selection = pytest.importorskip("sklearn.model_selection")
-    folder = write_explagraphs(tmp_path / "expla", 43)
-    train, rest = model_selection.train_test_split(np.arange(43), test_size=0.4, random_state=42)
-    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
-    for names, part in ((("train",), train), (("val", "validation", "dev"), validation), (("test",), test)):
-        for name in names:
-            read = read_question_set(folder, "explagraphs", split=name)
-            assert ids(read) == [str(position) for position in sorted(part.tolist())]
-    assert len(read_question_set(folder, "explagraphs")) == 43
-    assert len(read_question_set(folder / "train_dev.tsv", "explagraphs", split="test")) == len(test)
-    with pytest.raises(InvalidArgumentError, match="GraphQA has the splits train, val and test, but got 'all'"):
-        read_question_set(folder, "explagraphs", split="all")
-
-
-def test_listed_positions_are_taken(tmp_path: Path) -> None:
-    folder = write_explagraphs(tmp_path / "expla", 5)
-    (folder / "split").mkdir()
-    (folder / "split" / "val_indices.txt").write_text("4\n0\n")
-    assert ids(read_question_set(folder, "explagraphs", split="val")) == ["0", "4"]
-    for wrong in ("5", "-1", "one"):
-        (folder / "split" / "val_indices.txt").write_text(f"4\n{wrong}\n")
-        with pytest.raises(QuestionsLoadError, match="wanted a number from 0 to 4") as caught:
-            read_question_set(folder, "explagraphs", split="val")
-        assert caught.value.line == 2
-
-
-def write_scenes(folder: Path, images: int) -> Path:
-    folder.mkdir()
-    thing = {"name": "cup", "attributes": [], "x": 1, "y": 2, "w": 3, "h": 4, "relations": []}
-    scenes = {str(image): {"objects": {"o": thing}} for image in range(images)}
-    (folder / "train_sceneGraphs.json").write_text(json.dumps(scenes))
-    lines = [f"{image},What is it?,cup\n" for image in range(images) for _ in range(2)]
-    (folder / "questions.csv").write_text("image_id,question,answer\n" + "".join(lines))
-    return folder
-
-
-def test_scene_graphs_are_split_by_images_as_published(tmp_path: Path) -> None:
-    model_selection = pytest.importorskip("sklearn.model_selection")
-    folder = write_scenes(tmp_path / "scenes", 21)
-    np.random.seed(42)
-    images = np.random.permutation(np.arange(21))
-    train, rest = model_selection.train_test_split(images, test_size=0.4, random_state=42)
-    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
-    for name, part in (("train", train), ("val", validation), ("test", test)):
-        read = read_question_set(folder, "scene-graphs", split=name)
-        of_images = {next(iter(one.graph.entities)).partition("/")[0] for one in read}  # type: ignore[attr-defined]
-        assert of_images == {str(image) for image in part.tolist()}
-        assert len(read) == 2 * len(part)
-
-
-def test_scene_graphs_lie_beside_the_questions_or_are_named(tmp_path: Path) -> None:
-    folder = write_scenes(tmp_path / "scenes", 2)
-    graphs = folder / "train_sceneGraphs.json"
-    elsewhere = graphs.rename(tmp_path / "graphs.json")
-    assert len(read_question_set(folder / "questions.csv", "scene-graphs", graphs=elsewhere)) == 4
-    with pytest.raises(QuestionsLoadError, match=r"wanted one file \*sceneGraphs.json of graphs beside it"):
-        read_question_set(folder, "scene-graphs")
-    with pytest.raises(InvalidArgumentError, match="graphs= is for scene-graphs, but the format is 'webqsp'"):
-        read_question_set(folder, "webqsp", graphs=elsewhere)
-
-
 def test_questions_that_share_a_text_stay_together() -> None:
     questions = [Question(f"who is {number % 50}") for number in range(100)]
     parts = split_questions(questions)
@@ -260,68 +188,6 @@ def test_questions_that_share_a_text_stay_together() -> None:
     for shares in ((0.5, 0.5), (0.5, 0.6, -0.1), (0.5, 0.2, 0.2)):
         with pytest.raises(InvalidArgumentError, match="shares must be three from 0 that sum to 1"):
             split_questions(questions, shares)  # type: ignore[arg-type]
-    graph = KnowledgeGraph.from_triples([("a", "r", "b")])
-    shared = [GraphQuestion("?", graph=graph, id=str(number)) for number in range(5)]
-    assert [len(part) for part in split_graphqa(shared, by_graph=True)] == [0, 0, 5]
-
-
-# --- FactKG -----------------------------------------------------------------------------------------------------------
-
-CLAIM: dict[str, Any] = {
-    "claim": "Adam McQuaid weighed 94.8 kilograms and is from Pleasant Springs, Wisconsin.",
-    "Label": [False],
-    "Entity_set": ["Adam_McQuaid", '"94802.4"', "Pleasant_Springs,_Wisconsin"],
-    "Evidence": {"Adam_McQuaid": [["weight"], ["placeOfBirth"]]},
-    "types": ["coll:model", "num2", "substitution", "multi claim"],
-}
-
-
-@pytest.mark.parametrize(
-    ("types", "kind"),
-    [
-        (["written", "num1"], "one-hop"),
-        (["coll:model", "num2", "multi claim"], "conjunction"),
-        (["existence"], "existence"),
-        (["multi hop"], "multi-hop"),
-        (["num1", "negation"], "negation"),
-        (["written"], None),
-    ],
-)
-def test_claims(tmp_path: Path, types: list[str], kind: str | None) -> None:
-    path = write_lines(tmp_path / "test.jsonl", [CLAIM | {"types": types}, CLAIM | {"Label": [True]}])
-    first, second = read_factkg(path)
-    assert (first.text, first.value, first.kind, first.answers) == (CLAIM["claim"], False, kind, ())
-    assert first.seed_entities == ("Adam_McQuaid", "94802.4", "Pleasant_Springs,_Wisconsin")
-    assert second.value is True
-    assert not isinstance(first, GraphQuestion)
-    assert read_question_set(tmp_path, "factkg", split="test") == [first, second]
-
-
-def test_claims_with_a_graph(tmp_path: Path) -> None:
-    graph = [["Adam_McQuaid", "weight", "94802.4"]]
-    path = write_lines(tmp_path / "dev.jsonl", [CLAIM, CLAIM | {"graph": graph}])
-    _, second = read_factkg(path)
-    assert isinstance(second, GraphQuestion)
-    assert (second.id, second.value, len(second.graph)) == ("1", False, 1)
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        (CLAIM | {"Label": [True, False]}, "'Label' must hold one of true and false"),
-        (CLAIM | {"Label": ["true"]}, "Label.0 must be a valid boolean"),
-        (CLAIM | {"Entity_set": None}, "Entity_set must be a valid list"),
-        (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
-        (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
-        ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
-        (ROWS[0], "test.jsonl:2: wanted a claim of FactKG, but claim, Label, Entity_set, types is missing."),
-        (CLAIM | {"claim": ""}, "the text must not be empty"),
-    ],
-)
-def test_malformed_claims(tmp_path: Path, row: dict[str, Any], told: str) -> None:
-    with pytest.raises(QuestionsLoadError, match=r"test.jsonl:2: ") as caught:
-        read_factkg(write_lines(tmp_path / "test.jsonl", [CLAIM, row]))
-    assert told in str(caught.value)
 
 
 def test_hops_are_refused_where_nothing_tells_them(tmp_path: Path) -> None:

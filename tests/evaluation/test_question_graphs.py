@@ -140,3 +140,12 @@ def test_vectors_in_memory_are_those_used_last() -> None:
     kept.put("model", {"c": rows["c"]})
     assert kept.get("model", ["a", "b", "c"]).keys() == {"a", "c"}
     assert kept.get("other", ["a"]) == {}
+
+
+def test_answers_in_words_are_not_compared_by_key(index: GraphIndex) -> None:
+    graph = KnowledgeGraph.from_triples([("cats", "capable of", "hiss")])
+    question = GraphQuestion("Do cats purr?", answers=("counter",), graph=graph, id="0", in_words=True)
+    report = evaluate(NeighborhoodRetriever.from_index(index), [question])
+    by_key = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall", "coverage")
+    assert [report.metrics[name] for name in by_key] == [None] * len(by_key)
+    assert report.metrics["compared"] == 0

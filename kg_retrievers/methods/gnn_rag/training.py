@@ -22,7 +22,7 @@ from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.training.dataset import training_questions
-from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
 from kg_retrievers.training.loop import Schedule, stream
 from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
@@ -117,7 +117,6 @@ def train_graph_reasoner(
             something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    num_examples = take_num_examples(num_examples, config)
     check_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config)
     index, questions, validation = over_one_graph("train_graph_reasoner", index, questions, validation, embedding_cache)
     limits = _Neighborhood(max_hops, max_nodes)

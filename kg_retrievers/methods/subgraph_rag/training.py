@@ -18,7 +18,7 @@ from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Loss, Supervising, Supervision, TripleNetwork
 from kg_retrievers.methods.subgraph_rag.presets import EMBEDDINGS, TRAINING
-from kg_retrievers.training.fit import ModelTraining, check_arguments, take_num_examples, train_on_questions
+from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
 from kg_retrievers.training.loop import Schedule, stream
 from kg_retrievers.training.own_graphs import over_one_graph
 from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
@@ -104,7 +104,6 @@ def train_triple_scorer(
             vector store, or the output holds a model or an unfinished training of something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    num_examples = take_num_examples(num_examples, config)
     check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
     index, questions, validation = over_one_graph("train_triple_scorer", index, questions, validation, embedding_cache)
     if preset:

@@ -1,0 +1,264 @@
+"""The question sets that only the papers need: ExplaGraphs, SceneGraphs and FactKG."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.factkg import read_factkg
+from benchmarks.papers.graphqa import (
+    read_explagraphs,
+    read_graphqa_explagraphs,
+    read_graphqa_scene_graphs,
+    read_scene_graphs,
+)
+from kg_retrievers.datasets import GraphQuestion
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def triples(question: GraphQuestion) -> list[tuple[str, ...]]:
+    return [tuple(triple) for triple in question.graph.triples()]
+
+
+def ids(questions: list[GraphQuestion]) -> list[str]:
+    return [question.id for question in questions]
+
+
+ROW = "Cannabis should be legal.\tIt's not bad.\tsupport\t(cannabis; synonym of; marijuana)(legal; causes; available)"
+
+
+@pytest.mark.parametrize("header", ["", "arg1\targ2\tlabel\tgraph\n"])
+def test_explagraphs_row(tmp_path: Path, header: str) -> None:
+    more = '"The ""three strikes"" law"\ttoo é\tcounter\t (a b; is a ;c)  (c; not causes; a b) '
+    first, second = read_explagraphs(write(tmp_path / "train.tsv", f"{header}{ROW}\n\n{more}\n"))
+    assert first.text == (
+        "Argument 1: Cannabis should be legal.\nArgument 2: It's not bad.\nQuestion: Do argument 1 and argument 2 "
+        "support or counter each other? Answer in one word in the form of 'support' or 'counter'."
+    )
+    assert (first.answers, first.id) == (("support",), "0")
+    assert triples(first) == [("cannabis", "synonym of", "marijuana"), ("legal", "causes", "available")]
+    assert second.text.startswith('Argument 1: The "three strikes" law\nArgument 2: too é\n')
+    assert (second.answers, second.id) == (("counter",), "1")
+    assert triples(second) == [("a b", "is a", "c"), ("c", "not causes", "a b")]
+
+
+@pytest.mark.parametrize(
+    "row", ["a\tb\tsupport", " \tb\tsupport\t(a; r; b)", "a\tb\tneutral\t(a; r; b)", "a\tb\tsupport\t(a; r; b)(c; r"]
+)
+def test_malformed_explagraphs_row(tmp_path: Path, row: str) -> None:
+    path = write(tmp_path / "dev.tsv", f"{ROW}\n{row}\n")
+    with pytest.raises(QuestionsLoadError, match="wanted 'argument<TAB>argument<TAB>support or counter") as caught:
+        read_explagraphs(path)
+    assert (caught.value.path, caught.value.line) == (path, 2)
+
+
+@pytest.mark.real
+def test_published_explagraphs(data_dir: Path) -> None:
+    """The sizes are those of the paper, table 2."""
+    questions = read_explagraphs(data_dir / "explagraphs" / "train_dev.tsv")
+    assert len(questions) == 2_766
+    assert [question.answers for question in questions].count(("support",)) == 1_534
+    assert mean(len(question.graph.entities) for question in questions) == pytest.approx(5.17, abs=0.005)
+    assert mean(len(question.graph) for question in questions) == pytest.approx(4.25, abs=0.005)
+    assert not any('""' in question.text for question in questions)
+    assert questions[-1].id == "2765"
+
+
+BANANA = {"name": "banana", "attributes": ["small", "yellow"], "x": 248, "y": 55, "w": 64, "h": 34}
+SPOTS = {"name": "spots", "attributes": [], "x": 245, "y": 92, "w": 26, "h": 16, "relations": []}
+STRAW = {"name": "straw", "attributes": ["white"], "x": 402, "y": 55, "w": 15, "h": 95}
+SCENE = {
+    "width": 500,
+    "height": 375,
+    "objects": {
+        "67": BANANA | {"relations": [{"object": "62", "name": "to the left of"}, {"object": "62", "name": "near"}]},
+        "65": SPOTS,
+        "62": STRAW | {"relations": [{"object": "67", "name": "to the right of"}]},
+    },
+}
+ASKED = {"imageId": "2370799", "question": "Is the banana yellow?", "answer": "yes", "isBalanced": True}
+
+
+def scene_files(tmp_path: Path, graphs: Any, questions: Any) -> tuple[Path, Path]:
+    return (
+        write(tmp_path / "train_sceneGraphs.json", json.dumps(graphs)),
+        write(tmp_path / "questions.json", json.dumps(questions)),
+    )
+
+
+def test_scene_graphs(tmp_path: Path) -> None:
+    again = ASKED | {"question": "What is near the straw?", "answer": "banana"}
+    files = scene_files(tmp_path, {"2370799": SCENE, "7": {"objects": {}}}, {"0531": ASKED, "é": again})
+    first, second = read_scene_graphs(*files)
+    assert (first.id, first.text, first.answers) == ("0531", "Is the banana yellow?", ("yes",))
+    assert (second.id, second.answers) == ("é", ("banana",))
+    assert first.graph is second.graph
+    assert triples(first) == [
+        ("2370799/67", "to the left of", "2370799/62"),
+        ("2370799/67", "near", "2370799/62"),
+        ("2370799/62", "to the right of", "2370799/67"),
+    ]
+    assert {first.graph.label(key) for key in first.graph.entities} == {  # the words of the paper, table 9
+        "name: banana; attribute: small, yellow; (x,y,w,h): (248, 55, 64, 34)",
+        "name: spots; (x,y,w,h): (245, 92, 26, 16)",
+        "name: straw; attribute: white; (x,y,w,h): (402, 55, 15, 95)",
+    }
+
+
+def test_scene_graph_questions_as_a_table(tmp_path: Path) -> None:
+    graphs, _ = scene_files(tmp_path, {"2370799": SCENE, "7": {"objects": {}}}, {})
+    table = write(
+        tmp_path / "questions.CSV",
+        'q_id,image_id,question,answer,full_answer\n5,2370799,"Is it small, yellow?",yes,\n6,7,What is it?,sky,\n',
+    )
+    first, second = read_scene_graphs(graphs, table)
+    assert (first.id, first.text, first.answers) == ("0", "Is it small, yellow?", ("yes",))
+    assert (second.id, len(second.graph.entities)) == ("1", 0)
+
+
+@pytest.mark.parametrize(
+    ("scene", "message"),
+    [
+        ({}, "'objects' is missing"),
+        (
+            SCENE | {"objects": {"67": BANANA | {"relations": [{"object": "61", "name": "near"}]}}},
+            "none of its",
+        ),
+    ],
+)
+def test_malformed_scene_graph(tmp_path: Path, scene: Any, message: str) -> None:
+    graphs, questions = scene_files(tmp_path, {"2370799": scene}, {"0531": ASKED})
+    with pytest.raises(QuestionsLoadError, match="under the image '2370799', but") as caught:
+        read_scene_graphs(graphs, questions)
+    assert caught.value.path == graphs
+    assert message in str(caught.value)
+
+
+def write_explagraphs(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    rows = "".join(f"one {number}\ttwo\tsupport\t(a{number}; causes; b)\n" for number in range(count))
+    (folder / "train_dev.tsv").write_text(f"arg1\targ2\tlabel\tgraph\n{rows}", "utf-8")
+    return folder
+
+
+def test_explagraphs_is_split_as_published(tmp_path: Path) -> None:
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    folder = write_explagraphs(tmp_path / "expla", 43)
+    train, rest = model_selection.train_test_split(np.arange(43), test_size=0.4, random_state=42)
+    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
+    for names, part in ((("train",), train), (("val", "validation", "dev"), validation), (("test",), test)):
+        for name in names:
+            read = read_graphqa_explagraphs(folder, name)
+            assert ids(read) == [str(position) for position in sorted(part.tolist())]
+    assert len(read_graphqa_explagraphs(folder)) == 43
+    assert len(read_graphqa_explagraphs(folder / "train_dev.tsv", "test")) == len(test)
+    with pytest.raises(InvalidArgumentError, match="GraphQA has the splits train, val and test, but got 'all'"):
+        read_graphqa_explagraphs(folder, "all")
+
+
+def test_listed_positions_are_taken(tmp_path: Path) -> None:
+    folder = write_explagraphs(tmp_path / "expla", 5)
+    (folder / "split").mkdir()
+    (folder / "split" / "val_indices.txt").write_text("4\n0\n")
+    assert ids(read_graphqa_explagraphs(folder, "val")) == ["0", "4"]
+    for wrong in ("5", "-1", "one"):
+        (folder / "split" / "val_indices.txt").write_text(f"4\n{wrong}\n")
+        with pytest.raises(QuestionsLoadError, match="wanted a number from 0 to 4") as caught:
+            read_graphqa_explagraphs(folder, "val")
+        assert caught.value.line == 2
+
+
+def write_scenes(folder: Path, images: int) -> Path:
+    folder.mkdir()
+    thing = {"name": "cup", "attributes": [], "x": 1, "y": 2, "w": 3, "h": 4, "relations": []}
+    scenes = {str(image): {"objects": {"o": thing}} for image in range(images)}
+    (folder / "train_sceneGraphs.json").write_text(json.dumps(scenes))
+    lines = [f"{image},What is it?,cup\n" for image in range(images) for _ in range(2)]
+    (folder / "questions.csv").write_text("image_id,question,answer\n" + "".join(lines))
+    return folder
+
+
+def test_scene_graphs_are_split_by_images_as_published(tmp_path: Path) -> None:
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    folder = write_scenes(tmp_path / "scenes", 21)
+    np.random.seed(42)
+    images = np.random.permutation(np.arange(21))
+    train, rest = model_selection.train_test_split(images, test_size=0.4, random_state=42)
+    validation, test = model_selection.train_test_split(rest, test_size=0.5, random_state=42)
+    for name, part in (("train", train), ("val", validation), ("test", test)):
+        read = read_graphqa_scene_graphs(folder, name)
+        of_images = {next(iter(one.graph.entities)).partition("/")[0] for one in read}
+        assert of_images == {str(image) for image in part.tolist()}
+        assert len(read) == 2 * len(part)
+
+
+CLAIM: dict[str, Any] = {
+    "claim": "Adam McQuaid weighed 94.8 kilograms and is from Pleasant Springs, Wisconsin.",
+    "Label": [False],
+    "Entity_set": ["Adam_McQuaid", '"94802.4"', "Pleasant_Springs,_Wisconsin"],
+    "Evidence": {"Adam_McQuaid": [["weight"], ["placeOfBirth"]]},
+    "types": ["coll:model", "num2", "substitution", "multi claim"],
+}
+
+
+def write_lines(path: Path, rows: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("types", "kind"),
+    [
+        (["written", "num1"], "one-hop"),
+        (["coll:model", "num2", "multi claim"], "conjunction"),
+        (["existence"], "existence"),
+        (["multi hop"], "multi-hop"),
+        (["num1", "negation"], "negation"),
+        (["written"], None),
+    ],
+)
+def test_claims(tmp_path: Path, types: list[str], kind: str | None) -> None:
+    path = write_lines(tmp_path / "test.jsonl", [CLAIM | {"types": types}, CLAIM | {"Label": [True]}])
+    first, second = read_factkg(path)
+    assert (first.text, first.value, first.kind, first.answers) == (CLAIM["claim"], False, kind, ())
+    assert first.seed_entities == ("Adam_McQuaid", "94802.4", "Pleasant_Springs,_Wisconsin")
+    assert second.value is True
+    assert not isinstance(first, GraphQuestion)
+    assert read_factkg(tmp_path, "test") == [first, second]
+
+
+def test_claims_with_a_graph(tmp_path: Path) -> None:
+    graph = [["Adam_McQuaid", "weight", "94802.4"]]
+    path = write_lines(tmp_path / "dev.jsonl", [CLAIM, CLAIM | {"graph": graph}])
+    _, second = read_factkg(path)
+    assert isinstance(second, GraphQuestion)
+    assert (second.id, second.value, len(second.graph)) == ("1", False, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (CLAIM | {"Label": [True, False]}, "'Label' must hold one of true and false"),
+        (CLAIM | {"Label": ["true"]}, "Label.0 must be a valid boolean"),
+        (CLAIM | {"Entity_set": None}, "Entity_set must be a valid list"),
+        (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
+        (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
+        ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
+        (CLAIM | {"claim": ""}, "the text must not be empty"),
+    ],
+)
+def test_malformed_claims(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    with pytest.raises(QuestionsLoadError, match=r"test.jsonl:2: ") as caught:
+        read_factkg(write_lines(tmp_path / "test.jsonl", [CLAIM, row]))
+    assert told in str(caught.value)
