@@ -13,7 +13,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples, sort_triples
-from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, without_silent
+from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
 from kg_retrievers.graph.types import Triple
 
 
@@ -274,7 +274,7 @@ class GraphBuilder:
         columns |= self._type_columns()
         columns |= self._datatype_columns()
         columns |= sources
-        return without_silent(columns), given - unique
+        return columns, given - unique
 
     def _sorted_triples(self) -> tuple[TripleColumns, dict[str, Array]]:
         """Return the triples, each once and sorted, and the columns of their sources; the builder holds none then."""

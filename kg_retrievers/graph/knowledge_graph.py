@@ -14,7 +14,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_m
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples, entries_between
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, missing_columns
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint, missing_columns, with_silent, without_silent
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
@@ -41,7 +41,8 @@ class KnowledgeGraph(GraphConstructors):
         entities: The entity keys; the position of a key is its id in all arrays.
         relations: The relations.
         types: The types.
-        names: All distinct labels and aliases; the entity keys themselves where none is called otherwise.
+        names: All distinct labels and aliases.
+        labels: The label of each entity: int32, shape (entities), ids of names.
         edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
             `edges.heads`, `edges.relations` and `edges.tails` those of all.
         adjacency: The triples by entity, both directions.
@@ -65,7 +66,7 @@ class KnowledgeGraph(GraphConstructors):
         type_ids: Mapping[str, str] | None = None,
     ) -> None:
         """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
-        self._columns = dict(columns)
+        self._columns = with_silent(columns)
         self._folder: Path | None = None
         self._saved_samples: RelationSamples | None = None
         self.duplicates = duplicates
@@ -76,8 +77,9 @@ class KnowledgeGraph(GraphConstructors):
         self.reading = reading or Reading()
         self.entities = StringTable.from_columns(columns, "entities")
         self.relations = StringTable.from_columns(columns, "relations")
-        self.types = StringTable.from_columns(columns, "types") if "types.hashes" in columns else _EMPTY
-        self.names = StringTable.from_columns(columns, "names") if "labels" in columns else self.entities
+        self.types = StringTable.from_columns(self._columns, "types")
+        self.names = StringTable.from_columns(self._columns, "names")
+        self.labels = _frozen(self._columns["labels"])
         self.adjacency = Adjacency(*map(_frozen, Adjacency.from_columns(columns)))
         self.edges = Edges(self.adjacency)
 
@@ -106,7 +108,7 @@ class KnowledgeGraph(GraphConstructors):
         }
         try:
             check_types(columns)
-            wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
+            wanted = [*without_silent(cls.from_triples([])._columns), "duplicates", "skipped", "fingerprint"]
             missing = [name for name in wanted if name not in columns and name not in meta]
             if missing := missing + missing_columns(columns):
                 raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
@@ -136,7 +138,7 @@ class KnowledgeGraph(GraphConstructors):
         if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
             return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
         about = self.text_relations, self.prefixes, self.reading, self.type_ids
-        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped, *about)
+        return KnowledgeGraph, (without_silent(self._columns), self.duplicates, self.skipped, *about)
 
     @classmethod
     def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
@@ -185,7 +187,7 @@ class KnowledgeGraph(GraphConstructors):
         meta |= {"text_relations": list(self.text_relations)}
         meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
         samples = self.relation_samples.columns() if len(self) >= SAVED_FROM else {}
-        return Part(self._columns | samples, meta)
+        return Part(without_silent(self._columns) | samples, meta)
 
     def write(
         self,
@@ -284,7 +286,7 @@ cannot hold with on_loss="drop".
     @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with any fact, name or type; computed once, and kept by `save`."""
-        return fingerprint(self._columns, {})
+        return fingerprint(without_silent(self._columns), {})
 
     # --- questions of fact ------------------------------------------------------------------------------------------
 
@@ -326,7 +328,7 @@ cannot hold with on_loss="drop".
 
     def label(self, key: str) -> str:
         """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
-        entity = -1 if self.names is self.entities else self.entities.find(key)
+        entity = self.entities.find(key)
         return key if entity < 0 else self.names[int(self.labels[entity])]
 
     def value(self, key: str) -> Value | None:
@@ -447,12 +449,6 @@ cannot hold with on_loss="drop".
         """Return the further names of an entity."""
         return [self.names[name] for name in self._row("aliases", self._id_of(key))]
 
-    @cached_property
-    def labels(self) -> Array:
-        """The label of each entity: int32, shape (entities), ids of names."""
-        column = self._columns.get("labels")
-        return _frozen(np.arange(len(self.entities), dtype=np.int32) if column is None else column)
-
     def types_of(self, key: str) -> list[str]:
         """Return the types of an entity."""
         return [self.types[kind] for kind in self.entity_types(self._id_of(key))]
@@ -464,12 +460,10 @@ cannot hold with on_loss="drop".
 
     def name_entities(self, name: int) -> list[int]:
         """Return the ids of the entities with a name, given by its id in `names`; ascending."""
-        return self._row("name_entities", name) if "labels" in self._columns else [name]
+        return self._row("name_entities", name)
 
     def entities_of_names(self, names: Array) -> tuple[Array, Array]:
         """Return the ids of the entities with some names, name after name, and how many entities each name has."""
-        if "labels" not in self._columns:
-            return names, np.ones(len(names), np.int64)
         indptr = self._columns["name_entities.indptr"]
         rows, _ = entries_between(indptr[names], indptr[names + 1])
         return self._columns["name_entities.values"][rows], indptr[names + 1] - indptr[names]
@@ -485,8 +479,6 @@ cannot hold with on_loss="drop".
     @cached_property
     def untyped(self) -> Array:
         """The ids of the entities without type; int64, ascending."""
-        if "entity_types.indptr" not in self._columns:
-            return np.arange(len(self.entities))
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
 
     def schema(self) -> Schema:
@@ -507,8 +499,6 @@ cannot hold with on_loss="drop".
 
     def types_among(self, entities: Array) -> list[int]:
         """Return the ids of the types of some entities, given by id; ascending."""
-        if not len(self.types):
-            return []
         indptr = self._columns["entity_types.indptr"]
         rows, _ = entries_between(indptr[entities], indptr[entities + 1])
         found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
@@ -528,14 +518,10 @@ cannot hold with on_loss="drop".
         return entity
 
     def _row(self, name: str, row: int) -> list[int]:
-        """Return a row of ids; an empty one where the graph holds none at all."""
-        if (indptr := self._columns.get(f"{name}.indptr")) is None:
-            return []
+        """Return a row of ids."""
+        indptr = self._columns[f"{name}.indptr"]
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
-
-
-_EMPTY = StringTable.from_strings([])
 
 
 def _frozen(column: Array) -> Array:

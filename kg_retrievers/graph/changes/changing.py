@@ -17,7 +17,7 @@ from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
 from kg_retrievers.graph.changes.keys import NewTexts, check_blank_nodes, new_texts
 from kg_retrievers.graph.changes.merge import EMPTY, Descriptions, Merge, Said, mask, new_ids, source_pairs
-from kg_retrievers.graph.columns import Array, without_silent
+from kg_retrievers.graph.columns import Array
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -118,7 +118,7 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
     columns |= merge.source_columns((of_graph, of_addition), len(origins), lost, changes.get("source"))
     new = int((origins < 0).sum())
     changed = type(graph)(
-        without_silent(columns),
+        columns,
         graph.duplicates + addition.duplicates + len(addition) - new,
         graph.skipped + addition.skipped,
         text_relations,

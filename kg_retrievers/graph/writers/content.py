@@ -11,7 +11,7 @@ import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, Edges
 from kg_retrievers.graph.building import NONE
-from kg_retrievers.graph.columns import Array, StringTable, with_silent
+from kg_retrievers.graph.columns import Array, StringTable
 
 
 class Fact(NamedTuple):
@@ -71,7 +71,7 @@ class GraphContent:
     ) -> None:
         """Read the texts of facts; those of entities are read when they are asked for."""
         self.prefixes, self.type_ids, self.text_relations = prefixes, type_ids, text_relations
-        self._columns = with_silent(columns)
+        self._columns = columns
         self.keys = self._texts("entities")
         self.relations = self._texts("relations")
         self.relation_ids = self._texts("relation_ids") or self.relations
