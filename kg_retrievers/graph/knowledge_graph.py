@@ -17,11 +17,11 @@ from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, missing_columns, with_silent, without_silent
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
-from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
+from kg_retrievers.graph.schema import Schema, schema_of
 from kg_retrievers.graph.storage.bounds import check_graph, check_types
 from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Keep, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.value_columns import ValueColumns, value_range
+from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, read_value
 from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
 
@@ -483,19 +483,11 @@ cannot hold with on_loss="drop".
 
     def schema(self) -> Schema:
         """Count relations, types, datatypes and sources, and say which types and values each relation joins."""
-        sizes = {name: len(self.type_entities(kind)) for kind, name in enumerate(self.types)}
-        return Schema(
-            entities=len(self.entities),
-            triples=len(self),
-            relations=self._relation_schemas,
-            types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
-            datatypes=count_names(self.datatype_names, self._columns.get("datatypes")),
-            sources=count_names(self.source_names, self._columns.get("triple_sources.values")),
-        )
+        return self._schema
 
     @cached_property
-    def _relation_schemas(self) -> tuple[RelationSchema, ...]:
-        return relation_schemas(self.edges, self.relations, self.types, self.types_among, self._value_range)
+    def _schema(self) -> Schema:
+        return schema_of(self)
 
     def types_among(self, entities: Array) -> list[int]:
         """Return the ids of the types of some entities, given by id; ascending."""
@@ -503,13 +495,6 @@ cannot hold with on_loss="drop".
         rows, _ = entries_between(indptr[entities], indptr[entities + 1])
         found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
         return found
-
-    def _value_range(self, entities: Array) -> tuple[str, str] | None:
-        """Return the labels of the least and greatest of some entities, given by id; None unless most have values."""
-        if (found := value_range(self.lazy_values, entities)) is None:
-            return None
-        least, greatest = (self.names[int(self.labels[entity])] for entity in found)
-        return least, greatest
 
     def _id_of(self, key: str) -> int:
         entity = self.entities.find(key)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Edges
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.value_columns import value_range
 from kg_retrievers.graph.verbalize import one_line
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 #: How many rows a notebook is shown, and how many characters of a text.
 MOST_ROWS, MOST_CHARACTERS = 30, 120
@@ -115,7 +119,7 @@ def _range(schema: RelationSchema) -> str:
     return "" if schema.least is None else f"{schema.least} to {schema.greatest}"
 
 
-def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
+def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
     """Return how often each name has its id among `ids`, the most frequent first; ids below 0 and "" are no names."""
     if names is None or ids is None:
         return {}
@@ -124,33 +128,27 @@ def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int
     return dict(sorted(counted, key=lambda item: (-item[1], item[0])))
 
 
-def relation_schemas(
-    edges: Edges,
-    relations: Sequence[str],
-    types: Sequence[str],
-    types_of: Callable[[Array], Iterable[int]],
-    range_of: Callable[[Array], tuple[str, str] | None],
-) -> tuple[RelationSchema, ...]:
-    """Return what each relation joins, by falling number of triples.
-
-    Args:
-        edges: The triples.
-        relations: The names of the relations.
-        types: The names of the types.
-        types_of: From the ids of entities to the ids of their types, each once.
-        range_of: From the ids of entities to the least and greatest of their values.
-    """
-    kinds, heads, tails = edges.relations, edges.heads, edges.tails
-    counts = np.bincount(kinds, minlength=len(relations))
+def schema_of(graph: KnowledgeGraph) -> Schema:
+    """Return the schema of a graph."""
+    kinds, heads, tails = graph.edges.relations, graph.edges.heads, graph.edges.tails
+    counts = np.bincount(kinds, minlength=len(graph.relations))
     by_relation = np.split(np.argsort(kinds, kind="stable"), np.cumsum(counts)[:-1])
 
     def types_at(entities: Array) -> tuple[str, ...]:
-        return tuple(sorted(types[kind] for kind in types_of(entities)))
+        return tuple(sorted(graph.types[kind] for kind in graph.types_among(entities)))
 
     schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():
         facts = by_relation[relation]
+        ends = value_range(graph.lazy_values, tails[facts]) or ()
+        least_and_greatest = [graph.names[int(graph.labels[entity])] for entity in ends]
         joined = types_at(heads[facts]), types_at(tails[facts])
-        least_and_greatest = range_of(tails[facts]) or (None, None)
-        schemas.append(RelationSchema(relations[relation], int(counts[relation]), *joined, *least_and_greatest))
-    return tuple(schemas)
+        schemas.append(RelationSchema(graph.relations[relation], int(counts[relation]), *joined, *least_and_greatest))
+    return Schema(
+        entities=len(graph.entities),
+        triples=len(graph),
+        relations=tuple(schemas),
+        types=_count_names(graph.types, graph._columns["entity_types.values"]),
+        datatypes=_count_names(graph.datatype_names, graph._columns.get("datatypes")),
+        sources=_count_names(graph.source_names, graph._columns.get("triple_sources.values")),
+    )

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph.cache import LocalLock
-from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
 
 #: After how many names the time that is left is looked at.
 NAMES_AT_ONCE = 4096
-
-
-class NamedEntities(Protocol):
-    """What values are read from; a `KnowledgeGraph` is one."""
-
-    entities: StringTable
-    names: StringTable
-
-    @property
-    def labels(self) -> Array:
-        """The label of each entity, as the id of a name."""
-
-    def entity_value(self, entity: int) -> Value | None:
-        """Return the value of an entity, by its id."""
-
-    def name_entities(self, name: int) -> list[int]:
-        """Return the ids of the entities with a name, by its id."""
 
 
 class ValueColumns:
@@ -55,7 +41,7 @@ class ValueColumns:
         truths: 1 for true, 0 for false, -1 for neither; int8.
     """
 
-    def __init__(self, graph: NamedEntities) -> None:
+    def __init__(self, graph: KnowledgeGraph) -> None:
         """Begin without values."""
         size = len(graph.entities)
         self._graph = graph

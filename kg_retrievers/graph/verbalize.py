@@ -371,51 +371,24 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
 
 
 def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, paths: object = ()) -> list[str]:
-    """Return a line for each known walk over the triples, then one for each walk that the other triples seem to form.
+    """Return a line for each known walk over the triples, then one for each triple that is on none of them.
 
     Lines have the form of `path_lines` and are for reading: names may hold "->" or "<-".
 
-    Triples that follow one another end to end count as a walk. It ends where the next triple does not touch its end.
-    The first triple of a walk is turned so that it leads to the next one; a single triple is written from head to tail.
-    Three or more in a row with the same relation and the same head, or the same tail, are a fan and no walk: each of
-    them begins a line, except the first where a walk leads to it.
-
     Args:
-        triples: The facts; a path is one after the other, from either end.
+        triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default.
         paths: The known walks, as `path_rows` writes them; those that are no walk over these triples are left out.
 
     Example:
         >>> walk = [Triple("Her", "written_by", "Jonze"), Triple("Adaptation", "directed_by", "Jonze")]
-        >>> walk_lines([*walk, Triple("Arrival", "starring", "Amy Adams")])
+        >>> walk_lines([*walk, Triple("Arrival", "starring", "Amy Adams")], paths=[["Her", [0, 1]]])
         ['Her -> written by -> Jonze <- directed by <- Adaptation', 'Arrival -> starring -> Amy Adams']
     """
     triples = tuple(triples)
     known = read_paths(paths, triples)
     on_known = {triple for path in known for triple in path.triples}
-    return path_lines([*known, *_walks([triple for triple in triples if triple not in on_known])], label)
-
-
-def _walks(triples: Sequence[Triple]) -> list[Path]:
-    walks: list[tuple[list[str], list[Triple]]] = []
-    for number, triple in enumerate(triples):
-        ends = (triple.head, triple.tail)
-        fans = any(_is_fan(triples[first : first + 3]) for first in (number - 2, number - 1) if first >= 0)
-        if walks and not fans:
-            entities, walk = walks[-1]
-            if len(walk) == 1 and entities[0] in ends and entities[1] not in ends:
-                entities.reverse()
-            if entities[-1] in ends:
-                entities.append(triple.tail if triple.head == entities[-1] else triple.head)
-                walk.append(triple)
-                continue
-        walks.append(([*ends], [triple]))
-    return [Path(tuple(entities), tuple(walk)) for entities, walk in walks]
-
-
-def _is_fan(triples: Sequence[Triple]) -> bool:
-    heads, relations, tails = map(set, zip(*triples, strict=True))
-    return len(triples) == 3 and len(relations) == 1 and (len(heads) == 1 or len(tails) == 1)
+    return path_lines(known, label) + triple_lines((one for one in triples if one not in on_known), label)
 
 
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:

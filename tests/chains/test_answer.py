@@ -109,7 +109,7 @@ def test_paths_that_are_none_are_not_shown(details: Any) -> None:
     """A person may have edited them."""
     labels = {key: key for triple in PATHS for key in triple}
     metadata = {"triples": [list(triple) for triple in PATHS], "labels": labels, "style": "paths", "details": details}
-    text = "[1]\nHer -> directed by -> Jonze <- directed by <- Adaptation\n\n(1 more fact left out)"
+    text = "[1]\nHer -> directed by -> Jonze\n\n(2 more facts left out)"
     assert show_evidence([Document("?" * 999, metadata=metadata)], max_tokens=len(text), count_tokens=len).text == text
 
 

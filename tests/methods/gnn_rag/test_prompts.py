@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path as File
 
 import pytest
 from langchain_core.documents import Document
@@ -10,7 +10,8 @@ from langchain_core.documents import Document
 from kg_retrievers.chains import AnswerInput, llm_answerer
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import check_placeholders
-from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.graph import Path, Triple, verbalize
+from kg_retrievers.graph.verbalize import path_lines
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -24,7 +25,7 @@ def test_prompt_snapshot(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
     prompt = PROMPTS.get(name, ANSWER_PROMPT)
     check_placeholders(prompt, ["question", "evidence"], name)
-    snapshot = Path(__file__).parents[2] / "snapshots" / f"gnn_rag_{name}_prompt.txt"
+    snapshot = File(__file__).parents[2] / "snapshots" / f"gnn_rag_{name}_prompt.txt"
     text = prompt.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
     if not snapshot.exists():
         snapshot.write_text(text, encoding="utf-8")
@@ -33,12 +34,12 @@ def test_prompt_snapshot(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [[URANUS, ENCELADUS], [URANUS, MIMAS], [MOON], [MOON, URANUS]],
-    ids=lambda path: path[-1].tail,
+    ("start", "path"),
+    [("Uranus", [URANUS, ENCELADUS]), ("Uranus", [URANUS, MIMAS]), ("Uranus", [MOON]), ("Miranda", [MOON, URANUS])],
 )
-def test_worked_examples_are_written_as_paths_are(path: list[Triple]) -> None:
-    assert f"\n{verbalize(path, style='paths').text}\n" in ANSWER_PROMPT.format(question="", evidence="")
+def test_worked_examples_are_written_as_paths_are(start: str, path: list[Triple]) -> None:
+    (walk,) = path_lines([Path.along(start, path)])
+    assert f"\n{walk}\n" in ANSWER_PROMPT.format(question="", evidence="")
 
 
 def test_a_chain_returns_the_answers() -> None:

@@ -334,7 +334,7 @@ def test_members_without_paths_leave_those_of_others() -> None:
     assert document.page_content == "c <- r <- b <- r <- a"
     assert (document.metadata["details"]["paths"], document.metadata["details"]["by"]) == ([["c", [1, 0]]], "hand")
     (document,) = UnionRetriever.of(first).invoke("?")
-    assert document.page_content == "a -> r -> b -> r -> c"
+    assert document.page_content == "a -> r -> b\nb -> r -> c"
     assert "paths" not in document.metadata["details"]
 
 
