@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import wraps
 from reprlib import Repr
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    StrictBool,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.dataclasses import dataclass
 
 from kg_retrievers.errors import PatternError
+from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.values import Comparison, Value, read_value
 
 #: What a condition is compared with: a text, a number or a truth value.
@@ -18,8 +32,6 @@ Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "between", "conta
 
 #: What is asked of the things found.
 OperationKind: TypeAlias = Literal["list", "count", "exists", "max", "min", "order", "compare"]
-
-_COMPARISONS, _OPERATORS, _KINDS = get_args(Comparison), get_args(Operator), get_args(OperationKind)
 
 #: The longest text of a condition, and the most texts of one with "in".
 MAX_TEXT, MAX_TEXTS = 1_000, 1_000
@@ -37,7 +49,56 @@ def short(value: object) -> str:
         return "a huge integer"
 
 
-@dataclass(frozen=True)
+T = TypeVar("T")
+
+#: No key may be unknown.
+CONFIG = ConfigDict(extra="forbid")
+
+
+def raises_pattern_errors(kind: type[T]) -> type[T]:
+    """Let the constructor of a class raise a `PatternError` in place of pydantic's error."""
+    made: Callable[..., None] = kind.__init__
+
+    @wraps(made)
+    def init(self: T, *args: Any, **kwargs: Any) -> None:
+        try:
+            made(self, *args, **kwargs)
+        except ValidationError as error:
+            raise _pattern_error(kind, error) from None
+
+    setattr(kind, "__init__", init)  # noqa: B010 # mypy forbids the plain assignment
+    return kind
+
+
+def read_as(kind: type[T], data: object) -> T:
+    """Read what a person or model wrote, or `to_dict` of the class.
+
+    Raises:
+        PatternError: If a key is unknown or missing, or a value has the wrong shape.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
+    except ValidationError as error:
+        raise _pattern_error(kind, error) from None
+
+
+def _pattern_error(kind: type, error: ValidationError) -> PatternError:
+    causes = [problem.get("ctx", {}).get("error") for problem in error.errors()]
+    own = next((cause for cause in causes if isinstance(cause, PatternError)), None)
+    return own or PatternError(f"{kind.__name__}: {reasons(error)}")
+
+
+def _checked_name(name: str) -> str:
+    if not name.strip():
+        raise ValueError("must name an unknown node")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_checked_name)]
+
+
+@raises_pattern_errors
+@dataclass(frozen=True, config=CONFIG)
 class Condition:
     """What an unknown node of a pattern must satisfy.
 
@@ -55,27 +116,23 @@ class Condition:
         {'unknown': 'year', 'operator': '<', 'value': 1970}
     """
 
-    unknown: str
+    unknown: Name
     operator: Operator
-    value: Scalar | tuple[Scalar, ...]
+    value: SkipValidation[Scalar | tuple[Scalar, ...]]
 
     def __post_init__(self) -> None:
         """Check that the value fits the operator."""
-        if self.operator not in _OPERATORS:
-            raise PatternError(
-                f"Condition: 'operator' must be one of {list(_OPERATORS)}, but got {short(self.operator)}."
-            )
         if isinstance(self.value, list):
             object.__setattr__(self, "value", tuple(self.value))
-        several = self.value if isinstance(self.value, tuple) else None
-        if (several is not None) != (self.operator in ("between", "in")):
-            wanted = "a list" if self.operator in ("between", "in") else "one text, number or truth value"
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        wanted, least, most = "one text, number or truth value", 1, 1
+        if self.operator == "between":
+            wanted, least, most = "a list of two values", 2, 2
+        elif self.operator == "in":
+            wanted, least, most = f"a list of 1 ... {MAX_TEXTS} names", 1, MAX_TEXTS
+        if isinstance(self.value, tuple) != (self.operator in ("between", "in")) or not least <= len(values) <= most:
             raise PatternError(f"Condition: {self.operator!r} takes {wanted}, but got {short(self.value)}.")
-        if self.operator == "between" and len(several or ()) != 2:
-            raise PatternError(f"Condition: 'between' takes two values, but got {short(self.value)}.")
-        if self.operator == "in" and not 1 <= len(several or ()) <= MAX_TEXTS:
-            raise PatternError(f"Condition: 'in' takes 1 ... {MAX_TEXTS} names, but got {len(several or ())}.")
-        for one in several or (self.value,):
+        for one in values:
             self._check_literal(one)
 
     def _check_literal(self, value: object) -> None:
@@ -108,15 +165,15 @@ class Condition:
         Raises:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
-        known = _known_keys("a condition", data, ("unknown", "operator", "value"))
-        if missing := [key for key in ("unknown", "operator", "value") if key not in known]:
-            raise PatternError(f"Condition: lacks {missing}.")
-        _check_text("unknown", known["unknown"])
-        value = known["value"]
-        return cls(known["unknown"], known["operator"], tuple(value) if isinstance(value, list) else value)
+        return read_as(cls, data)
 
 
-@dataclass(frozen=True)
+def _as_list(by: object) -> object:
+    return (by,) if isinstance(by, str) else by
+
+
+@raises_pattern_errors
+@dataclass(frozen=True, config=CONFIG)
 class Operation:
     """What is asked of the things that a pattern finds.
 
@@ -146,51 +203,30 @@ class Operation:
     """
 
     kind: OperationKind
-    by: tuple[str, ...] = ()
+    by: Annotated[tuple[Name, ...], BeforeValidator(_as_list)] = ()
     of: Literal["value", "count"] = "value"
     comparison: Comparison | None = None
-    number: int | None = None
-    limit: int | None = None
-    descending: bool = True
+    number: Annotated[StrictInt, Field(ge=0)] | None = None
+    limit: Annotated[StrictInt, Field(ge=1)] | None = None
+    descending: StrictBool = True
 
     def __post_init__(self) -> None:
         """Check that the kind has what it needs."""
-        object.__setattr__(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
-        if self.kind not in _KINDS:
-            raise PatternError(f"Operation: 'kind' must be one of {list(_KINDS)}, but got {short(self.kind)}.")
-        for name in self.by:
-            _check_text("by", name)
         compares_number = self.kind == "list" and self.number is not None
         wanted = {"max": 1, "min": 1, "order": 1, "compare": 2}.get(self.kind, int(compares_number))
         if len(self.by) != wanted:
             raise PatternError(f"Operation: {self.kind!r} takes {wanted} unknowns in 'by', but got {list(self.by)}.")
-        if self.of not in ("value", "count"):
-            raise PatternError(f"Operation: 'of' must be 'value' or 'count', but got {short(self.of)}.")
         needs_comparison = self.kind == "compare" or compares_number
-        if (self.comparison in _COMPARISONS) != needs_comparison or (self.comparison is None) == needs_comparison:
-            wanted_one = f"one of {list(_COMPARISONS)}" if needs_comparison else "none"
-            raise PatternError(
-                f"Operation: {self.kind!r} takes as 'comparison' {wanted_one}, got {short(self.comparison)}."
-            )
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        for name, least in (("number", 0), ("limit", 1)):
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < least):
-                raise PatternError(
-                    f"Operation: {name!r} must be a whole number from {least} on, but got {short(value)}."
-                )
-        if self.number is not None and self.kind != "list":
-            raise PatternError(f"Operation: only 'list' takes a 'number', but got one for {self.kind!r}.")
+        if (self.comparison is None) == needs_comparison:
+            wanted_one = "a comparison, such as '>='" if needs_comparison else "no comparison"
+            raise PatternError(f"Operation: {self.kind!r} takes {wanted_one}, but got {self.comparison!r}.")
+        for name, value, taker in (("number", self.number, "list"), ("limit", self.limit, "order")):
+            if value is not None and self.kind != taker:
+                raise PatternError(f"Operation: only {taker!r} takes a {name!r}, but got one for {self.kind!r}.")
         if self.number == 0 and self.comparison in ("=", "<=", ">=", "<"):
             raise PatternError(
                 "Operation: what has none of something matches no triple; say so by 'absent' triples instead."
             )
-        if self.limit is not None and self.kind != "order":
-            raise PatternError(f"Operation: only 'order' takes a 'limit', but got one for {self.kind!r}.")
-        if not isinstance(self.descending, bool):
-            raise PatternError(f"Operation: 'descending' must be true or false, but got {short(self.descending)}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back; what is not said is left out."""
@@ -207,13 +243,7 @@ class Operation:
         Raises:
             PatternError: If a key is unknown, or a value has the wrong shape.
         """
-        if isinstance(data, str):
-            data = {"kind": data}
-        known = _known_keys("an operation", data, tuple(cls.__dataclass_fields__))
-        by = known.get("by", [])
-        if not isinstance(by, str | list | tuple):
-            raise PatternError(f"Operation: 'by' must be a list of names, but got {short(by)}.")
-        return cls(**{"kind": "", **known, "by": by})
+        return read_as(cls, {"kind": data} if isinstance(data, str) else data)
 
 
 def literal_value(value: Scalar) -> Value:
@@ -234,16 +264,3 @@ def literal_value(value: Scalar) -> Value:
         raise PatternError("Condition: wanted a finite number of at most 308 digits, but got another one.")
     read = read_value(str(value)) if isinstance(value, int) else None
     return read or Value(str(value), number=number)
-
-
-def _known_keys(what: str, data: object, keys: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping):
-        raise PatternError(f"Pattern: {what} must be an object with the keys {list(keys)}, but got {short(data)}.")
-    if strange := [key for key in data if key not in keys]:
-        raise PatternError(f"Pattern: unknown keys {short(strange)} of {what}; known are {list(keys)}.")
-    return data
-
-
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise PatternError(f"Pattern: {name!r} must name an unknown node, but got {short(value)}.")

@@ -16,10 +16,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, Strict, StrictBool
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import Condition, Operation, short
+from kg_retrievers.graph.operations import CONFIG, Condition, Operation, raises_pattern_errors, read_as
 
 #: The most triples, absent triples and conditions of a pattern.
 MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS = 256, 64, 64
@@ -56,15 +59,39 @@ class Unknown:
 Term = Known | Unknown
 
 
+def _term(value: object) -> Term:
+    """Return a term; a text is a known one, and an object as `to_dict` writes it is read."""
+    if isinstance(value, str):
+        value = Known(value)
+    elif isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+        if "unknown" in value and value.keys() <= {"unknown", "type"}:
+            value = Unknown(value["unknown"], value.get("type"))
+        elif "known" in value and value.keys() <= {"known", "type", "entity"}:
+            value = Known(value["known"], value.get("type"), value.get("entity"))
+    if not isinstance(value, Known | Unknown):
+        raise ValueError('a term is a text or {"unknown": name}, with "type" if wanted')
+    if not (value.text if isinstance(value, Known) else value.name).strip():
+        raise ValueError("a term has an empty text")
+    return value
+
+
+_Term = Annotated[Term, BeforeValidator(_term)]
+
+
 class PatternTriple(NamedTuple):
     """One edge of a pattern."""
 
-    head: Term
-    relation: Term
-    tail: Term
+    head: _Term
+    relation: _Term
+    tail: _Term
 
 
-@dataclass(frozen=True)
+def _as_operation(operation: object) -> object:
+    return {"kind": operation} if isinstance(operation, str) else operation
+
+
+@raises_pattern_errors
+@pydantic_dataclass(frozen=True, config=CONFIG)
 class Pattern:
     """The small graph that a question asks for.
 
@@ -104,36 +131,31 @@ class Pattern:
         {'triples': [['Her', 'directed by', {'unknown': 'director'}]], 'target': 'director'}
     """
 
-    triples: tuple[PatternTriple, ...]
+    triples: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_TRIPLES)]
     target: str | None = None
-    different: tuple[tuple[Term, Term], ...] = ()
-    revisits: bool | None = None
-    directed: bool | None = None
-    conditions: tuple[Condition, ...] = ()
-    absent: tuple[PatternTriple, ...] = ()
-    operation: Operation | None = None
-    typed: bool | None = None
+    different: tuple[tuple[_Term, _Term], ...] = ()
+    revisits: StrictBool | None = None
+    directed: StrictBool | None = None
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
+    absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
+    operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
+    typed: StrictBool | None = None
     source: str | None = field(default=None, compare=False)
-    confidence: float | None = field(default=None, compare=False)
+    confidence: Annotated[float, Strict(), Field(ge=0, le=1)] | None = field(default=None, compare=False)
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
     lacking: tuple[str, ...] = field(default=(), compare=False)
-    truncated: bool = field(default=False, compare=False)
+    truncated: StrictBool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
-        self._check_sizes()
-        triples = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.triples)
-        object.__setattr__(self, "triples", tuple(triples))
-        absent = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.absent)
-        object.__setattr__(self, "absent", tuple(absent))
-        object.__setattr__(self, "different", tuple((_term(a), _term(b)) for a, b in self.different))
+        """Drop repeated triples, and check that the parts fit."""
+        for name in ("triples", "absent"):
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
         if not self.triples:
             raise PatternError("Pattern: got no triples; a pattern needs at least one.")
         for _, relation, _ in (*self.triples, *self.absent):
             if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
                 raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
-        self._check_understanding()
         nodes = self.nodes
         unknown = [node.name for node in nodes if isinstance(node, Unknown)]
         named = [*unknown, *(node.name for node in self._absent_nodes() if isinstance(node, Unknown))]
@@ -141,23 +163,11 @@ class Pattern:
             raise PatternError(f"Pattern: an unknown is given with two different types; unknowns are {named}.")
         if self.target is not None and self.target not in unknown:
             raise PatternError(f"Pattern: the target {self.target!r} is none of the unknown nodes {unknown}.")
-        for pair in self.different:
-            for node in pair:
-                if node not in nodes:
-                    raise PatternError(f"Pattern: {node} is said to differ from another node, but is no node of it.")
-            if pair[0] == pair[1]:
-                raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
+        for one, other in self.different:
+            if one == other or not {one, other} <= {*nodes}:
+                raise PatternError(f"Pattern: {one} and {other} are said to differ, but are not two of its nodes.")
         self._check_absent()
         self._check_operations(unknown, named)
-
-    def _check_sizes(self) -> None:
-        for what, parts, most in (
-            ("triples", self.triples, MAX_TRIPLES),
-            ("absent triples", self.absent, MAX_ABSENT),
-            ("conditions", self.conditions, MAX_CONDITIONS),
-        ):
-            if len(parts) > most:
-                raise PatternError(f"Pattern: takes at most {most} {what}, but got {len(parts)}.")
 
     def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
         """Check what conditions and the operation name."""
@@ -208,17 +218,6 @@ class Pattern:
             groups.append((*(one for group in joined for one in group), triple))
         return groups
 
-    def _check_understanding(self) -> None:
-        for name in ("revisits", "directed", "typed"):
-            if not isinstance(getattr(self, name), bool | None):
-                raise PatternError(
-                    f"Pattern: {name!r} must be true, false or left out, but got {short(getattr(self, name))}."
-                )
-        if not isinstance(self.truncated, bool):
-            raise PatternError(f"Pattern: 'truncated' must be true or false, but got {short(self.truncated)}.")
-        if self.confidence is not None and not _is_share(self.confidence):
-            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {short(self.confidence)}.")
-
     @classmethod
     def of(
         cls,
@@ -239,23 +238,22 @@ class Pattern:
         truncated: bool = False,
     ) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
-        pairs = tuple((_term(a), _term(b)) for a, b in different)
         return cls(
-            _edges(triples),
+            tuple(triples),  # type: ignore[arg-type] # texts become terms
             target,
-            pairs,
+            tuple(different),  # type: ignore[arg-type]
             revisits,
             directed,
             tuple(conditions),
-            _edges(absent),
+            tuple(absent),  # type: ignore[arg-type]
             operation,
             typed,
             source,
             confidence,
-            unplaced=tuple(unplaced),
-            nearest=tuple(nearest),
-            lacking=tuple(lacking),
-            truncated=truncated,
+            tuple(unplaced),
+            tuple(nearest),
+            tuple(lacking),
+            truncated,
         )
 
     @cached_property
@@ -305,73 +303,11 @@ class Pattern:
         Raises:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
-        if not isinstance(data, Mapping):
-            raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {short(data)}.")
-        known = list(cls.__dataclass_fields__)
-        if strange := [key for key in data if key not in known]:
-            raise PatternError(f"Pattern: unknown keys {short(strange)}; known are {known}.")
-        triples = _list(data.get("triples"), "triples", "[head, relation, tail]")
-        edges = [tuple(map(_term_from_json, _items(triple, 3))) for triple in triples]
-        different = _list(data.get("different", []), "different", "pairs of nodes")
-        absent = _list(data.get("absent", []), "absent", "[head, relation, tail]")
-        conditions = _list(data.get("conditions", []), "conditions", "conditions")
-        operation = data.get("operation")
-        for name in ("target", "source"):
-            if not isinstance(data.get(name), str | None):
-                raise PatternError(f"Pattern: {name!r} must be a text, but got {short(data[name])}.")
-        for name in _UNDERSTOOD:
-            if not _are_texts(data.get(name, [])):
-                raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {short(data[name])}.")
-        optional = {name: data[name] for name in known[1:] if name in data}
-        optional |= {
-            "different": [tuple(map(_term_from_json, _items(pair, 2))) for pair in different],
-            "absent": [tuple(map(_term_from_json, _items(triple, 3))) for triple in absent],
-            "conditions": [Condition.from_dict(condition) for condition in conditions],
-            "operation": None if operation is None else Operation.from_dict(operation),
-        }
-        return cls.of(*edges, **optional)
+        return read_as(cls, data)
 
 
 #: The lists of texts that say what was understood.
 _UNDERSTOOD = ("unplaced", "nearest", "lacking")
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _are_texts(values: object) -> bool:
-    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
-
-
-def _list(value: object, name: str, of: str) -> Sequence[Any]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise PatternError(f"Pattern: {name!r} must be a list of {of}, but got {short(value)}.")
-    return value
-
-
-def _edges(triples: Iterable[Sequence[Term | str]]) -> tuple[PatternTriple, ...]:
-    edges = []
-    for triple in triples:
-        if len(triple) != 3:
-            raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {short(list(triple))}.")
-        edges.append(PatternTriple(*map(_term, triple)))
-    return tuple(edges)
-
-
-def _items(value: object, length: int) -> Sequence[Any]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
-        raise PatternError(f"Pattern: wanted a list of {length} terms, but got {short(value)}.")
-    return value
-
-
-def _term(value: Term | str) -> Term:
-    term = Known(value) if isinstance(value, str) else value
-    if not isinstance(term, Known | Unknown):
-        raise PatternError(f"Pattern: a term is a text, Known or Unknown, but got {short(value)}.")
-    if not (term.text if isinstance(term, Known) else term.name).strip():
-        raise PatternError("Pattern: a term has an empty text.")
-    return term
 
 
 def _term_to_json(term: Term) -> str | dict[str, str]:
@@ -381,20 +317,6 @@ def _term_to_json(term: Term) -> str | dict[str, str]:
         return term.text
     optional = {"type": term.type, "entity": term.entity}
     return {"known": term.text} | {key: value for key, value in optional.items() if value is not None}
-
-
-def _term_from_json(value: object) -> Term:
-    if isinstance(value, str):
-        return _term(value)
-    if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
-        keys = set(value)
-        if "unknown" in keys and keys <= {"unknown", "type"}:
-            return _term(Unknown(value["unknown"], value.get("type")))
-        if "known" in keys and keys <= {"known", "type", "entity"}:
-            return _term(Known(value["known"], value.get("type"), value.get("entity")))
-    raise PatternError(
-        f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {short(value)}.'
-    )
 
 
 #: Words that exclude the entity that the question names.

@@ -36,14 +36,21 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     location = problem["loc"]
     name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    if problem["type"] == "extra_forbidden":
-        return f"{name} must be left out: there is no such key, but got {problem['input']!r:.200}."
-    if problem["type"] == "missing":
-        return f"{name} is missing in {problem['input']!r:.200}."
+    shown = _shown(problem["input"])
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{name} must be left out: there is no such key, but got {shown}."
+    if problem["type"] in ("missing", "missing_argument"):
+        return f"{name} is missing in {shown}."
     wanted = f"{name}: {message}"
     if found := _SHOULD.match(message):
         wanted = f"{name} must {message[found.end() :]}"
-    shown = f"{problem['input']!r:.200}"
     if len(location) > 1 and location[0] in given:
-        shown += f" in {given[str(location[0])]!r:.200}"
+        shown += f" in {_shown(given[str(location[0])])}"
     return f"{wanted}, but got {shown}."
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.200}"
+    except (ValueError, RecursionError):  # an integer of some thousand digits, or very deep lists
+        return "a value too large to show"

@@ -66,22 +66,32 @@ def test_short_forms() -> None:
 
 
 REFUSED_CONDITIONS: dict[str, tuple[Any, str]] = {
-    "no object": (3, "must be an object with the keys"),
-    "strange key": ({"unknown": "x", "operator": "=", "value": 1, "or": 2}, "unknown keys ['or'] of a condition"),
-    "missing": ({"unknown": "x", "operator": "="}, "lacks ['value']"),
-    "operator": ({"unknown": "x", "operator": "like", "value": 1}, "'operator' must be one of ['=', '!='"),
-    "operator is a list": ({"unknown": "x", "operator": ["="], "value": 1}, "'operator' must be one of"),
-    "no name": ({"unknown": " ", "operator": "=", "value": 1}, "'unknown' must name an unknown node"),
-    "name is a number": ({"unknown": 3, "operator": "=", "value": 1}, "'unknown' must name an unknown node"),
+    "no object": (3, "must be a dictionary or an instance of Condition, but got 3"),
+    "strange key": (
+        {"unknown": "x", "operator": "=", "value": 1, "or": 2},
+        "or must be left out",
+    ),
+    "missing": ({"unknown": "x", "operator": "="}, "value is missing in"),
+    "operator": ({"unknown": "x", "operator": ["like"], "value": 1}, "operator must be '=', '!='"),
+    "no name": ({"unknown": " ", "operator": "=", "value": 1}, "unknown: must name an unknown node"),
     "null": ({"unknown": "x", "operator": "=", "value": None}, "wanted a text, number or truth value"),
     "object": ({"unknown": "x", "operator": "=", "value": {}}, "wanted a text, number or truth value"),
     "list": ({"unknown": "x", "operator": "=", "value": [1]}, "'=' takes one text, number or truth value"),
     "no list": ({"unknown": "x", "operator": "in", "value": "Ann"}, "'in' takes a list"),
     "nested": ({"unknown": "x", "operator": "in", "value": [["Ann"]]}, "wanted a text, number or truth value"),
     "in of numbers": ({"unknown": "x", "operator": "in", "value": [1]}, "'in' takes texts"),
-    "in of none": ({"unknown": "x", "operator": "in", "value": []}, f"takes 1 ... {MAX_TEXTS} names, but got 0"),
-    "in of many": ({"unknown": "x", "operator": "in", "value": ["a"] * 1001}, "names, but got 1001"),
-    "between of three": ({"unknown": "x", "operator": "between", "value": [1, 2, 3]}, "'between' takes two values"),
+    "in of none": (
+        {"unknown": "x", "operator": "in", "value": []},
+        f"a list of 1 ... {MAX_TEXTS} names",
+    ),
+    "in of many": (
+        {"unknown": "x", "operator": "in", "value": ["a"] * 1001},
+        f"a list of 1 ... {MAX_TEXTS} names",
+    ),
+    "between of three": (
+        {"unknown": "x", "operator": "between", "value": [1, 2, 3]},
+        "takes a list of two values",
+    ),
     "contains a number": ({"unknown": "x", "operator": "contains", "value": 1}, "'contains' takes texts"),
     "empty": ({"unknown": "x", "operator": "contains", "value": " "}, f"a text of 1 ... {MAX_TEXT} characters"),
     "long": ({"unknown": "x", "operator": "=", "value": "a" * 10**6}, f"a text of 1 ... {MAX_TEXT} characters"),
@@ -105,34 +115,26 @@ def test_refused_condition(data: Any, message: str) -> None:
 
 
 REFUSED_OPERATIONS: dict[str, tuple[Any, str]] = {
-    "no object": (3, "an operation must be an object"),
-    "no kind": ({}, "'kind' must be one of ['list'"),
-    "kind": ("sum", "'kind' must be one of ['list', 'count'"),
-    "long kind": ("a" * 10**6, "'kind' must be one of"),
-    "kind is a list": ({"kind": ["count"]}, "'kind' must be one of"),
-    "strange key": ({"kind": "count", "distinct": True}, "unknown keys ['distinct'] of an operation"),
-    "by is a number": ({"kind": "max", "by": 3}, "'by' must be a list of names"),
-    "by holds a number": ({"kind": "max", "by": [3]}, "'by' must name an unknown node"),
+    "no object": (3, "must be a dictionary or an instance of Operation"),
+    "no kind": ({}, "kind is missing in {}"),
+    "kind": ("sum", "kind must be 'list', 'count'"),
+    "long kind": ("a" * 10**6, "kind must be 'list'"),
+    "strange key": ({"kind": "count", "distinct": True}, "distinct must be left out: there is no such key"),
+    "by is a number": ({"kind": "max", "by": 3}, "by must be a valid tuple"),
     "max of nothing": ("max", "'max' takes 1 unknowns in 'by', but got []"),
     "compare of one": ({"kind": "compare", "by": ["x"], "comparison": ">"}, "'compare' takes 2 unknowns"),
-    "compare how": ({"kind": "compare", "by": ["x", "y"]}, "'compare' takes as 'comparison' one of ['=', "),
-    "comparison is a list": ({"kind": "compare", "by": ["x", "y"], "comparison": [">"]}, "'comparison' one of"),
-    "comparison of a count": ({"kind": "count", "comparison": ">"}, "'count' takes as 'comparison' none, got '>'"),
-    "of": ({"kind": "max", "by": "x", "of": "sum"}, "'of' must be 'value' or 'count'"),
+    "compare how": ({"kind": "compare", "by": ["x", "y"]}, "'compare' takes a comparison, such as '>='"),
+    "comparison of a count": ({"kind": "count", "comparison": ">"}, "'count' takes no comparison, but got '>'"),
+    "of": ({"kind": "max", "by": "x", "of": "sum"}, "of must be 'value' or 'count'"),
     "limit of a count": ({"kind": "count", "limit": 2}, "only 'order' takes a 'limit'"),
-    "limit of 0": ({"kind": "order", "by": "x", "limit": 0}, "'limit' must be a whole number from 1 on"),
-    "limit of truth": ({"kind": "order", "by": "x", "limit": True}, "'limit' must be a whole number"),
-    "limit of NaN": ({"kind": "order", "by": "x", "limit": float("nan")}, "'limit' must be a whole number"),
+    "limit of 0": ({"kind": "order", "by": "x", "limit": 0}, "limit must be greater than or equal to 1"),
+    "limit of truth": ({"kind": "order", "by": "x", "limit": True}, "limit must be a valid integer"),
     "number of a count": ({"kind": "count", "number": 2}, "only 'list' takes a 'number'"),
-    "number below 0": (
-        {"kind": "list", "by": "x", "of": "count", "comparison": "<", "number": -1},
-        "'number' must be a whole number from 0 on",
-    ),
     "none of it": (
         {"kind": "list", "by": "x", "of": "count", "comparison": "=", "number": 0},
         "say so by 'absent' triples instead",
     ),
-    "descending": ({"kind": "order", "by": "x", "descending": 1}, "'descending' must be true or false"),
+    "descending": ({"kind": "order", "by": "x", "descending": 1}, "descending must be a valid boolean"),
 }  # fmt: skip
 
 
@@ -171,9 +173,6 @@ REFUSED_PATTERNS: dict[str, tuple[Callable[[], Pattern], str]] = {
         "the relation 'p' of an absent triple is any relation, but another triple names it too",
     ),
     "two types": (lambda: Pattern.of((X, "r", Y), absent=[(Unknown("x", "T"), "s", "A")]), "two different types"),
-    "conditions are text": (lambda: Pattern.from_dict({"triples": [["A", "r", "B"]], "conditions": "x"}), "a list of"),
-    "absent is an object": (lambda: Pattern.from_dict({"triples": [["A", "r", "B"]], "absent": {}}), "a list of"),
-    "absent of two": (lambda: Pattern.from_dict({"triples": [["A", "r", "B"]], "absent": [["A", "r"]]}), "3 terms"),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -116,17 +117,17 @@ def test_a_film_may_be_called_unknown() -> None:
     [
         (lambda: Pattern(()), "no triples"),
         (lambda: Pattern.of(), "no triples"),
-        (lambda: Pattern.of(("Her", "directed by")), "a head, a relation and a tail"),
+        (lambda: Pattern.of(("Her", "directed by")), "0.0.2 is missing in"),
         (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
         (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
         (lambda: Pattern.of(EDGE, target="Her"), "the target 'Her' is none"),
         (lambda: Pattern.of(("a", X, "b"), target="x"), "the target 'x' is none"),
-        (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "is no node of it"),
-        (lambda: Pattern.of(EDGE, different=[(X, X)]), "cannot differ from itself"),
+        (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "are not two of its nodes"),
+        (lambda: Pattern.of(EDGE, different=[(X, X)]), "are not two of its nodes"),
         (lambda: Pattern.of(("Her", Known("r", type="film"), X)), "is a relation"),
         (lambda: Pattern.of(("Her", Unknown("r", type="film"), X)), "is a relation"),
         (lambda: Pattern.of(("Her", Known("r", entity="Her"), X)), "is a relation"),
-        (lambda: Pattern.of(("Her", 3, X)), "a term is a text, Known or Unknown, but got 3"),  # type: ignore[arg-type]
+        (lambda: Pattern.of(("Her", 3, X)), 'a term is a text or {"unknown": name}.*got 3'),  # type: ignore[arg-type]
         (lambda: Pattern.of(("Her", " ", X)), "empty text"),
         (lambda: Pattern.of(("Her", "r", Unknown(""))), "empty text"),
     ],
@@ -139,33 +140,29 @@ def test_bad_pattern(make: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ([], "wanted an object"),
-        (None, "wanted an object"),
-        ({}, "'triples' must be a list"),
-        ({"triples": "Her"}, "'triples' must be a list"),
+        ([], "must be a dictionary or an instance of Pattern, but got []"),
+        ({}, "triples is missing in {}"),
+        ({"triples": "Her"}, "triples must be a valid tuple, but got 'Her'"),
         ({"triples": []}, "no triples"),
-        ({"triples": ["Her"]}, "wanted a list of 3 terms, but got 'Her'"),
-        ({"triples": [["Her", "r"]]}, "wanted a list of 3 terms"),
+        ({"triples": ["Her"]}, "triples.0 must be a tuple, list"),
+        ({"triples": [["Her", "r"]]}, "triples.0.2 is missing in ['Her', 'r']"),
         ({"triples": [["Her", "r", 3]]}, "a term is a text or"),
         ({"triples": [["Her", "r", {}]]}, "a term is a text or"),
         ({"triples": [["Her", "r", {"unknown": 3}]]}, "a term is a text or"),
         ({"triples": [["Her", "r", {"unknown": "x", "entity": "Her"}]]}, "a term is a text or"),
-        ({"triples": [["Her", "r", {"known": "x", "kind": "film"}]]}, "a term is a text or"),
         ({"triples": [["Her", "r", ""]]}, "empty text"),
-        ({"triples": [["Her", "r", "x"]], "targets": ["x"]}, r"unknown keys \['targets'\]"),
-        ({"triples": [["Her", "r", "x"]], "target": ["x"]}, "'target' must be a text"),
-        ({"triples": [["Her", "r", "x"]], "source": 1}, "'source' must be a text"),
-        ({"triples": [["Her", "r", "x"]], "truncated": 1}, "'truncated' must be true or false"),
-        ({"triples": [["Her", "r", "x"]], "different": "x"}, "'different' must be a list"),
-        ({"triples": [["Her", "r", "x"]], "different": None}, "'different' must be a list"),
-        ({"triples": [["Her", "r", "x"]], "different": [["Her"]]}, "wanted a list of 2 terms"),
-        ({"triples": [["Her", "r", "x"]], 3: 4}, "unknown keys"),
-        ({"triples": [["Her", "r", "x"]], 3: 4, "z": 5}, "unknown keys"),
+        ({"triples": [["Her", "r", "x"]], "targets": ["x"]}, "targets must be left out: there is no such key"),
+        ({"triples": [["Her", "r", "x"]], "target": ["x"]}, "target must be a valid string"),
+        ({"triples": [["Her", "r", "x"]], "truncated": 1}, "truncated must be a valid boolean"),
+        ({"triples": [["Her", "r", "x"]], "confidence": True}, "confidence must be a valid number"),
+        ({"triples": [["Her", "r", "x"]], "confidence": 2}, "confidence must be less than or equal to 1"),
+        ({"triples": [["Her", "r", "x"]], "different": [["Her"]]}, "different.0.1 is missing in ['Her']"),
+        ({"triples": [["Her", "r", "x"]], 3: 4}, "3 must be strings"),
     ],
     ids=str,
 )
 def test_bad_dictionary(data: Any, words: str) -> None:
-    with pytest.raises(PatternError, match=words):
+    with pytest.raises(PatternError, match=re.escape(words)):
         Pattern.from_dict(data)
 
 
