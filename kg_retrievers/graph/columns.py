@@ -252,65 +252,34 @@ def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-_TABLE = ("offsets", "data", "hashes", "order")
-_NAMES = (*(f"names.{part}" for part in _TABLE), "labels", "name_entities.indptr", "name_entities.values")
-_ALIASES = ("aliases.indptr", "aliases.values")
-_TYPES = (
-    *(f"types.{part}" for part in _TABLE),
-    *(f"{rows}.{part}" for rows in ("entity_types", "type_entities") for part in ("indptr", "values")),
-)
+def with_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return columns with those that say nothing, at a cost of 4 bytes an entity."""
+    return {name: column for group in _silent_groups(columns) for name, column in group.items()} | dict(columns)
 
 
 def without_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """Return columns without those that say nothing.
-
-    Example:
-        >>> columns = {"aliases.indptr": np.array([0, 0]), "aliases.values": np.array([], np.int32), "x": np.array([1])}
-        >>> [*without_silent(columns)]
-        ['x']
-    """
-    silent: set[str] = set()
-    if not len(columns.get("aliases.values", ())):
-        silent.update(_ALIASES)
-        if _are_keys(columns):
-            silent.update(_NAMES)
-    if not len(columns.get("types.hashes", ())):
-        silent.update(_TYPES)
+    """Return all columns of a graph without those that say nothing."""
+    silent = {
+        name
+        for group in _silent_groups(columns)
+        if all(np.array_equal(columns[name], column) for name, column in group.items())
+        for name in group
+    }
     return {name: column for name, column in columns.items() if name not in silent}
 
 
-def with_silent(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """Return columns with those that say nothing, at a cost of 4 bytes an entity."""
-    filled, size = dict(columns), len(columns["entities.hashes"])
-    if "labels" not in filled:
-        every = np.arange(size + 1, dtype=np.int32)
-        filled |= {f"names.{part}": columns[f"entities.{part}"] for part in _TABLE}
-        filled |= {"labels": every[:-1], "name_entities.indptr": every, "name_entities.values": every[:-1]}
-    none, empty = np.empty(0, np.int32), np.zeros(size + 1, np.int32)
-    if "aliases.indptr" not in filled:
-        filled |= {"aliases.indptr": empty, "aliases.values": none}
-    if "entity_types.indptr" not in filled:
-        filled |= StringTable.from_strings([]).columns("types")
-        filled |= {"entity_types.indptr": empty, "entity_types.values": none}
-        filled |= {"type_entities.indptr": empty[:1], "type_entities.values": none}
-    return filled
-
-
 def missing_columns(columns: Mapping[str, Array]) -> list[str]:
-    """Return the columns that a graph lacks and should have, as it has others that belong with them.
-
-    Example:
-        >>> missing_columns({"aliases.values": np.array([3])})
-        ['aliases.indptr']
-    """
-    groups = [group for group in (_NAMES, _ALIASES, _TYPES) if any(name in columns for name in group)]
+    """Return the columns that a graph lacks and should have, as it has others that belong with them."""
+    groups = [group for group in _silent_groups(columns) if any(name in columns for name in group)]
     return [name for group in groups for name in group if name not in columns]
 
 
-def _are_keys(columns: Mapping[str, Array]) -> bool:
-    """Return whether the names are the keys, and each entity is called by its own; no entity has an alias."""
-    if "labels" not in columns:
-        return True
-    labels = columns["labels"]
-    parts = ((columns[f"names.{part}"], columns[f"entities.{part}"]) for part in _TABLE)
-    return bool(np.array_equal(labels, np.arange(len(labels)))) and all(np.array_equal(*two) for two in parts)
+def _silent_groups(columns: Mapping[str, Array]) -> tuple[dict[str, Array], ...]:
+    """Return the names, aliases and types of a graph whose entities are called by their keys alone."""
+    size = len(columns["entities.hashes"])
+    every, none, empty = np.arange(size + 1, dtype=np.int32), np.empty(0, np.int32), np.zeros(size + 1, np.int32)
+    names = {f"names.{part}": columns[f"entities.{part}"] for part in ("offsets", "data", "hashes", "order")}
+    names |= {"labels": every[:-1], "name_entities.indptr": every, "name_entities.values": every[:-1]}
+    aliases = {"aliases.indptr": empty, "aliases.values": none}
+    types = StringTable.from_strings([]).columns("types") | {"entity_types.indptr": empty, "entity_types.values": none}
+    return names, aliases, types | {"type_entities.indptr": empty[:1], "type_entities.values": none}

@@ -239,21 +239,21 @@ class Pattern:
     ) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
         return cls(
-            tuple(triples),  # type: ignore[arg-type] # texts become terms
-            target,
-            tuple(different),  # type: ignore[arg-type]
-            revisits,
-            directed,
-            tuple(conditions),
-            tuple(absent),  # type: ignore[arg-type]
-            operation,
-            typed,
-            source,
-            confidence,
-            tuple(unplaced),
-            tuple(nearest),
-            tuple(lacking),
-            truncated,
+            triples=tuple(triples),  # type: ignore[arg-type] # texts become terms
+            target=target,
+            different=tuple(different),  # type: ignore[arg-type]
+            revisits=revisits,
+            directed=directed,
+            conditions=tuple(conditions),
+            absent=tuple(absent),  # type: ignore[arg-type]
+            operation=operation,
+            typed=typed,
+            source=source,
+            confidence=confidence,
+            unplaced=tuple(unplaced),
+            nearest=tuple(nearest),
+            lacking=tuple(lacking),
+            truncated=truncated,
         )
 
     @cached_property

@@ -117,7 +117,7 @@ def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> No
         ('{"question": "q", "triples": {}}', "triples must be a valid list, but got {}"),
         ('{"question": "q", "triples": [["a", "b"]]}', "triples.0.2 is missing in ['a', 'b']"),
         ('{"question": "q", "triples": [["a", "b", 3]]}', "triples.0.2 must be a valid string, but got 3"),
-        ('{"question": "q", "pattern": []}', "Pattern: wanted an object"),
+        ('{"question": "q", "pattern": []}', "Pattern: The value must be a dictionary"),
         ('{"question": "q", "pattern": {"triples": []}}', "Pattern: got no triples"),
         ('{"question": "q", "target": "x"}', "'pattern' is None"),
         ('{"question": "q", "pattern": {"triples": [["a", "b", "c"]]}, "target": "x"}', "the target 'x' is none"),

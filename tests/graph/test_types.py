@@ -117,7 +117,7 @@ def test_a_film_may_be_called_unknown() -> None:
     [
         (lambda: Pattern(()), "no triples"),
         (lambda: Pattern.of(), "no triples"),
-        (lambda: Pattern.of(("Her", "directed by")), "0.0.2 is missing in"),
+        (lambda: Pattern.of(("Her", "directed by")), "triples.0.2 is missing in"),
         (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
         (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
         (lambda: Pattern.of(EDGE, target="Her"), "the target 'Her' is none"),

@@ -222,7 +222,7 @@ def test_too_many_parts_are_refused(part: str, most: int) -> None:
         if size == most:
             assert len(getattr(Pattern.of(*triples, **parts), part)) == most
         else:
-            with pytest.raises(PatternError, match=f"takes at most {most} .*, but got {size}"):
+            with pytest.raises(PatternError, match=f"{part} must have at most {most} items.*, not {size}"):
                 Pattern.of(*triples, **parts)
 
 
