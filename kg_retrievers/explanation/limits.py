@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -117,10 +117,8 @@ class Change:
         return asdict(self)
 
 
-def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Iterator[list[Change]]:
-    """Yield the changes that lift each limit of a retriever and of its members, the mildest first.
-
-    Changes in one list are degrees: if the last one brings nothing in, neither do those before it.
+def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the changes that lift each limit of a retriever and of its members, the mildest of each limit first.
 
     Args:
         retriever: The retriever.
@@ -130,7 +128,7 @@ def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> I
     for limit in LIMITS:
         if limit.name in arguments:
             for value in _values(limit, inputs.get(limit.name, getattr(retriever, limit.name))):
-                yield [Change(limit.name, value, limit.reason, is_input=True)]
+                yield Change(limit.name, value, limit.reason, is_input=True)
         elif limit.name in type(retriever).model_fields:
             yield from _of_field(limit, retriever)
     for name, member in members_of(retriever).items():
@@ -145,42 +143,37 @@ def members_of(retriever: BaseKGRetriever) -> dict[str, BaseKGRetriever]:
     return members if MEMBERS in type(retriever).model_fields else {}
 
 
-def with_changes(
-    retriever: BaseKGRetriever, inputs: Mapping[str, Any], changes: Sequence[Change]
+def with_change(
+    retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Change
 ) -> tuple[BaseKGRetriever, dict[str, Any]]:
-    """Return a retriever and its arguments of `invoke` with some changes; those given stay as they are.
+    """Return a retriever and its arguments of `invoke` with a change; those given stay as they are.
 
     Raises:
-        InvalidArgumentError: If the retriever does not take a value.
+        InvalidArgumentError: If the retriever does not take the value.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
         >>> retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
-        >>> changes = [Change("max_hops", 4, "too far"), Change("k", 2, "outscored", is_input=True)]
-        >>> changed, inputs = with_changes(retriever, {}, changes)
+        >>> changed, inputs = with_change(retriever, {"k": 2}, Change("max_hops", 4, "too far"))
         >>> changed.max_hops, inputs
         (4, {'k': 2})
     """
-    given = {**inputs, **{change.name: change.value for change in changes if change.is_input}}
-    fields: dict[str | None, dict[str, Any]] = {}
-    for change in changes:
-        if not change.is_input:
-            fields.setdefault(change.member, {})[change.name] = change.value
-    own = fields.pop(None, {})
-    if fields:
+    if change.is_input:
+        return retriever, {**inputs, change.name: change.value}
+    fields: dict[str, Any] = {change.name: change.value}
+    if change.member is not None:
         members = members_of(retriever).items()
-        own[MEMBERS] = tuple(one.with_fields(fields[name]) if name in fields else one for name, one in members)
-    return (retriever.with_fields(own) if own else retriever), given
+        fields = {MEMBERS: tuple(one.with_fields(fields) if name == change.member else one for name, one in members)}
+    return retriever.with_fields(fields), dict(inputs)
 
 
-def _of_field(limit: Limit, retriever: BaseKGRetriever, member: str | None = None) -> list[list[Change]]:
+def _of_field(limit: Limit, retriever: BaseKGRetriever, member: str | None = None) -> list[Change]:
     values = _values(limit, getattr(retriever, limit.name))
     highest = [most for one in type(retriever).model_fields[limit.name].metadata if (most := getattr(one, "le", None))]
     if highest and limit.lifted == "more":
         values = list(dict.fromkeys(min(value, *highest) for value in values))
-    changes = [Change(limit.name, value, limit.reason, member=member) for value in values]
-    return [changes] if limit.lifted in ("more", "less") and changes else [[change] for change in changes]
+    return [Change(limit.name, value, limit.reason, member=member) for value in values]
 
 
 def _values(limit: Limit, present: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from kg_retrievers.errors import (
     RefusalError,
 )
 from kg_retrievers.explanation.explain import shown_as_html
-from kg_retrievers.explanation.limits import Change, members_of, possible_changes, with_changes
+from kg_retrievers.explanation.limits import Change, members_of, possible_changes, with_change
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.verbalize import lone_entities_of, one_line, readable
 from kg_retrievers.index import PartRequest, link_question, linker_of
@@ -85,10 +85,10 @@ class WhyNot:
         known: The keys of the question entities.
         joining: A shortest chain of facts from a question entity to the entity; empty if there is none.
         labels: The labels of the entities of these, by key.
-        tried: The changes that were tried one by one, in their order.
-        changes: The changes that bring the entity in together, mostly one. Each of them is needed. Empty if none do.
-        lifted_place: Where the entity stands with these changes.
-        timed_out: Whether `max_seconds` ended the search for changes.
+        tried: The changes that were tried, each alone, in their order.
+        change: The first change that brings the entity in. None if none does.
+        lifted_place: Where the entity stands with this change.
+        timed_out: Whether `max_seconds` ended the search for a change.
     """
 
     question: str
@@ -101,7 +101,7 @@ class WhyNot:
     joining: tuple[Triple, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     tried: tuple[Trial, ...] = ()
-    changes: tuple[Change, ...] = ()
+    change: Change | None = None
     lifted_place: Place | None = None
     timed_out: bool = False
 
@@ -112,13 +112,14 @@ class WhyNot:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of the retriever that bring the entity in, without those of members."""
-        return {one.name: one.value for one in self.changes if not one.is_input and one.member is None}
+        """The field of the retriever that brings the entity in; empty if it is a field of a member, or none."""
+        one = self.change
+        return {one.name: one.value} if one and not one.is_input and one.member is None else {}
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The arguments of `invoke` that bring the entity in."""
-        return {one.name: one.value for one in self.changes if one.is_input}
+        """The argument of `invoke` that brings the entity in; empty if there is none."""
+        return {self.change.name: self.change.value} if self.change and self.change.is_input else {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
@@ -128,7 +129,7 @@ class WhyNot:
             **{name: getattr(self, name) for name in names},
             **{name: None if place is None else dict(vars(place)) for name, place in places.items()},
             "lift": {"fields": self.fields, "inputs": self.inputs},
-            "changes": [change.to_dict() for change in self.changes],
+            "change": self.change and self.change.to_dict(),
             "tried": [{**trial.change.to_dict(), "found": trial.found} for trial in self.tried],
             "known": list(self.known),
             "joining": [list(fact) for fact in self.joining],
@@ -137,14 +138,14 @@ class WhyNot:
     @property
     def text(self) -> str:
         """Plain lines: how the entity is joined with the question, and what brings it in."""
-        return "\n".join(self._lines([change.in_python for change in self.changes]))
+        return "\n".join(self._lines(self.change.in_python if self.change else ""))
 
     @property
     def shell_text(self) -> str:
         """The same lines with the options of `kg-retrievers ask`."""
-        return "\n".join(self._lines([change.on_shell for change in self.changes]))
+        return "\n".join(self._lines(self.change.on_shell if self.change else ""))
 
-    def _lines(self, changes: Sequence[str]) -> Iterator[str]:
+    def _lines(self, words: str) -> Iterator[str]:
         label = one_line(self.label)
         if self.place is not None:
             yield f"{label!r} is found by the {self.retriever}: it is {self.place}."
@@ -153,18 +154,16 @@ class WhyNot:
         if self.refusal:
             yield f"The question is refused: {one_line(self.refusal)}"
         yield self._joined
-        for number, (change, words) in enumerate(zip(self.changes, changes, strict=True), 1):
-            yield f"{number}. {change.reason} ({change.name})"
-            yield f"   To change it: {words}"
-        if self.changes:
-            this = "this" if len(self.changes) == 1 else "all of this"
-            yield f"With {this} changed, it is found: it is {self.lifted_place}."
+        if self.change:
+            yield f"It is kept out since {self.change.reason} ({self.change.name})."
+            yield f"To change it: {words}"
+            yield f"With this changed, it is found: it is {self.lifted_place}."
             if self.known and "seed_entities" in self.inputs:
                 yield MISREAD
             return
         names = ", ".join(dict.fromkeys(trial.change.name for trial in self.tried))
         time = " before the time was up" if self.timed_out else ""
-        yield f"No change that was tried{time} brings it in: {names}. {MISREAD}"
+        yield f"No single change that was tried{time} brings it in: {names}. {MISREAD}"
 
     @property
     def _joined(self) -> str:
@@ -201,9 +200,9 @@ def why_not(
 ) -> WhyNot:
     """Return the change that brings an entity into the results of a retriever.
 
-    The limits of the retriever are lifted one at a time, and it is run again with each. If no single change brings the
-    entity in, all are made together, and those that are not needed are taken back. Other question entities come last.
-    The entity is found if it is among the answers, or in the facts if the method proposes no answers.
+    The limits of the retriever are lifted one at a time, each mildly first, and it is run again with each. Other
+    question entities come last, or first if the question names none. The entity is found if it is among the answers,
+    or in the facts if the method proposes no answers.
 
     Cost: some dozens of runs. A language model is asked in the first run alone.
 
@@ -233,8 +232,17 @@ def why_not(
     asked = {name: value for name, value in inputs.items() if value is not None and name != "on_refusal"}
     first = _run(retriever, question, key, asked)
     until = monotonic() + max_seconds  # the first run may compile
-    search = _Search(retriever, question, key, {**_written_by_model(retriever, first.written), **asked}, first, until)
-    changes = () if first.place else search.find()
+    given = {**_written_by_model(retriever, first.written), **asked}
+    tried, found, timed_out = list[Trial](), None, False
+    for change in () if first.place else _changes(retriever, given, first, key):
+        timed_out = monotonic() > until
+        if timed_out or found:
+            break
+        found = _place_with(retriever, question, key, given, change)
+        if found and change.name == "k":  # no more than it takes
+            change = replace(change, value=found.rank)
+            found = _place_with(retriever, question, key, given, change)
+        tried.append(Trial(change, found is not None))
     known = _question_entities(retriever, question, asked, first)
     graph = retriever.index.part(PartRequest((key, *known), PART_HOPS, between=True)).graph
     joining = joining_facts(graph, known, key)
@@ -250,10 +258,10 @@ def why_not(
         known,
         joining,
         labels,
-        tuple(search.tried),
-        changes,
-        search.place_with(changes) if changes else None,
-        search.timed_out,
+        tuple(tried),
+        tried[-1].change if found else None,
+        found,
+        timed_out and not found,
     )
 
 
@@ -302,101 +310,32 @@ def _place(documents: Sequence[Document], key: str, as_answer: bool) -> Place | 
     return None
 
 
-class _Search:
-    """Searches the changes that bring an entity in."""
+def _changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any], first: _Run, key: str) -> Iterator[Change]:
+    """Yield the changes to try, in order."""
+    graph, reason = retriever.index.part(PartRequest((key,), 1)).graph, "no question entity leads to it"
+    names = [Change("seed_entities", [name], reason, is_input=True) for name in (*_neighbors(graph, key), key)]
+    unnamed = isinstance(first.refusal, EntityLinkingError)
+    yield from names if unnamed else ()
+    taken = list[Change]()
+    for change in possible_changes(retriever, inputs):
+        with suppress(InvalidArgumentError):  # a value that the retriever does not take
+            with_change(retriever, inputs, change)
+            taken.append(change)
+    for change in taken:
+        if change.name == "min_confidence" and isinstance(first.refusal, LowConfidenceError):
+            yield replace(change, value=math.floor(first.refusal.confidence * 100) / 100)
+        yield change
+    yield from () if unnamed else names
 
-    def __init__(
-        self,
-        retriever: BaseKGRetriever,
-        question: str,
-        key: str,
-        inputs: Mapping[str, Any],
-        first: _Run,
-        until: float,
-    ) -> None:
-        self._retriever, self._question, self._key, self._inputs = retriever, question, key, inputs
-        self._first, self._until = first, until
-        self._places: dict[str, Place | None] = {}
-        self.tried: list[Trial] = []
-        self.timed_out = False
 
-    def find(self) -> tuple[Change, ...]:
-        """Return the changes that bring the entity in together; nothing if none do."""
-        limits, names = list(self._limits()), self._names()
-        unnamed = isinstance(self._first.refusal, EntityLinkingError)
-        return (
-            (self._by_one(names) if unnamed else ())
-            or self._by_one(limits)
-            or self._by_all(limits)
-            or (() if unnamed else self._by_one(names))
-            or next(filter(None, (self._by_all([*limits, name]) for name in (names[0], names[-1]))), ())
-        )
-
-    def place_with(self, changes: Sequence[Change]) -> Place | None:
-        """Return where the entity stands with some changes; None if the time is up, or the retriever takes them not."""
-        asked = repr(sorted(f"{change.member}.{change.name}={change.value!r}" for change in changes))
-        if asked not in self._places:
-            if monotonic() > self._until:
-                self.timed_out = True
-                return None
-            self._places[asked] = None
-            with suppress(KGRetrieversError):  # such as a value that does not fit another field
-                retriever, inputs = with_changes(self._retriever, self._inputs, changes)
-                self._places[asked] = _run(retriever, self._question, self._key, inputs).place
-        return self._places[asked]
-
-    def _try(self, change: Change) -> bool:
-        found = self.place_with([change]) is not None
-        if (trial := Trial(change, found)) not in self.tried and (found or not self.timed_out):
-            self.tried.append(trial)
-        return found
-
-    def _by_one(self, limits: Sequence[list[Change]]) -> tuple[Change, ...]:
-        """Return the first limit that brings the entity in, with its mildest value."""
-        for degrees in limits:
-            if self._try(degrees[-1]):
-                change = self._mildest(degrees, [])
-                self._try(change)
-                return (change,)
-        return ()
-
-    def _by_all(self, limits: Sequence[list[Change]]) -> tuple[Change, ...]:
-        """Return the changes of all limits together, without those that are not needed, with their mildest values."""
-        if self.place_with([degrees[-1] for degrees in limits]) is None:
-            return ()
-        for degrees in reversed(limits):
-            fewer = [one for one in limits if one is not degrees]
-            if self.place_with([one[-1] for one in fewer]) is not None:
-                limits = fewer
-        changes = [degrees[-1] for degrees in limits]
-        for at, degrees in enumerate(limits):
-            changes[at] = self._mildest(degrees, [*changes[:at], *changes[at + 1 :]])
-        return tuple(changes)
-
-    def _limits(self) -> Iterator[list[Change]]:
-        """Yield the changes that lift each limit, the mildest first, as far as the retriever takes them."""
-        refusal = self._first.refusal
-        for degrees in possible_changes(self._retriever, self._inputs):
-            if degrees[0].name == "min_confidence" and isinstance(refusal, LowConfidenceError):
-                confidence = math.floor(refusal.confidence * 100) / 100
-                degrees = [replace(degrees[0], value=confidence), *degrees]
-            with suppress(InvalidArgumentError):
-                with_changes(self._retriever, self._inputs, degrees[-1:])
-                yield degrees
-
-    def _mildest(self, degrees: Sequence[Change], others: Sequence[Change]) -> Change:
-        """Return the mildest change of one limit that brings the entity in, together with other changes."""
-        *milder, strongest = degrees
-        place = self.place_with([strongest, *others])
-        if strongest.name == "k" and place is not None:
-            milder = [replace(strongest, value=place.rank)]
-        return next((change for change in milder if self.place_with([change, *others])), strongest)
-
-    def _names(self) -> list[list[Change]]:
-        """Return other question entities: the neighbors of the entity, and the entity itself."""
-        graph, reason = self._retriever.index.part(PartRequest((self._key,), 1)).graph, "no question entity leads to it"
-        names = (*_neighbors(graph, self._key), self._key)
-        return [[Change("seed_entities", [name], reason, is_input=True)] for name in names]
+def _place_with(
+    retriever: BaseKGRetriever, question: str, key: str, inputs: Mapping[str, Any], change: Change
+) -> Place | None:
+    """Return where the entity stands with a change; None also if the retriever does not take it."""
+    with suppress(KGRetrieversError):  # such as a value that does not fit another field
+        changed, given = with_change(retriever, inputs, change)
+        return _run(changed, question, key, given).place
+    return None
 
 
 def _written_by_model(retriever: BaseKGRetriever, written: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def explained_absence(told: WhyNot, method: str) -> Explained:
         entity=Named(key=shown(told.entity), label=shown(told.label)),
         found=told.found,
         lines=_lines(told.text.split("\n")),
-        changes=[shown(change.in_python) for change in told.changes],
+        change=shown(told.change.in_python) if told.change else None,
     )
 
 

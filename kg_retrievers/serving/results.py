@@ -118,8 +118,8 @@ class Explained(Found):
     lines: list[str] = Field(
         default_factory=list, description="From the words of the question to the answers, or to what keeps it out."
     )
-    changes: list[str] = Field(
-        default_factory=list, description="The changes that bring the entity in together, as settings of the retriever."
+    change: str | None = Field(
+        default=None, description="The change that brings the entity in, as a setting of the retriever."
     )
 
 

@@ -263,7 +263,7 @@ def test_ask_explains_what_is_found_and_what_is_not(run: Run, json_of: Callable[
     assert "Explanation\nQuestion: Who directed Her?\n" in out
     assert "  'Her' names 'Her' exactly (1.00)\n" in out
     assert "Why not\n'Adaptation' is not found by the NeighborhoodRetriever" in out
-    assert "   To change it: --field max_hops=2\n" in out
+    assert "To change it: --field max_hops=2\n" in out
     found = json_of(*ask, "--explain", "--why-not", "Adaptation")
     assert [one["key"] for one in found["explanation"]["entities"]] == ["Her"]
     assert found["why_not"]["lift"]["fields"] == {"max_hops": 2}

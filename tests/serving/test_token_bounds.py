@@ -53,7 +53,7 @@ def results(name: str) -> list[Result]:
             entity=entity,
             found=False,
             lines=[long] * 60,
-            changes=[long] * 8,
+            change=long,
         ),
         FoundEvidence(**asked, evidence=[evidence] * 20),
         SchemaSummary(

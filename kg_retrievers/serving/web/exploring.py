@@ -102,7 +102,7 @@ def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
         "found": missed.found,
         "role": missed.place.role if missed.place else None,
         "lines": [line.strip()[:CHARACTERS] for line in lines],
-        "changes": [one_line(change.in_python)[:CHARACTERS] for change in missed.changes],
+        "change": one_line(missed.change.in_python)[:CHARACTERS] if missed.change else None,
     }
 
 

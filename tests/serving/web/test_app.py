@@ -178,7 +178,7 @@ def test_a_picture_grows_around_an_entity(client: TestClient) -> None:
 def test_a_change_is_named_that_brings_an_entity_in(client: TestClient) -> None:
     asked = {"question": "Who directed Her?", "entity": "Interstellar", "method": "neighborhood"}
     missed = client.post("/api/why-not", json=asked).json()
-    assert (missed["found"], missed["changes"]) == (False, ["the field max_hops=2"])
+    assert (missed["found"], missed["change"]) == (False, "the field max_hops=2")
     assert "To change it: the field max_hops=2" in missed["lines"]
 
 

@@ -26,7 +26,7 @@ export function whyNot({ question, method, edited, refused }) {
 function explained(told) {
   const name = () => make("bdi", { class: "name" }, told.label);
   if (told.found) return [make("p", {}, name(), told.role === "answer" ? " is among the answers." : " stands in the facts that were found.")];
-  say(told.changes.length ? `It would come in with ${told.changes.join("; ")}` : told.lines[0]);
+  say(told.change ? `It would come in with ${told.change}` : told.lines[0]);
   return [make("p", {}, name(), " is not found."), make("ul", { class: "reasons" }, told.lines.map((line) => make("li", { dir: "auto" }, line)))];
 }
 
