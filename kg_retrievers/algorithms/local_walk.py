@@ -16,8 +16,8 @@ from kg_retrievers.algorithms.compiled import compiled, compiled_entry, pointer,
 from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import entries_between, half_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.adjacency import half_of
+from kg_retrievers.graph.columns import Array, entries_between
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import entries_between, is_backward, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.adjacency import is_backward, reversed_label
+from kg_retrievers.graph.columns import Array, entries_between
 from kg_retrievers.graph.pattern import turns
 
 

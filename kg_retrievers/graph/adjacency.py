@@ -438,27 +438,6 @@ def label_count(relations: int) -> int:
     return 2 * relations
 
 
-def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the entries of several ranges, one range after the other, and the position of the range of each.
-
-    Args:
-        firsts: Where each range starts.
-        lasts: Where each range ends, that entry excluded.
-        most: The most entries in all; further ones are left out.
-
-    Example:
-        >>> entries, ranges = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
-        >>> entries.tolist(), ranges.tolist()
-        ([2, 3, 7], [0, 0, 1])
-    """
-    counts = lasts - firsts
-    before = np.cumsum(counts) - counts
-    if most is not None:
-        counts = np.clip(most - before, 0, counts)
-    entries = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
-    return entries, np.repeat(np.arange(len(counts)), counts)
-
-
 class Edges:
     """The triples by id, sorted by head, relation and tail. Each use reads them anew: nothing is kept.
 
@@ -482,26 +461,17 @@ class Edges:
     def __getitem__(self, ids: SupportsIndex | slice | Array | list[int]) -> Array:
         """Return head, relation and tail of one triple: int32, shape (3); or of several: int32, shape (n, 3).
 
-        Cost: a binary search for each triple; `edges[:]` takes some passes over all.
+        Cost: a binary search for each triple; a slice takes some passes over all.
         """
         if isinstance(ids, slice):
-            if ids == slice(None):
-                return np.stack([self.heads, self.relations, self.tails], axis=1)
-            ids = np.arange(*ids.indices(len(self)))
-        wanted = np.asarray(ids)
-        if wanted.dtype == np.bool_:
-            wanted = np.flatnonzero(wanted)
-        wanted = wanted.astype(np.int64, copy=False)  # narrow ids cannot be moved by the number of triples
-        if wanted.size and not -len(self) <= wanted.min() <= wanted.max() < len(self):
+            return np.stack([self.heads, self.relations, self.tails], axis=1)[ids]
+        adjacency, wanted = self._adjacency, np.asarray(ids)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"Edges holds {len(self)} triples, but got {ids}.")
-        return self._rows(np.where(wanted < 0, wanted + len(self), wanted))
-
-    def _rows(self, ids: Array) -> Array:
-        adjacency = self._adjacency
-        ids = ids.astype(adjacency.first_triples.dtype)
-        heads = adjacency.first_triples.searchsorted(ids, "right") - 1
-        entries = ids - adjacency.first_triples[heads] + adjacency.indptr[heads]
-        rows = np.empty((*ids.shape, 3), np.int32)
+        wanted = wanted.astype(adjacency.first_triples.dtype)
+        heads = adjacency.first_triples.searchsorted(wanted, "right") - 1
+        entries = wanted - adjacency.first_triples[heads] + adjacency.indptr[heads]
+        rows = np.empty((*wanted.shape, 3), np.int32)
         rows[..., 0], rows[..., 1] = heads, relation_of(adjacency.labels[entries])
         rows[..., 2] = adjacency.neighbors[entries]
         return rows

@@ -70,8 +70,7 @@ class Reading:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Reading:
         """Read back what `to_dict` returned."""
-        parts = (dict(values.get(name, {})) for name in ("understood", "left_out", "options", "changes"))
-        return cls(values.get("format", ""), *parts)
+        return cls(**values)
 
 
 #: The id of no source, and of no datatype.
@@ -163,18 +162,13 @@ class GraphBuilder:
         Raises:
             InvalidArgumentError: If it is not three non-empty texts.
         """
-        if isinstance(row, Mapping):
-            raise InvalidArgumentError(
-                f"KnowledgeGraph: triple {len(self) + 1} is a mapping with the keys {[*row]}; wanted a sequence (head, "
-                "relation, tail).",
-                hint_python="Say which keys they are: KnowledgeGraph.from_frame(rows, head=..., relation=..., "
-                "tail=...).",
-            )
-        is_triple = not isinstance(row, str) and len(row) == 3
+        is_triple = not isinstance(row, str | Mapping) and len(row) == 3
         if not is_triple or not all(isinstance(text, str) and text for text in row):
+            hint = "To name the keys of rows: KnowledgeGraph.from_frame(rows, head=..., relation=..., tail=...)."
             raise InvalidArgumentError(
                 f"KnowledgeGraph: triple {len(self) + 1} must be three non-empty texts (head, relation, tail), "
-                f"but got {row!r}."
+                f"but got {row!r}.",
+                hint_python=hint if isinstance(row, Mapping) else "",
             )
         self.add(*row)
 

@@ -130,14 +130,13 @@ class StringTable(Sequence[str]):
 
     def _equal(self, ids: Array, others: StringTable, other_ids: Array) -> Array:
         """Return whether strings equal strings of another table, one by one."""
-        lengths = self._offsets[ids + 1] - self._offsets[ids]
-        equal: Array = lengths == others._offsets[other_ids + 1] - others._offsets[other_ids]
+        firsts, other_firsts = self._offsets[ids], others._offsets[other_ids]
+        lengths = self._offsets[ids + 1] - firsts
+        equal: Array = lengths == others._offsets[other_ids + 1] - other_firsts
         lengths = np.where(equal, lengths, 0)
-        inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        here = self._data[inside + np.repeat(self._offsets[ids], lengths)]
-        there = others._data[inside + np.repeat(others._offsets[other_ids], lengths)]
-        different = np.repeat(np.arange(len(ids)), lengths)[here != there]
-        equal[different] = False
+        here, owners = entries_between(firsts, firsts + lengths)
+        there, _ = entries_between(other_firsts, other_firsts + lengths)
+        equal[owners[self._data[here] != others._data[there]]] = False
         return equal
 
     def with_digits(self, ids: Array) -> Array:
@@ -147,11 +146,10 @@ class StringTable(Sequence[str]):
             >>> StringTable.from_strings(["Apollo 13", "Apollo Program", "yes"]).with_digits(np.arange(3)).tolist()
             [True, False, True]
         """
-        starts, lengths = self._offsets[ids].astype(np.int64), self._offsets[ids + 1] - self._offsets[ids]
-        found: Array = lengths <= SHORT
-        inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
-        digits = np.flatnonzero(self._data[inside] - np.uint8(ord("0")) < 10)
-        found[np.searchsorted(np.cumsum(lengths), digits, "right")] = True
+        firsts, lasts = self._offsets[ids], self._offsets[ids + 1]
+        found: Array = lasts - firsts <= SHORT
+        inside, owners = entries_between(firsts, lasts)
+        found[owners[self._data[inside] - np.uint8(ord("0")) < 10]] = True
         return found
 
     def first_bytes(self, ids: Array) -> Array:
@@ -221,6 +219,27 @@ def spread(values: Array, most: int) -> Array:
     """
     some: Array = values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(np.int64)]
     return some
+
+
+def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
+    """Return the entries of several ranges, one range after the other, and the position of the range of each.
+
+    Args:
+        firsts: Where each range starts.
+        lasts: Where each range ends, that entry excluded.
+        most: The most entries in all; further ones are left out.
+
+    Example:
+        >>> entries, ranges = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
+        >>> entries.tolist(), ranges.tolist()
+        ([2, 3, 7], [0, 0, 1])
+    """
+    counts = lasts - firsts
+    before = np.cumsum(counts) - counts
+    if most is not None:
+        counts = np.clip(most - before, 0, counts)
+    entries = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    return entries, np.repeat(np.arange(len(counts)), counts)
 
 
 def distinct(values: Array) -> Array:

@@ -2,56 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from urllib.parse import quote, unquote
 
 #: Prefixes that are known without being declared. What a file declares goes before them.
-WELL_KNOWN: Mapping[str, str] = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "skos": "http://www.w3.org/2004/02/skos/core#",
-    "skosxl": "http://www.w3.org/2008/05/skos-xl#",
-    "schema": "http://schema.org/",
-    "sdo": "https://schema.org/",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "dcat": "http://www.w3.org/ns/dcat#",
-    "void": "http://rdfs.org/ns/void#",
-    "prov": "http://www.w3.org/ns/prov#",
-    "sh": "http://www.w3.org/ns/shacl#",
-    "org": "http://www.w3.org/ns/org#",
-    "time": "http://www.w3.org/2006/time#",
-    "sosa": "http://www.w3.org/ns/sosa/",
-    "qb": "http://purl.org/linked-data/cube#",
-    "vcard": "http://www.w3.org/2006/vcard/ns#",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
-    "geosparql": "http://www.opengis.net/ont/geosparql#",
-    "gn": "http://www.geonames.org/ontology#",
-    "bibo": "http://purl.org/ontology/bibo/",
-    "mo": "http://purl.org/ontology/mo/",
-    "obo": "http://purl.obolibrary.org/obo/",
-    "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
-    "ontolex": "http://www.w3.org/ns/lemon/ontolex#",
-    "fb": "http://rdf.freebase.com/ns/",
-    "yago": "http://yago-knowledge.org/resource/",
-    "dbo": "http://dbpedia.org/ontology/",
-    "dbr": "http://dbpedia.org/resource/",
-    "dbp": "http://dbpedia.org/property/",
-    "dbc": "http://dbpedia.org/resource/Category:",
-    "dbd": "http://dbpedia.org/datatype/",
-    "wikibase": "http://wikiba.se/ontology#",
-    "wd": "http://www.wikidata.org/entity/",
-    "wdt": "http://www.wikidata.org/prop/direct/",
-    "wds": "http://www.wikidata.org/entity/statement/",
-    "p": "http://www.wikidata.org/prop/",
-    "ps": "http://www.wikidata.org/prop/statement/",
-    "pq": "http://www.wikidata.org/prop/qualifier/",
-    "pr": "http://www.wikidata.org/prop/reference/",
-}
+WELL_KNOWN: Mapping[str, str] = json.loads((files(__package__) / "prefixes.json").read_text("utf-8"))
 
 
 #: Begins the IRI of a name that is none, as "Her", when a graph is written as RDF.

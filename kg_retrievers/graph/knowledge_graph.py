@@ -11,10 +11,18 @@ import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
-from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples, entries_between
+from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, missing_columns, with_silent, without_silent
+from kg_retrievers.graph.columns import (
+    Array,
+    StringTable,
+    entries_between,
+    fingerprint,
+    missing_columns,
+    with_silent,
+    without_silent,
+)
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
 from kg_retrievers.graph.schema import Schema, schema_of
@@ -114,11 +122,12 @@ class KnowledgeGraph(GraphConstructors):
                 raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
             samples = RelationSamples.take(columns)
             check_graph(columns)
+            reading = Reading.from_dict(meta.get("reading", {}))
         except GraphLoadError:
             raise
-        except (ValueError, KeyError, IndexError) as cause:
+        except (ValueError, KeyError, IndexError, TypeError) as cause:
             raise GraphLoadError(f"the graph is damaged: {cause}.", path, None, **save_again) from cause
-        about = meta.get("text_relations", ()), meta.get("prefixes"), Reading.from_dict(meta.get("reading", {}))
+        about = meta.get("text_relations", ()), meta.get("prefixes"), reading
         graph = cls(columns, meta["duplicates"], meta["skipped"], *about, meta.get("type_ids"))
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()

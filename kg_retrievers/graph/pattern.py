@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 from pydantic import BeforeValidator, Field, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -88,6 +88,25 @@ class PatternTriple(NamedTuple):
 
 def _as_operation(operation: object) -> object:
     return {"kind": operation} if isinstance(operation, str) else operation
+
+
+class PatternParts(TypedDict, total=False):
+    """The parts of a pattern besides its triples, as `Pattern.of` takes them: texts are known terms."""
+
+    target: str | None
+    different: Iterable[Sequence[Term | str]]
+    revisits: bool | None
+    directed: bool | None
+    conditions: Iterable[Condition]
+    absent: Iterable[Sequence[Term | str]]
+    operation: Operation | None
+    typed: bool | None
+    source: str | None
+    confidence: float | None
+    unplaced: Iterable[str]
+    nearest: Iterable[str]
+    lacking: Iterable[str]
+    truncated: bool
 
 
 @raises_pattern_errors
@@ -219,42 +238,9 @@ class Pattern:
         return groups
 
     @classmethod
-    def of(
-        cls,
-        *triples: Sequence[Term | str],
-        target: str | None = None,
-        different: Iterable[Sequence[Term | str]] = (),
-        revisits: bool | None = None,
-        directed: bool | None = None,
-        conditions: Iterable[Condition] = (),
-        absent: Iterable[Sequence[Term | str]] = (),
-        operation: Operation | None = None,
-        typed: bool | None = None,
-        source: str | None = None,
-        confidence: float | None = None,
-        unplaced: Iterable[str] = (),
-        nearest: Iterable[str] = (),
-        lacking: Iterable[str] = (),
-        truncated: bool = False,
-    ) -> Pattern:
+    def of(cls, *triples: Sequence[Term | str], **parts: Unpack[PatternParts]) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
-        return cls(
-            triples=tuple(triples),  # type: ignore[arg-type] # texts become terms
-            target=target,
-            different=tuple(different),  # type: ignore[arg-type]
-            revisits=revisits,
-            directed=directed,
-            conditions=tuple(conditions),
-            absent=tuple(absent),  # type: ignore[arg-type]
-            operation=operation,
-            typed=typed,
-            source=source,
-            confidence=confidence,
-            unplaced=tuple(unplaced),
-            nearest=tuple(nearest),
-            lacking=tuple(lacking),
-            truncated=truncated,
-        )
+        return cls(triples=triples, **parts)  # type: ignore[arg-type] # texts become terms
 
     @cached_property
     def nodes(self) -> tuple[Term, ...]:

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import entries_between, is_backward, label_count, relation_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.adjacency import is_backward, label_count, relation_of
+from kg_retrievers.graph.columns import Array, entries_between
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_index import GraphIndex

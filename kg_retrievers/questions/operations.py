@@ -36,8 +36,8 @@ import numpy as np
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, PatternError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.adjacency import entries_between, label_of, reversed_label
-from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.adjacency import label_of, reversed_label
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.value_columns import ranked_values
 from kg_retrievers.graph.values import Comparison, Value, holds, read_value

@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import Adjacency, entries_between, is_backward, label_of, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array, distinct, spread
+from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of, reversed_label
+from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import TokenTable, words

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import entries_between, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.adjacency import relation_of, reversed_label
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.questions.zero_shot.scorer import KINDS, Decisions, Encoded, Prefixes, RelationScorer, StepStates
 from kg_retrievers.questions.zero_shot.steps import GraphSteps, Word, asked_noun, words_to_cover
 

@@ -14,16 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import (
-    FACTS,
-    Adjacency,
-    entries_between,
-    is_backward,
-    label_count,
-    label_of,
-    relation_of,
-)
-from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.adjacency import FACTS, Adjacency, is_backward, label_count, label_of, relation_of
+from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
