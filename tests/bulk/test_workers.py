@@ -142,6 +142,7 @@ def test_a_wrong_number_of_workers_is_told(count: Any) -> None:
 # --- embedding --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "embeddings", [HashedEmbeddings(64), bulk_embeddings.PlainEmbeddings()], ids=["own", "of others"]
 )
@@ -154,6 +155,7 @@ def test_texts_have_the_same_vectors(workers: Workers, embeddings: Any, tmp_path
         assert (embed(embeddings, texts, batch_size=16, cache=known, workers=workers) == expected).all()
 
 
+@pytest.mark.heavy
 def test_bad_vectors_are_told(workers: Workers) -> None:
     with pytest.raises(InvalidArgumentError, match="0 vectors for 1 texts"):
         embed(bulk_embeddings.PlainEmbeddings(), ["amber", "nothing"], batch_size=1, workers=workers)

@@ -142,6 +142,7 @@ def test_facts_are_bounded(run: Run) -> None:
     assert (code, all(one["metadata"]["truncated"] for one in cut), bool(cut)) == (0, True, True)
 
 
+@pytest.mark.heavy
 def test_measure_a_connected_graph(run: Run) -> None:
     asked = ("--data", "asked.jsonl", "--format", "jsonl", "--method", "simgrag", "--json")
     found = []
@@ -255,6 +256,7 @@ def test_a_misspelt_table_is_told_and_not_made(
     assert postgres.run("SELECT tablename FROM pg_tables") == tables
 
 
+@pytest.mark.heavy
 def test_a_store_of_other_embeddings(run: Run, vectors: str) -> None:
     assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
     for command in (("ask", "films.lbdb", HER), ("index", "films.lbdb")):
@@ -277,6 +279,7 @@ def bridges(folder: Path) -> str:
     return "bridges.lbdb"
 
 
+@pytest.mark.heavy
 def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
     """Values that both graphs have tell nothing; the command that is named loads into another table."""
     assert run("index", bridges, "--vectors", vectors)[0] == 0

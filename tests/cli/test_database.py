@@ -231,6 +231,7 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert closed()
 
 
+@pytest.mark.heavy
 def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
     asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
     code, out, err = run("evaluate", *asked, *CYPHER, "--json")
@@ -275,6 +276,7 @@ def test_keys_that_are_not_there(run: Run, movies: BoltStub, keys: tuple[str, ..
     assert told in mistake(run("info", movies.uri, *keys))
 
 
+@pytest.mark.heavy
 def test_a_query_that_takes_too_long(run: Run) -> None:
     def script(query: str, parameters: dict[str, Any]) -> Reply | None:
         return Reply(slow=True) if query.startswith("MATCH (n0)") else MOVIES(query, parameters)
@@ -286,6 +288,7 @@ def test_a_query_that_takes_too_long(run: Run) -> None:
     )
 
 
+@pytest.mark.heavy
 def test_nobody_is_there(run: Run) -> None:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))

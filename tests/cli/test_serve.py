@@ -70,6 +70,7 @@ def test_an_address_that_others_reach_takes_a_token(run: Run, graph: Path, monke
     assert "--token-file FILE" in said
 
 
+@pytest.mark.heavy
 def test_without_the_extra_the_line_that_installs_it_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "kg_retrievers/sample/graph.jsonl"))
     assert code == 2

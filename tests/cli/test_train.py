@@ -192,6 +192,7 @@ def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPat
     assert not Path("broken/unfinished").exists()
 
 
+@pytest.mark.heavy
 def test_without_torch(run_without: Callable[..., list[tuple[str, int]]]) -> None:
     (trained, code), asked = run_without(["torch"], (*TRAIN, "--output", "m"), ("ask", GRAPH, HER, "--model", "model"))
     assert (code, trained.endswith(f"needs an optional package. Run: {install_command('train')}\n")) == (2, True)

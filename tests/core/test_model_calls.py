@@ -99,6 +99,7 @@ async def test_a_run_ends_at_its_budget(
             assert server.abandoned.wait(30)
 
 
+@pytest.mark.heavy
 def test_a_call_that_cannot_be_cancelled_holds_up_nothing() -> None:
     """Neither the caller nor the end of the process, in sync and in async."""
     code = f"""

@@ -155,6 +155,7 @@ ENDLESS: dict[str, Conduct] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("conduct", sampled(ENDLESS))
 def test_a_query_ends_at_its_timeout(conduct: Conduct) -> None:
     with MisbehavingServer(conduct) as server, executor(server) as database:

@@ -56,6 +56,7 @@ def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         executor.close()
 
 
+@pytest.mark.heavy
 @settings(max_examples=100)
 @given(st.integers(0, GRAPHS - 1), parts)
 def test_parts_are_what_plain_filters_find(databases: Databases, number: int, part: Part) -> None:

@@ -179,6 +179,7 @@ def test_a_file_of_its_own_goes(graph: KnowledgeGraph) -> None:
 STARS = "MATCH (film)-[:starring]->(person) RETURN film.key, person.key, person.label"
 
 
+@pytest.mark.heavy
 def test_a_pickle_opens_the_file_again(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with LadybugExecutor.from_graph(graph, "graph.lbdb") as executor:
@@ -198,6 +199,7 @@ def test_a_pickle_opens_the_file_again(graph: KnowledgeGraph, tmp_path: Path, mo
         pickle.loads(pickled)
 
 
+@pytest.mark.heavy
 def test_a_pickle_of_a_database_of_its_own_holds_the_graph(graph: KnowledgeGraph) -> None:
     with LadybugExecutor.from_graph(graph, max_memory=1 << 28) as executor:
         expected = executor.run(STARS)
@@ -321,6 +323,7 @@ def test_rows_are_the_same_and_cut_off_is_said(executor: LadybugExecutor) -> Non
         assert rows.truncated is (limit < len(FACTS))
 
 
+@pytest.mark.heavy
 def test_a_million_rows_stay_where_they_are(executor: LadybugExecutor) -> None:
     tracemalloc.start()
     for query in (
@@ -381,6 +384,7 @@ def test_arguments(executor: LadybugExecutor) -> None:
 # --- time and threads -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_several_threads(graph: KnowledgeGraph) -> None:
     with LadybugExecutor.from_graph(graph) as executor, ThreadPoolExecutor(8) as threads:
         query = "MATCH (n {key: $key})-[r]->(m) RETURN r, m"
@@ -402,6 +406,7 @@ def test_many_different_queries_in_little_memory(graph: KnowledgeGraph) -> None:
             assert len(rows) > 0
 
 
+@pytest.mark.heavy
 def test_closed_while_a_query_runs(graph: KnowledgeGraph) -> None:
     executor = LadybugExecutor.from_graph(graph)
     executor.schema()

@@ -177,6 +177,7 @@ def test_time_is_limited(graph: KnowledgeGraph) -> None:
         assert threading.active_count() == threads
 
 
+@pytest.mark.heavy
 def test_the_time_to_compile_is_limited(executor: LadybugExecutor) -> None:
     start = time.monotonic()
     with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.5 s and was stopped"):
@@ -205,6 +206,7 @@ def late() -> BudgetError:
     return BudgetError("too late")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("threaded", [False, True])
 def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> None:
     """Whether it runs in the thread of its caller or in one of its own; the next query finds a process."""
@@ -286,6 +288,7 @@ def test_nothing_stays_however_the_host_ends(end: str) -> None:
     assert wait_until(lambda: ended(int(process_id)) and not Path(folder).exists()), done.stderr
 
 
+@pytest.mark.heavy
 def test_a_file_that_takes_its_reader_down(tmp_path: Path, graph: KnowledgeGraph) -> None:
     path = tmp_path / "damaged.lbdb"
     LadybugExecutor.from_graph(graph, path).close()
@@ -321,6 +324,7 @@ def test_an_answer_that_cannot_be_read(data: bytes) -> None:
         _answer_in(data)
 
 
+@pytest.mark.heavy
 def test_a_process_that_lies(executor: LadybugExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it answers, the host gets a typed error and another process."""
     lies: list[dict[str, Any]] = [
@@ -422,6 +426,7 @@ def test_nothing_begins_once_it_is_cancelled(executor: LadybugExecutor) -> None:
     assert process_of(executor) is process
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 def test_ctrl_c_ends_the_query() -> None:
     program = f"""
@@ -490,6 +495,7 @@ def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
     assert isinstance(errors[0], DatabaseCancelledError)
 
 
+@pytest.mark.heavy
 def test_further_queries_wait(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kg_retrievers.database.ladybug_process.PROCESSES", 1)
     with LadybugExecutor.from_graph(graph) as executor:

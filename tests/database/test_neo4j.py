@@ -264,6 +264,7 @@ def test_a_whole_graph(serve: Serve) -> None:
     )
 
 
+@pytest.mark.heavy
 def test_a_whole_graph_with_nodes_without_key_or_label(serve: Serve) -> None:
     labelled = (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]]))
     _, executor = serve(labelled, ("WHERE .* count", Reply(["nodes"], [[3]])), ("AS nodes", Reply(["nodes"], [[5]])))
@@ -339,6 +340,7 @@ def test_a_database_that_cannot_answer(serve: Serve, code: str, said: str, told:
         executor.run("RETURN 1 AS x")
 
 
+@pytest.mark.heavy
 def test_stopped_while_it_is_used(serve: Serve) -> None:
     stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
     executor.run("RETURN 1 AS x")
@@ -437,6 +439,7 @@ def test_a_part_is_read_once_more_with_a_new_schema(serve: Serve) -> None:
 TITLES = "MATCH (n:Film) RETURN n.title AS title"
 
 
+@pytest.mark.heavy
 def test_a_pickle_holds_no_password(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     titles = (r"MATCH \(n:Film\) RETURN n\.title", Reply(["title"], [["Her"]]))
     stub, executor = serve(titles, database="films", explain=False, connection_timeout=30.0)
@@ -506,6 +509,7 @@ def test_closed_while_a_query_is_handed_over(serve: Serve, monkeypatch: pytest.M
     closing.join()
 
 
+@pytest.mark.heavy
 def test_nothing_goes_on_when_an_executor_is_forgotten() -> None:
     before = set(threading.enumerate())  # those of other tests may be about to end
     executor = Neo4jExecutor("bolt://localhost", key=KEYS)

@@ -97,6 +97,7 @@ def test_a_text_comes_back_as_it_was(text: str) -> None:
     assert [row[0].value for row in pyoxigraph.Store().query(before_tokens)] == [text] * 3
 
 
+@pytest.mark.heavy
 def test_a_list_is_no_join() -> None:
     check_read_only(f"SELECT ?s {{ ?s ?p ?o FILTER(?o IN ({', '.join('1' * 900)})) }}")
 
@@ -260,6 +261,7 @@ OPTIONAL MINUS GRAPH SELECT WHERE LIMIT GROUP BY COUNT
 JOIN_PIECES = st.sampled_from(JOIN_WORDS.split())
 
 
+@pytest.mark.heavy
 @settings(max_examples=1000, deadline=None)
 @given(st.lists(JOIN_PIECES, max_size=14).map(" ".join), st.lists(JOIN_PIECES, max_size=5).map(" ".join))
 def test_nothing_else_is_raised(group: str, tail: str) -> None:

@@ -134,6 +134,7 @@ def test_milvus(tmp_path: Path, check: Callable[[str], None]) -> None:
     check(str(tmp_path / "names.db"))
 
 
+@pytest.mark.heavy
 def test_an_hnsw_index_of_pgvector_finds_as_many_as_asked_for(names: TableNames, postgres: Postgres) -> None:
     """Its default finds 40."""
     many = [f"name {number}" for number in range(3000)]
@@ -312,6 +313,7 @@ def test_a_fork_says_that_the_connections_are_not_its_own(names: TableNames) -> 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_server_that_is_stopped_and_started_between_calls(names: TableNames, postgres: Postgres) -> None:
     before = names.nearest(vectors_of(NAMES[:2]), 3)
     postgres.stop()

@@ -263,6 +263,7 @@ def executors() -> Iterator[list[Any]]:
         executor.close()
 
 
+@pytest.mark.heavy
 @settings(max_examples=200, deadline=None)
 @given(case=written())
 def test_turned_triples_change_no_result_of_a_database(

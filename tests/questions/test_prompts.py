@@ -312,6 +312,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_reply_is_refused_in_time(reply: str) -> None:
     """Quadratic time would show as a test that takes minutes."""
@@ -319,6 +320,7 @@ def test_hostile_reply_is_refused_in_time(reply: str) -> None:
         parse_pattern(reply)
 
 
+@pytest.mark.heavy
 def test_only_the_beginning_is_read() -> None:
     assert parse_pattern(HER_JSON + "{" * 2 * MAX_REPLY) == HER
     with pytest.raises(PatternParseError, match="no JSON object"):

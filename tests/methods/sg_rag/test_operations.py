@@ -183,6 +183,7 @@ def _operations(unknowns: list[str]) -> st.SearchStrategy[Operation | None]:
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 @settings(max_examples=300)
 @given(st.integers(0, 7), questions())
 def test_a_database_finds_what_the_matcher_finds(backends: list[Backends], number: int, pattern: Pattern) -> None:

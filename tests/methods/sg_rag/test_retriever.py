@@ -319,6 +319,7 @@ def test_a_database_is_made_when_there_is_none() -> None:
     made.database.close()
 
 
+@pytest.mark.heavy
 def test_a_copy_makes_its_own_database() -> None:
     question = "Who starred in films by Denis Villeneuve?"
     made = CypherRetriever.from_index(INDEX, examples=EXAMPLES)

@@ -217,6 +217,7 @@ def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQu
     assert all(keys.count(key) <= len(key) for key in keys)
 
 
+@pytest.mark.heavy
 @settings(max_examples=1000, deadline=None)
 @given(
     st.one_of(problems(), problems(most_entities=3, many_types=True)),

@@ -78,6 +78,7 @@ def test_kinds_come_in_turn() -> None:
     assert {question.kind for question in generate_questions(load_graph(), 9, max_hops=1)} == {"1-hop", "conjunction"}
 
 
+@pytest.mark.heavy
 def test_some_ask_for_a_type() -> None:
     graph = KnowledgeGraph.from_triples(
         [(child, "child_of", "Ann") for child in ("Bob", "Rex", "Zoe")],
@@ -110,6 +111,7 @@ def test_a_name_of_several_entities_names_none() -> None:
     assert all("Peach State" in question.text for question in questions if question.seed_entities == ("Q3",))
 
 
+@pytest.mark.heavy
 def test_questions_without_end_are_left_out() -> None:
     many = [(f"film {number}", "genre", "Drama") for number in range(MAX_ANSWERS + 2)]
     questions = generate_questions(KnowledgeGraph.from_triples(many), 60)
@@ -122,6 +124,7 @@ def test_equal_seeds_give_equal_questions() -> None:
     assert len({question.text for question in one}) == 40
 
 
+@pytest.mark.heavy
 def test_hash_seeds_change_nothing() -> None:
     code = (
         "from kg_retrievers import generate_questions as g; from kg_retrievers.sample import load_graph as l\n"

@@ -166,6 +166,7 @@ def test_a_request_that_is_too_large_is_refused(address):
     assert httpx2.post(address, json=body, headers=headers).status_code == 413
 
 
+@pytest.mark.heavy
 async def test_a_token_is_asked_for_where_one_is_set(folder):
     with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
         assert httpx2.post(address, json={}).status_code == 401
@@ -176,6 +177,7 @@ async def test_a_token_is_asked_for_where_one_is_set(folder):
             assert not (await client.call_tool("schema")).is_error
 
 
+@pytest.mark.heavy
 async def test_health_is_told_without_a_token_and_the_graph_with_it(folder):
     with serving(folder, KG_RETRIEVERS_TOKEN=TOKEN) as address:
         where, headers = address.removesuffix("/mcp") + "/healthz", {"authorization": f"Bearer {TOKEN}"}
@@ -183,6 +185,7 @@ async def test_health_is_told_without_a_token_and_the_graph_with_it(folder):
         assert httpx2.get(where, headers=headers).json()["entities"] > 0
 
 
+@pytest.mark.heavy
 async def test_questions_are_not_logged(folder, tmp_path):
     with open(tmp_path / "log", "w+", encoding="utf-8") as log:
         async with Client(stdio_client(started_by_client(folder), errlog=log)) as client:
@@ -192,6 +195,7 @@ async def test_questions_are_not_logged(folder, tmp_path):
         assert "Who directed" not in log.read()
 
 
+@pytest.mark.heavy
 def test_nothing_but_the_protocol_reaches_stdout(folder):
     ended = subprocess.run(command(folder), input="", capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
     assert (ended.returncode, ended.stdout) == (0, "")
