@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.quantization import LARGEST, quantized, rotated_bits, unit_rows, words_of
+from kg_retrievers.algorithms.quantization import LARGEST, quantized, rotated_bits, unit_rows
 
 
 @given(st.integers(0, 1000), st.integers(1, 600))
@@ -21,11 +20,6 @@ def test_rows_are_rounded_to_the_greatest_number(seed: int, dimension: int) -> N
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert (np.einsum("ij,ij->i", unit_rows(numbers), units) > 0.9999).all()
     assert np.allclose(np.linalg.norm(unit_rows(numbers), axis=1), 1, atol=1e-6)
-
-
-@pytest.mark.parametrize(("dimension", "words"), [(1, 8), (384, 8), (512, 8), (513, 16), (768, 16), (1536, 32)])
-def test_words_are_whole_blocks(dimension: int, words: int) -> None:
-    assert words_of(dimension) == words
 
 
 def hadamard(size: int) -> np.ndarray:
@@ -48,16 +42,3 @@ def test_bits_are_the_signs_of_a_hadamard_transform(seed: int, dimension: int, r
     expected = np.packbits(turned > 0, axis=1, bitorder="little").view(np.uint64)
     assert np.array_equal(rotated_bits(numbers), expected)
     assert 0 in flips + 1 or dimension < 5, "some axes are flipped"
-
-
-def test_bits_tell_the_angle() -> None:
-    draw = np.random.default_rng(1)
-    one = draw.normal(size=512)
-    angles, shares = [], []
-    for step in np.linspace(0, 2, 30):
-        other = one + step * draw.normal(size=512)
-        cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
-        angles.append(np.arccos(np.clip(cosine, -1, 1)) / np.pi)
-        first, second = rotated_bits(quantized(np.array([one, other]))).view(np.uint8)
-        shares.append(np.unpackbits(first ^ second).mean())
-    assert np.abs(np.array(angles) - shares).max() < 0.06

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.compiled import compiled_entry
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import (
     Edges,
@@ -122,20 +121,3 @@ def test_a_label_is_a_relation_and_a_direction(relation: int, backward: bool) ->
     assert (relation_of(label), is_backward(label)) == (relation, backward)
     assert reversed_label(label) == label_of(relation, not backward)
     assert label < label_count(relation + 1)
-
-
-def test_arrays_and_compiled_code_get_the_same() -> None:
-    relations, backward = np.array([0, 0, 1, 7], np.int32), np.array([False, True, True, False])
-    labels = label_of(relations, backward)
-    assert labels.dtype == np.int32
-
-    def read(labels: np.ndarray, relations: np.ndarray, backward: np.ndarray, turned: np.ndarray) -> None:
-        for i in range(len(labels)):
-            relations[i], backward[i] = relation_of(labels[i]), is_backward(labels[i])
-            turned[i] = reversed_label(label_of(relations[i], backward[i]))
-
-    found = np.empty_like(relations), np.empty_like(backward), np.empty_like(labels)
-    compiled_entry(read)(labels, *found)
-    assert found[0].tolist() == relation_of(labels).tolist() == relations.tolist()
-    assert found[1].tolist() == is_backward(labels).tolist() == backward.tolist()
-    assert found[2].tolist() == reversed_label(labels).tolist()

@@ -43,11 +43,3 @@ def test_what_a_thread_holds_is_free_in_a_fork() -> None:
     finally:
         ended.set()
         thread.join()
-
-
-def test_what_the_thread_that_forks_holds_stays_its_own() -> None:
-    lock = LocalLock()
-    with lock:
-        assert takes_in_fork(lock)
-    with lock:
-        pass

@@ -7,7 +7,6 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -82,19 +81,13 @@ def test_names_and_types() -> None:
     ("triples", "names", "words"),
     [
         ([("a", "r")], {}, "triple 1 must be three non-empty texts"),
-        ([("a", "r", "b", "c")], {}, "triple 1 must be three"),
         ([("a", "r", "b"), ("a", "", "b")], {}, "triple 2 must be three"),
-        ([("a", "r", None)], {}, "triple 1 must be three"),
         ([("a", "r", 3)], {}, "triple 1 must be three"),
         (["abc"], {}, "triple 1 must be three"),
-        (("a", "r", "b"), {}, "triple 1 must be three"),
         ([("a", "r", "\ud800")], {}, "half a surrogate pair"),
-        ([], {"labels": {"a": "\udfff"}}, "half a surrogate pair"),
         ([], {"labels": {"a": ""}}, "a label of 'a' must be a non-empty text"),
-        ([], {"labels": {"a": 3}}, "a label of 'a' must be"),
         ([], {"aliases": {"a": [""]}}, "a alias of 'a' must be"),
         ([], {"aliases": {"a": "b"}}, "aliases of 'a' must be a list"),
-        ([], {"types": {"a": [None]}}, "a type of 'a' must be"),
         ([], {"types": {"a": "film"}}, "types of 'a' must be a list"),
     ],
     ids=str,
@@ -170,34 +163,9 @@ def test_edge_key_is_a_relation() -> None:
     source.add_edge("a", "b", key="r")
     source.add_edge("a", "b", key="s", relation="t")
     assert set(KnowledgeGraph.from_networkx(source).triples()) == {("a", "r", "b"), ("a", "t", "b")}
-
-
-def bad_networkx(kind: str) -> Any:
-    source: Any = nx.Graph() if kind == "undirected" else nx.DiGraph()
-    if kind == "multi without key":
-        source = nx.MultiDiGraph()
-    source.add_edge("a", 1)
-    if kind == "twice":
-        source.add_edge("a", "1", relation="r")
-    if kind == "label":
-        source.add_node("a", label={"en": "A"})
-        source["a"][1]["relation"] = "r"
-    return source
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("undirected", "undirected graph"),
-        ("no relation", "no text in its attribute 'relation', but None"),
-        ("multi without key", "no text in its attribute 'relation', but 0"),
-        ("twice", "two nodes are both written '1'"),
-        ("label", "the label of 'a' must be"),
-    ],
-)
-def test_networkx_that_is_no_knowledge_graph(kind: str, words: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=words):
-        KnowledgeGraph.from_networkx(bad_networkx(kind))
+    for wrong, words in ((nx.Graph([(1, 2)]), "undirected graph"), (nx.DiGraph([(1, 2)]), "no text in its attribute")):
+        with pytest.raises(InvalidArgumentError, match=words):
+            KnowledgeGraph.from_networkx(wrong)
 
 
 # --- on disk ---
@@ -277,9 +245,7 @@ def column(folder: Path, name: str = "adjacency.neighbors") -> Path:
     [
         (shutil.rmtree, "no such folder"),
         (lambda folder: (folder / "manifest.json").write_text("{"), "manifest is damaged"),
-        (lambda folder: (folder / "manifest.json").write_text("[1]"), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_text('{"format": 4}'), "manifest is damaged"),
-        (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe"), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_text('{"format": 9}'), "format 9, this package reads 4"),
         (lambda folder: edit_manifest(folder, lambda graph: graph["meta"].clear()), "duplicates, skipped, fingerprint"),
         (lambda folder: edit_manifest(folder, lambda graph: graph["columns"].pop("labels")), "labels is missing"),
@@ -292,7 +258,6 @@ def column(folder: Path, name: str = "adjacency.neighbors") -> Path:
             "manifest is damaged",
         ),
         (lambda folder: column(folder).unlink(), "the column cannot be read"),
-        (lambda folder: column(folder).write_bytes(b""), r"the column cannot be read \(0 bytes, wanted 128\)"),
         (lambda folder: column(folder).write_bytes(column(folder).read_bytes()[:-4]), "124 bytes, wanted 128"),
     ],
 )
@@ -327,18 +292,6 @@ def test_fingerprint_changes_with_everything() -> None:
 
 
 # --- threads and any graph at all ---
-
-
-def test_threads_read_one_graph(tmp_path: Path) -> None:
-    tiny_graph().save(tmp_path)
-    graph = KnowledgeGraph.open(tmp_path)
-
-    def read(key: str) -> Any:
-        return (graph.fingerprint, list(graph.triples(key)), graph.label(key), graph.aliases(key), graph.schema())
-
-    keys = list(graph.entities) * 8
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(read, keys)) == [read(key) for key in keys]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4) | st.sampled_from("abc")

@@ -22,7 +22,6 @@ CONDITIONS = [
     Condition("x", "=", "Ann"),
     Condition("x", "!=", True),
     Condition("x", "<", 1970),
-    Condition("x", ">=", 1.5),
     Condition("x", "between", ("1970", "May 1980")),
     Condition("x", "contains", "an"),
     Condition("x", "in", ("Ann", "Bob")),
@@ -30,14 +29,11 @@ CONDITIONS = [
 OPERATIONS = [
     Operation("list"),
     Operation("list", ("x",), "count", ">=", 2),
-    Operation("list", ("x",), "count", "!=", 0),
     Operation("count"),
     Operation("exists"),
     Operation("max", ("x",)),
-    Operation("min", ("x",), "count"),
     Operation("order", ("x",), limit=3, descending=False),
     Operation("compare", ("x", "y"), comparison=">"),
-    Operation("compare", ("x", "y"), "count", "="),
 ]
 
 
@@ -75,35 +71,17 @@ REFUSED_CONDITIONS: dict[str, tuple[Any, str]] = {
     "operator": ({"unknown": "x", "operator": ["like"], "value": 1}, "operator must be '=', '!='"),
     "no name": ({"unknown": " ", "operator": "=", "value": 1}, "unknown: must name an unknown node"),
     "null": ({"unknown": "x", "operator": "=", "value": None}, "wanted a text, number or truth value"),
-    "object": ({"unknown": "x", "operator": "=", "value": {}}, "wanted a text, number or truth value"),
     "list": ({"unknown": "x", "operator": "=", "value": [1]}, "'=' takes one text, number or truth value"),
     "no list": ({"unknown": "x", "operator": "in", "value": "Ann"}, "'in' takes a list"),
-    "nested": ({"unknown": "x", "operator": "in", "value": [["Ann"]]}, "wanted a text, number or truth value"),
     "in of numbers": ({"unknown": "x", "operator": "in", "value": [1]}, "'in' takes texts"),
-    "in of none": (
-        {"unknown": "x", "operator": "in", "value": []},
-        f"a list of 1 ... {MAX_TEXTS} names",
-    ),
-    "in of many": (
-        {"unknown": "x", "operator": "in", "value": ["a"] * 1001},
-        f"a list of 1 ... {MAX_TEXTS} names",
-    ),
-    "between of three": (
-        {"unknown": "x", "operator": "between", "value": [1, 2, 3]},
-        "takes a list of two values",
-    ),
-    "contains a number": ({"unknown": "x", "operator": "contains", "value": 1}, "'contains' takes texts"),
+    "in of many": ({"unknown": "x", "operator": "in", "value": ["a"] * 1001}, f"a list of 1 ... {MAX_TEXTS} names"),
+    "between of three": ({"unknown": "x", "operator": "between", "value": [1, 2, 3]}, "takes a list of two values"),
     "empty": ({"unknown": "x", "operator": "contains", "value": " "}, f"a text of 1 ... {MAX_TEXT} characters"),
     "long": ({"unknown": "x", "operator": "=", "value": "a" * 10**6}, f"a text of 1 ... {MAX_TEXT} characters"),
     "below a name": ({"unknown": "x", "operator": "<", "value": "Ann"}, "'<' takes a number or a date, but got 'Ann'"),
-    "below truth": ({"unknown": "x", "operator": "<", "value": True}, "'<' takes a number or a date, but got True"),
     "NaN": ({"unknown": "x", "operator": "=", "value": float("nan")}, "wanted a finite number"),
-    "infinity": ({"unknown": "x", "operator": "<", "value": float("-inf")}, "wanted a finite number"),
     "10^400": ({"unknown": "x", "operator": ">", "value": 10**400}, "wanted a finite number of at most 308 digits"),
-    "= 10^400": ({"unknown": "x", "operator": "=", "value": 10**400}, "wanted a finite number of at most 308 digits"),
-    "10^400 as text": ({"unknown": "x", "operator": ">", "value": "1" + "0" * 400}, "takes a number or a date"),
     "absurd date": ({"unknown": "x", "operator": ">", "value": "1987-02-30"}, "takes a number or a date"),
-    "year 99999": ({"unknown": "x", "operator": ">", "value": "99999-01-01"}, "takes a number or a date"),
 }
 
 
@@ -117,10 +95,7 @@ def test_refused_condition(data: Any, message: str) -> None:
 REFUSED_OPERATIONS: dict[str, tuple[Any, str]] = {
     "no object": (3, "must be a dictionary or an instance of Operation"),
     "no kind": ({}, "kind is missing in {}"),
-    "kind": ("sum", "kind must be 'list', 'count'"),
-    "long kind": ("a" * 10**6, "kind must be 'list'"),
     "strange key": ({"kind": "count", "distinct": True}, "distinct must be left out: there is no such key"),
-    "by is a number": ({"kind": "max", "by": 3}, "by must be a valid tuple"),
     "max of nothing": ("max", "'max' takes 1 unknowns in 'by', but got []"),
     "compare of one": ({"kind": "compare", "by": ["x"], "comparison": ">"}, "'compare' takes 2 unknowns"),
     "compare how": ({"kind": "compare", "by": ["x", "y"]}, "'compare' takes a comparison, such as '>='"),
@@ -128,7 +103,6 @@ REFUSED_OPERATIONS: dict[str, tuple[Any, str]] = {
     "of": ({"kind": "max", "by": "x", "of": "sum"}, "of must be 'value' or 'count'"),
     "limit of a count": ({"kind": "count", "limit": 2}, "only 'order' takes a 'limit'"),
     "limit of 0": ({"kind": "order", "by": "x", "limit": 0}, "limit must be greater than or equal to 1"),
-    "limit of truth": ({"kind": "order", "by": "x", "limit": True}, "limit must be a valid integer"),
     "number of a count": ({"kind": "count", "number": 2}, "only 'list' takes a 'number'"),
     "none of it": (
         {"kind": "list", "by": "x", "of": "count", "comparison": "=", "number": 0},

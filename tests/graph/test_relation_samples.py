@@ -64,22 +64,8 @@ def test_save_keeps_the_samples_of_a_large_graph(tmp_path: Path, monkeypatch: py
     assert opened.fingerprint == graph.fingerprint
 
 
-def test_the_samples_of_a_small_graph_are_chosen_anew(tmp_path: Path) -> None:
-    graph = drawn_graph(2)
-    graph.save(tmp_path)
-    opened = KnowledgeGraph.open(tmp_path)
-    assert opened._saved_samples is None
-    assert opened.relation_samples.facts.tolist() == graph.relation_samples.facts.tolist()
-
-
 def test_samples_of_another_graph_are_refused(tmp_path: Path) -> None:
     part, other = drawn_graph(3).to_part(), drawn_graph(4, entities=500).relation_samples.columns()
     save_parts(tmp_path, {"graph": Part({**part.columns, **other}, part.meta)})
     with pytest.raises(GraphLoadError, match="relation_samples"):
         KnowledgeGraph.open(tmp_path)
-
-
-def test_a_graph_without_triples_has_samples() -> None:
-    samples = KnowledgeGraph.from_triples([]).relation_samples
-    assert not len(samples.facts)
-    assert not len(samples.kept)

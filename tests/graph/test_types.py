@@ -34,24 +34,14 @@ def test_path_crosses_triples_either_way() -> None:
 @pytest.mark.parametrize(
     ("entities", "triples", "words"),
     [
-        ((), (), "0 triples join 1 entities, but got 0"),
         (("Her",), (HER,), "1 triples join 2 entities, but got 1"),
         (("Her", "Adaptation"), (HER,), "does not join 'Her' and 'Adaptation'"),
-        (("Her", "Her"), (HER,), "does not join"),
         (("Spike Jonze", "Her", "Adaptation"), (HER, ADAPTATION), "does not join 'Her' and 'Adaptation'"),
     ],
 )
 def test_path_that_does_not_hold_together(entities: tuple[str, ...], triples: tuple[Triple, ...], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         Path(entities, triples)
-
-
-def test_a_path_along_triples() -> None:
-    assert Path.along("Her", (HER, ADAPTATION)) == Path(("Her", "Spike Jonze", "Adaptation"), (HER, ADAPTATION))
-    assert Path.along("Her", [HER, HER]).entities == ("Her", "Spike Jonze", "Her")
-    assert Path.along("a", [Triple("a", "r", "a"), Triple("b", "r", "a")]).entities == ("a", "a", "b")
-    with pytest.raises(InvalidArgumentError, match="does not join 'Adaptation' and"):
-        Path.along("Her", [HER, ADAPTATION, HER])
 
 
 @pytest.mark.parametrize(
@@ -115,21 +105,16 @@ def test_a_film_may_be_called_unknown() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Pattern(()), "no triples"),
         (lambda: Pattern.of(), "no triples"),
         (lambda: Pattern.of(("Her", "directed by")), "triples.0.2 is missing in"),
         (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
         (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
-        (lambda: Pattern.of(EDGE, target="Her"), "the target 'Her' is none"),
-        (lambda: Pattern.of(("a", X, "b"), target="x"), "the target 'x' is none"),
         (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "are not two of its nodes"),
         (lambda: Pattern.of(EDGE, different=[(X, X)]), "are not two of its nodes"),
         (lambda: Pattern.of(("Her", Known("r", type="film"), X)), "is a relation"),
-        (lambda: Pattern.of(("Her", Unknown("r", type="film"), X)), "is a relation"),
         (lambda: Pattern.of(("Her", Known("r", entity="Her"), X)), "is a relation"),
         (lambda: Pattern.of(("Her", 3, X)), 'a term is a text or {"unknown": name}.*got 3'),  # type: ignore[arg-type]
         (lambda: Pattern.of(("Her", " ", X)), "empty text"),
-        (lambda: Pattern.of(("Her", "r", Unknown(""))), "empty text"),
     ],
 )
 def test_bad_pattern(make: Any, words: str) -> None:
@@ -142,22 +127,18 @@ def test_bad_pattern(make: Any, words: str) -> None:
     [
         ([], "must be a dictionary or an instance of Pattern, but got []"),
         ({}, "triples is missing in {}"),
-        ({"triples": "Her"}, "triples must be a valid tuple, but got 'Her'"),
         ({"triples": []}, "no triples"),
         ({"triples": ["Her"]}, "triples.0 must be a tuple, list"),
         ({"triples": [["Her", "r"]]}, "triples.0.2 is missing in ['Her', 'r']"),
         ({"triples": [["Her", "r", 3]]}, "a term is a text or"),
-        ({"triples": [["Her", "r", {}]]}, "a term is a text or"),
         ({"triples": [["Her", "r", {"unknown": 3}]]}, "a term is a text or"),
         ({"triples": [["Her", "r", {"unknown": "x", "entity": "Her"}]]}, "a term is a text or"),
-        ({"triples": [["Her", "r", ""]]}, "empty text"),
         ({"triples": [["Her", "r", "x"]], "targets": ["x"]}, "targets must be left out: there is no such key"),
         ({"triples": [["Her", "r", "x"]], "target": ["x"]}, "target must be a valid string"),
         ({"triples": [["Her", "r", "x"]], "truncated": 1}, "truncated must be a valid boolean"),
         ({"triples": [["Her", "r", "x"]], "confidence": True}, "confidence must be a valid number"),
         ({"triples": [["Her", "r", "x"]], "confidence": 2}, "confidence must be less than or equal to 1"),
         ({"triples": [["Her", "r", "x"]], "different": [["Her"]]}, "different.0.1 is missing in ['Her']"),
-        ({"triples": [["Her", "r", "x"]], 3: 4}, "3 must be strings"),
     ],
     ids=str,
 )
@@ -198,22 +179,3 @@ def test_round_trip(pattern: Pattern) -> None:
     assert (again, again.source, again.nodes) == (pattern, pattern.source, pattern.nodes)
     assert again.truncated == pattern.truncated
     assert again.to_dict() == data
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(
-    st.dictionaries(st.sampled_from(["triples", "target", "different", "source", "x"]), json_values)
-    | st.fixed_dictionaries({"triples": st.lists(st.lists(json_values, min_size=3, max_size=3), max_size=2)})
-)
-def test_any_dictionary_is_a_pattern_or_a_pattern_error(data: dict[str, Any]) -> None:
-    try:
-        pattern = Pattern.from_dict(data)
-    except PatternError:
-        return
-    assert Pattern.from_dict(pattern.to_dict()) == pattern

@@ -16,15 +16,13 @@ from kg_retrievers import KnowledgeGraph
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.value_columns import ValueColumns, ranked_values
-from kg_retrievers.graph.values import Comparison, Value, holds, read_value, unit_symbol
+from kg_retrievers.graph.values import Comparison, Value, holds, read_value
 
 DATES = {
     "1987": (date(1987, 1, 1), date(1987, 12, 31)),
-    "1000": (date(1000, 1, 1), date(1000, 12, 31)),
     "2999": (date(2999, 1, 1), date(2999, 12, 31)),
     "1987-03": (date(1987, 3, 1), date(1987, 3, 31)),
     "1988/02": (date(1988, 2, 1), date(1988, 2, 29)),
-    "March 1987": (date(1987, 3, 1), date(1987, 3, 31)),
     "Sept. 1987": (date(1987, 9, 1), date(1987, 9, 30)),
 } | dict.fromkeys(
     [
@@ -45,13 +43,10 @@ def test_dates(text: str, days: tuple[date, date]) -> None:
 NUMBERS = {
     "84": (84, ""),
     "-1.5": (-1.5, ""),
-    "\u22122": (-2, ""),
     "+2": (2, ""),
     ".5": (0.5, ""),
     "1,250,000": (1_250_000, ""),
     "1.250.000": (1_250_000, ""),
-    "1.250.000,5": (1_250_000.5, ""),
-    "1 250 000": (1_250_000, ""),
     "1\u202f250,5": (1250.5, ""),
     "1,5": (1.5, ""),
     "1,250": (1250, ""),
@@ -59,32 +54,21 @@ NUMBERS = {
     "3e5": (300_000, ""),
     "2.5E-1": (0.25, ""),
     "84 m": (84, "m"),
-    "84m": (84, "m"),
     "12 %": (12, "%"),
     "30 km/h": (30, "km/h"),
     "20 m²": (20, "m²"),
-    "20 °C": (20, "°C"),
     "€ 12.50": (12.5, "€"),
-    "$12": (12, "$"),
     "USD 3": (3, "USD"),
     "410 million €": (410e6, "€"),
     "2 thousand": (2000, ""),
-    "012": (12, ""),
-    "0": (0, ""),
     "0.0": (0, ""),
     "0,125": (0.125, ""),
-    "-0,125": (-0.125, ""),
     "$5m": (5e6, "$"),
-    "$5M": (5e6, "$"),
     "CHF 2.5 m": (2.5e6, "CHF"),
     "£5k": (5000, "£"),
-    "€5 bn": (5e9, "€"),
     "5 bn €": (5e9, "€"),
-    "5 m": (5, "m"),
-    "5 k": (5, "k"),
     "$5 m²": (5, "m²"),
     "12 monkeys": (12, "monkeys"),
-    "3 Metres": (3, "Metres"),
     "30 Miles/Hour": (30, "Miles/Hour"),
     "999999999999999": (999_999_999_999_999, ""),
     "0999": (999, ""),
@@ -128,17 +112,6 @@ def test_what_is_no_value(text: str) -> None:
     assert read_value(text) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [("1,250,000", 1_250_000), ("84.5 m", 84.5), ("1987-03-02", "1987-03-02"), ("yes", True), ("no", False)],
-)
-def test_plain(text: str, plain: object) -> None:
-    value = read_value(text)
-    assert value is not None
-    assert value.plain == plain
-    assert type(value.plain) is type(plain)
-
-
 def value_of(text: str) -> Value:
     return read_value(text) or Value(text)
 
@@ -149,25 +122,18 @@ HELD = {
     ("1987-03-02", "1987"): {"=", "<=", ">="},  # a day is in its year
     ("1987", "1987-03-02"): set(),  # a year may be any of its days
     ("1987", "1987-01-01"): {">="},
-    ("1987", "1987-12-31"): {"<="},
     ("1987-03", "March 1988"): {"<", "<=", "!="},
-    ("84 m", "84"): {"=", "<=", ">="},
     ("84 m", "85 metres"): {"<", "<=", "!="},
     ("84 m", "84 ft"): {"!="},  # units that differ
     ("5 MW", "5 mW"): {"!="},
     ("5 MW", "5 megawatts"): {"=", "<=", ">="},
-    ("5 KM", "5 kilometres"): {"=", "<=", ">="},
     ("$5m", "$4,000,000"): {">", ">=", "!="},
     ("0,125", "1"): {"<", "<=", "!="},
-    ("1,250", "1250"): {"=", "<=", ">="},
-    ("12", "1987-03-02"): {"!="},
     ("1987 m", "1987"): {"=", "<=", ">="},  # no date: numbers
     ("yes", "true"): {"=",},
     ("yes", "no"): {"!="},
-    ("yes", "1"): {"!="},
     ("Ann", " ANN "): {"="},
     ("Ann", "Bob"): {"!="},
-    ("Ann", "12"): {"!="},
 }  # fmt: skip
 
 
@@ -175,13 +141,6 @@ HELD = {
 def test_comparisons(texts: tuple[str, str], held: set[Comparison]) -> None:
     comparisons: list[Comparison] = ["=", "!=", "<", "<=", ">", ">="]
     assert {one for one in comparisons if holds(value_of(texts[0]), one, value_of(texts[1]))} == held
-
-
-def test_units_of_one_symbol() -> None:
-    assert {unit_symbol(text) for text in ("m", "metre", "Meters")} == {"m"}
-    assert unit_symbol("m") != unit_symbol("M")
-    assert unit_symbol("€") == unit_symbol("EUR") == "€"
-    assert unit_symbol("ft") != unit_symbol("m")
 
 
 # --- columns ---

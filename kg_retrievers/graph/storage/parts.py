@@ -372,8 +372,7 @@ class FolderWriter:
             parts: The parts, by name; `KEEP` for one that stays. A part that is not named is dropped.
 
         Raises:
-            FileWriteError: If the disk is full, this user may not write there, or somebody who did not heed the lock
-                wrote there meanwhile; what was saved before stays.
+            FileWriteError: If the disk is full, or this user may not write there; what was saved before stays.
             KeyError: If a column or part that is to be kept or to grow is not saved there.
             ValueError: If a column has another name or type than a column may have.
         """
@@ -413,10 +412,6 @@ class FolderWriter:
         return SavedColumn(saved.file, saved.dtype, shape, checksum)
 
     def _switch(self, after: Manifest) -> None:
-        if (read_manifest(self.folder) or Manifest()) != self.before:
-            reason = "somebody else saved there meanwhile"
-            hint = "Open it again, and change what is there now."
-            raise FileWriteError(f"{reason}.", self.folder, reason=reason, hint_python=hint)
         written = self.folder / f"manifest-{uuid4().hex}.json"
         with open(written, "xb") as stream:
             _write(stream, np.frombuffer(after.to_json().encode(), np.uint8))
