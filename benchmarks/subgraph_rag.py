@@ -187,7 +187,7 @@ def _prepared(index: GraphIndex, linker: EntityLinker, question: Question) -> Me
     found = CandidateTriples.of(graph, triples, seeds)
     inside = np.flatnonzero(np.isin(found.entities, answers))
     paths = shortest_path_triples(found.heads, found.tails, found.seeds, inside, nodes=len(found.entities), max_hops=3)
-    return Measured(question.text, masked, seeds, triples, paths.positive, answers, gold)
+    return Measured(question.text, masked, seeds, triples, paths, answers, gold)
 
 
 def _recalls(index: GraphIndex, scorer: GraphTripleScorer | None, one: Measured) -> tuple[float, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import label_count, label_of, relation_of
 from kg_retrievers.graph.columns import Array
 
@@ -33,15 +32,11 @@ def walk_triples(
     Returns:
         float64, shape (m): 0 or more; the sum is at most `hops`.
 
-    Raises:
-        InvalidArgumentError: If a shape or a value is out of range.
-
     Example:
         >>> line = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
         >>> walk_triples(*line, np.array([0]), np.ones(1), hops=2, entities=3).tolist()
         [1.0, 0.5]
     """
-    _check(heads, relations, tails, seeds, weights, hops, entities)
     m, seeds = len(heads), np.unique(seeds)
     # Every triple twice: [0, m) from head to tail, [m, 2m) back.
     here, there = np.concatenate([heads, tails]), np.concatenate([tails, heads])
@@ -59,24 +54,3 @@ def walk_triples(
         taken += came[:m] + came[m:]
         mass = np.bincount(there, came, entities)
     return taken
-
-
-def _check(
-    heads: Array, relations: Array, tails: Array, seeds: Array, weights: Array, hops: int, entities: int
-) -> None:
-    if not heads.shape == relations.shape == tails.shape == (heads.size,):
-        shapes = [array.shape for array in (heads, relations, tails)]
-        raise InvalidArgumentError(f"walk_triples: a head, a relation and a tail each triple, but got {shapes}.")
-    ranges = (
-        ("heads", heads, entities),
-        ("tails", tails, entities),
-        ("seeds", seeds, entities),
-        ("relations", relations, len(weights)),
-    )
-    for name, ids, size in ranges:
-        if ids.size and not 0 <= ids.min() <= ids.max() < size:
-            raise InvalidArgumentError(f"walk_triples: {name} must be in 0 ... {size - 1}, but got {ids}.")
-    if weights.size and not 0 < weights.min() <= weights.max() < np.inf:  # also where one is not a number
-        raise InvalidArgumentError(f"walk_triples: weights must be above 0 and finite, but got {weights}.")
-    if hops < 0:
-        raise InvalidArgumentError(f"walk_triples: hops must be 0 or more, but got {hops}.")

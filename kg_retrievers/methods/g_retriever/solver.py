@@ -4,9 +4,8 @@ Sources: M. Goemans, D. Williamson: A General Approximation Technique for Constr
 24 (1995), the growth; D. Johnson, M. Minkoff, S. Phillips: The Prize Collecting Steiner Tree Problem. SODA 2000, the
 unrooted growth and strong pruning; P. Feofiloff, C. Fernandes, C. Ferreira, J. de Pina: A Note on Johnson, Minkoff and
 Phillips' Algorithm for the Prize-Collecting Steiner Tree Problem. arXiv:1004.1437, what unrooted growth guarantees; C.
-Hegde, P. Indyk, L. Schmidt: A Nearly-Linear Time Framework for Graph-Structured Sparsity. ICML 2015, several trees, and
-A Fast, Adaptive Variant of the Goemans-Williamson Scheme for the Prize-Collecting Steiner Tree Problem. DIMACS
-Challenge 2014, the two halves of each edge.
+Hegde, P. Indyk, L. Schmidt: A Fast, Adaptive Variant of the Goemans-Williamson Scheme for the Prize-Collecting Steiner
+Tree Problem. DIMACS Challenge 2014, the two halves of each edge.
 
 Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work goes with
 the part of the graph around the prizes, not with the graph; and ties are broken by id.
@@ -36,12 +35,12 @@ MAX_SIZE = 2**30 - 1
 _SLEEPS, _EDGE = 0, 1
 
 
-class SteinerForest(NamedTuple):
-    """Trees that were found.
+class SteinerTree(NamedTuple):
+    """A tree that was found.
 
     Attributes:
-        nodes: int64, ascending: the nodes of all trees; a tree may be one node.
-        edges: int64, ascending: their edges.
+        nodes: int64, ascending: its nodes; it may be one node.
+        edges: int64, ascending: its edges.
     """
 
     nodes: Array
@@ -49,25 +48,17 @@ class SteinerForest(NamedTuple):
 
 
 def solve_pcst(
-    heads: Array,
-    tails: Array,
-    costs: Array,
-    prizes: Array,
-    *,
-    root: int | None = None,
-    trees: int = 1,
-    pruning: Literal["strong", "gw"] = "strong",
-) -> SteinerForest:
-    """Find trees whose cost and missed prizes together are at most twice the least that is possible.
+    heads: Array, tails: Array, costs: Array, prizes: Array, *, pruning: Literal["strong", "gw"] = "strong"
+) -> SteinerTree:
+    """Find a tree whose cost and missed prizes are nearly the least.
 
-    The cost of trees T is the sum over their edges; the prizes of all nodes that are not in T are missed. Against any
-    trees F that were allowed, this holds:
+    The cost of a tree T is the sum over its edges. The prizes of all nodes that are not in T are missed. Against any
+    tree F, this holds:
 
-    - "gw": cost(T) + 2 * missed(T) <= 2 * (cost(F) + missed(F)); Goemans and Williamson with a root, Feofiloff et al.
-      for one tree anywhere, Hegde, Indyk and Schmidt (2015) for several.
+    - "gw": cost(T) + 2 * missed(T) <= 2 * (cost(F) + missed(F)) (Feofiloff et al.).
     - "strong": cost(T) + missed(T) <= 2 * (cost(F) + missed(F)), and cost(T) + missed(T) is never more than with "gw":
-      both prune the same trees, and this finds the best part of each (Johnson, Minkoff, Phillips). Missed prizes count
-      once here, for it cuts what costs more than its prizes.
+      both prune the same tree, and this finds its best part (Johnson, Minkoff, Phillips). Missed prizes count once
+      here, for it cuts what costs more than its prizes.
 
     Ties are broken by id: of the clusters, nodes first, or of the edges. With equal costs, other ids may
     find other trees, better or worse ones, for which the same holds.
@@ -81,38 +72,31 @@ def solve_pcst(
         tails: int, shape (m): the other end.
         costs: float, shape (m): 0 or more.
         prizes: float, shape (n): 0 or more.
-        root: A node that the one tree must hold, whatever its prize; None for trees anywhere.
-        trees: The most trees, where there is no root.
-        pruning: How the trees are cut after the growth; see above.
+        pruning: How the tree is cut after the growth; see above.
 
     Returns:
-        The trees. With "strong", none holds a smaller one (with the root) that is worth more, prizes less costs.
-        Nothing where all prizes are zero and there is no root.
+        The tree. With "strong", it holds no smaller one that is worth more, prizes less costs. Nothing if all prizes
+        are zero.
 
     Raises:
-        InvalidArgumentError: If a shape, a value or an end of an edge is out of range, there is no such pruning, or
-            `root` is given with several trees.
+        InvalidArgumentError: If a shape, a value or an end of an edge is out of range.
     """
     heads, tails, costs, prizes = (np.asarray(array) for array in (heads, tails, costs, prizes))
-    _check(heads, tails, costs, prizes, root, trees)
+    _check(heads, tails, costs, prizes)
     # Always of the same types, of read-only arrays and NumPy's scalars too: each other type would be compiled anew.
     heads, tails = np.require(heads, np.int32, ("C", "W")), np.require(tails, np.int32, ("C", "W"))
     costs, prizes = np.require(costs, np.float64, ("C", "W")), np.require(prizes, np.float64, ("C", "W"))
-    if pruning not in ("strong", "gw"):
-        raise InvalidArgumentError(f'solve_pcst: pruning must be "strong" or "gw", but got {pruning!r}.')
-    where = (-1, min(int(trees), prizes.size)) if root is None else (int(root), 0)
-    memory = _fresh_memory(prizes.size, heads.size)
-    nodes, edges = _run(heads, tails, costs, prizes, memory, *where, pruning == "strong")
-    return SteinerForest(nodes, np.sort(edges))
+    nodes, edges = _run(heads, tails, costs, prizes, _fresh_memory(prizes.size, heads.size), pruning == "strong")
+    return SteinerTree(nodes, np.sort(edges))
 
 
-def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | None, trees: int) -> None:
+def _check(heads: Array, tails: Array, costs: Array, prizes: Array) -> None:
     n, m = prizes.size, heads.size
-    if prizes.ndim != 1 or not heads.shape == tails.shape == costs.shape == (m,):
+    if prizes.ndim != 1 or not heads.shape == tails.shape == costs.shape == (m,) or max(n, m) > MAX_SIZE:
         shapes = [array.shape for array in (heads, tails, costs, prizes)]
-        raise InvalidArgumentError(f"solve_pcst: heads, tails and costs must be as long as each other, got {shapes}.")
-    if max(n, m) > MAX_SIZE:
-        raise InvalidArgumentError(f"solve_pcst: at most {MAX_SIZE:,} nodes or edges, but got {n:,} and {m:,}.")
+        raise InvalidArgumentError(
+            f"solve_pcst: heads, tails and costs must be as long as each other, and at most {MAX_SIZE:,}, got {shapes}."
+        )
     integers = heads.dtype.kind in "iu" and tails.dtype.kind in "iu"
     if m and not (integers and 0 <= min(heads.min(), tails.min()) <= max(heads.max(), tails.max()) < n):
         raise InvalidArgumentError(
@@ -122,10 +106,6 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | 
         if values.size and not 0 <= values.min() <= values.max() < np.inf:  # also where one is not a number
             got = f"{values.min()} ... {values.max()}"
             raise InvalidArgumentError(f"solve_pcst: {name} must be 0 or more and finite, but got {got}.")
-    if root is not None and not 0 <= root < n:
-        raise InvalidArgumentError(f"solve_pcst: root must be a node in 0 ... {n - 1}, but got {root}.")
-    if trees < 1 or (root is not None and trees > 1):
-        raise InvalidArgumentError(f"solve_pcst: trees must be 1 or more, and 1 with a root, but got {trees}.")
 
 
 # --- growth ----------------------------------------------------------------------------------------------------------
@@ -166,14 +146,14 @@ class _Growth(NamedTuple):
     kind: Pointer  # the kind of its next event
     order: Pointer  # the queue
     met: Pointer  # by meeting: the half that grew to its end
-    slept: Pointer  # by meeting: the cluster that slept at the other end; -1 if that was awake or has the root
+    slept: Pointer  # by meeting: the cluster that slept at the other end; -1 if that was awake
     counts: Pointer  # see below
     nodes: int
 
 
-#: Positions in `_Growth.counts`: how often clusters met, the id of the next cluster, the cluster that holds the root,
-#: and how many clusters are in the queue.
-_MET, _NEXT, _ROOTED, _QUEUED = range(4)
+#: Positions in `_Growth.counts`: how often clusters met, the id of the next cluster, and how many clusters are in the
+#: queue.
+_MET, _NEXT, _QUEUED = range(3)
 
 
 @compiled
@@ -297,23 +277,21 @@ def _plan(growth: _Growth, cluster: int) -> None:
 
 
 @compiled
-def _wake_nodes(growth: _Growth, root: int) -> None:
-    """Make each node with a prize, other than the root, a cluster that is awake."""
+def _wake_nodes(growth: _Growth) -> None:
+    """Make each node with a prize a cluster that is awake."""
     for v in range(growth.nodes):
-        if v == root or growth.prizes[v] > 0:
-            growth.reached[v] = 1
+        if growth.prizes[v] > 0:
+            growth.reached[v] = growth.awake[v] = 1
             growth.budget[v] = growth.prizes[v]
-    for v in range(growth.nodes):
-        if growth.prizes[v] > 0 and v != root:
             heap = wide(0)
             for i in range(growth.indptr[v], growth.indptr[v + 1]):
                 half = wide(growth.row[i])
                 e = (half - 1) // 2
                 other = growth.heads[e] + growth.tails[e] - v
-                grows = growth.prizes[other] > 0 and other != root
-                growth.length[half] = growth.time[half] = growth.costs[e] / 2 if grows else growth.costs[e]
+                part = growth.costs[e] / 2 if growth.prizes[other] > 0 else growth.costs[e]
+                growth.length[half] = growth.time[half] = part
                 heap = _meld(growth, heap, half)
-            growth.heap[v], growth.awake[v] = heap, 1
+            growth.heap[v] = heap
             _plan(growth, v)
 
 
@@ -356,7 +334,7 @@ def _put_off(
     growth.length[half], growth.time[half] = near_grown + part, now + part
     growth.heap[here] = _meld(growth, wide(growth.heap[here]), half)
     _plan(growth, here)
-    if growth.reached[there] and there != growth.counts[_ROOTED]:
+    if growth.reached[there]:
         # An edge's two halves cover it: what this one takes, the other one leaves.
         rest = growth.length[opposite] - far_grown
         clock = now if growth.awake[there] else growth.begin[there] + growth.moat[there]
@@ -371,8 +349,7 @@ def _put_off(
 def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> None:
     """Make one cluster of two that meet."""
     counts = growth.counts
-    rooted = there == counts[_ROOTED]
-    growth.met[counts[_MET]], growth.slept[counts[_MET]] = half, -1 if growth.awake[there] or rooted else there
+    growth.met[counts[_MET]], growth.slept[counts[_MET]] = half, -1 if growth.awake[there] else there
     new = counts[_NEXT]
     counts[_MET] += 1
     counts[_NEXT] += 1
@@ -382,15 +359,12 @@ def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> Non
         _put_to_sleep(growth, there, now)
     elif not growth.reached[there]:
         _reach_node(growth, there, now)
-    elif not rooted and growth.heap[there]:
+    elif growth.heap[there]:
         slept = now - growth.begin[there] - growth.moat[there]
         growth.time[growth.heap[there]] += slept
         growth.added[growth.heap[there]] += slept
     growth.into[here] = growth.into[there] = growth.parent[here] = growth.parent[there] = new + 1
     growth.above[here], growth.above[there] = growth.moat[here], growth.moat[there]
-    if rooted:
-        counts[_ROOTED] = new
-        return
     growth.heap[new] = _meld(growth, wide(growth.heap[here]), wide(growth.heap[there]))
     growth.begin[new], growth.awake[new] = now, 1
     growth.budget[new] = growth.budget[here] - growth.moat[here] + max(growth.budget[there] - growth.moat[there], 0.0)
@@ -431,7 +405,7 @@ class _Memory(NamedTuple):
     clusters: Array  # int32, (7, 2 * n)
     order: Array  # int32, (n + 1)
     met: Array  # int32, (2, n)
-    counts: Array  # int64, (4)
+    counts: Array  # int64, (3)
 
 
 #: Rows of `_Memory.clusters`.
@@ -448,7 +422,7 @@ def _fresh_memory(n: int, m: int) -> _Memory:
         np.zeros((7, 2 * n), np.int32),
         np.zeros(n + 1, np.int32),
         np.empty((2, n), np.int32),
-        np.zeros(4, np.int64),
+        np.zeros(3, np.int64),
     )
 
 
@@ -468,10 +442,10 @@ def _fill_rows(heads: Array, tails: Array, n: int, indptr: Array, row: Array) ->
 
 
 @compiled
-def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, root: int, trees: int) -> None:
-    """Let clusters grow, meet and fall asleep until no more are awake than `trees`.
+def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory) -> None:
+    """Let clusters grow, meet and fall asleep until at most one is awake.
 
-    In the end, `awake` tells of each node whether it is in a tree: its cluster is awake, or has the root.
+    In the end, `awake` says of each node whether it is in the tree: whether its cluster is awake.
     """
     halves, links, times, clusters = memory.halves, memory.links, memory.times, memory.clusters
     growth = _Growth(
@@ -506,17 +480,15 @@ def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memo
         len(prizes),
     )
     counts = growth.counts
-    counts[_NEXT], counts[_ROOTED] = growth.nodes, root
-    _wake_nodes(growth, root)
-    while counts[_QUEUED] > trees:
+    counts[_NEXT] = growth.nodes
+    _wake_nodes(growth)
+    while counts[_QUEUED] > 1:
         here = wide(growth.order[1])
         now = growth.event[here]
         if growth.kind[here] == _SLEEPS:
             _put_to_sleep(growth, here, now)
         else:
             _look_at_edge(growth, here, now)
-    if root >= 0:
-        growth.awake[counts[_ROOTED]] = 1  # it stands for the tree that is wanted
     for v in range(growth.nodes):
         if growth.reached[v]:
             growth.awake[v] = growth.awake[_holder(growth, v)[0]]
@@ -525,8 +497,8 @@ def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memo
 # --- pruning ---------------------------------------------------------------------------------------------------------
 
 
-class _Trees(NamedTuple):
-    """The trees that hold the root, or a cluster that was awake at the end; nodes and edges have new ids."""
+class _Tree(NamedTuple):
+    """The tree of the cluster that was awake at the end; nodes and edges have new ids."""
 
     nodes: Array  # int64, ascending
     edges: Array  # int64, in the order in which clusters met
@@ -537,7 +509,7 @@ class _Trees(NamedTuple):
 
 
 @compiled
-def _trees(heads: Array, tails: Array, awake: Array, met: Array) -> _Trees:
+def _tree(heads: Array, tails: Array, awake: Array, met: Array) -> _Tree:
     new_id = np.zeros(len(awake) // 2, np.int32)  # of a node, from 1
     nodes = np.empty(len(new_id), np.int64)
     count = 0
@@ -560,77 +532,64 @@ def _trees(heads: Array, tails: Array, awake: Array, met: Array) -> _Trees:
             size += 1
     indptr, row = np.zeros(count + 2, np.int64), np.empty(2 * size, np.int32)
     _fill_rows(ends[0, :size], ends[1, :size], count, indptr, row)
-    return _Trees(nodes[:count], edges[:size], ends[:, :size], slept[:size], indptr, row)
+    return _Tree(nodes[:count], edges[:size], ends[:, :size], slept[:size], indptr, row)
 
 
 @compiled
-def _top_down(root: int, trees: _Trees) -> tuple[Array, Array, Array]:
-    """Return the nodes, each after the one above it; the edge to that; and where each tree begins among the nodes.
-
-    The edge is -1 at the top of a tree, which is the root, or else its lowest node.
-    """
-    count = len(trees.nodes)
-    order = np.empty(count, np.int64)
+def _top_down(tree: _Tree) -> tuple[Array, Array]:
+    """Return the nodes, each after the one above it, and the edge to that; -1 at the top, which is the lowest node."""
+    count = len(tree.nodes)
+    order = np.zeros(count, np.int64)
     above = np.full(count, -2, np.int64)  # -2 where not yet seen
-    first = np.empty(count + 1, np.int64)
-    seen, tops = 0, 0
-    for node in range(count):
-        start = np.searchsorted(trees.nodes, root) if root >= 0 else node
-        if above[start] != -2:
-            continue
-        first[tops] = seen
-        tops += 1
-        above[start], order[seen] = -1, start
-        at, seen = seen, seen + 1
-        while at < seen:
-            v = order[at]
-            at += 1
-            for half in trees.row[trees.indptr[v] : trees.indptr[v + 1]]:
-                i = (half - 1) // 2
-                w = trees.ends[0, i] + trees.ends[1, i] - v
-                if above[w] == -2:
-                    above[w], order[seen] = i, w
-                    seen += 1
-    first[tops] = seen
-    return order, above, first[: tops + 1]
+    above[:1] = -1
+    at, seen = 0, min(count, 1)
+    while at < seen:
+        v = order[at]
+        at += 1
+        for half in tree.row[tree.indptr[v] : tree.indptr[v + 1]]:
+            i = (half - 1) // 2
+            w = tree.ends[0, i] + tree.ends[1, i] - v
+            if above[w] == -2:
+                above[w], order[seen] = i, w
+                seen += 1
+    return order, above
 
 
 @compiled
-def _prune_strongly(costs: Array, prizes: Array, root: int, trees: _Trees) -> tuple[Array, Array]:
-    """Return which nodes and edges stay: those of the part of each tree, with the root, that is worth most."""
-    order, above, first = _top_down(root, trees)
-    worth = prizes[trees.nodes]  # of the best part of a tree whose top is that node
-    nodes, edges = np.zeros(len(trees.nodes), np.bool_), np.zeros(len(trees.edges), np.bool_)
-    for tree in range(len(first) - 1):
-        best = top = order[first[tree]]
-        for at in range(first[tree + 1] - 1, first[tree] - 1, -1):
-            v, i = order[at], above[order[at]]
-            if worth[v] >= worth[best]:
-                best = v
-            if i >= 0:
-                worth[trees.ends[0, i] + trees.ends[1, i] - v] += max(worth[v] - costs[trees.edges[i]], 0.0)
-        nodes[top if root >= 0 else best] = True
+def _prune_strongly(costs: Array, prizes: Array, tree: _Tree) -> tuple[Array, Array]:
+    """Return which nodes and edges stay: those of the part of the tree that is worth most."""
+    order, above = _top_down(tree)
+    worth = prizes[tree.nodes]  # of the best part of a tree whose top is that node
+    nodes, edges = np.zeros(len(tree.nodes), np.bool_), np.zeros(len(tree.edges), np.bool_)
+    best = 0
+    for v in order[::-1]:
+        i = above[v]
+        if worth[v] >= worth[best]:
+            best = v
+        if i >= 0:
+            worth[tree.ends[0, i] + tree.ends[1, i] - v] += max(worth[v] - costs[tree.edges[i]], 0.0)
+    nodes[best : best + 1] = True
     for v in order:
         i = above[v]
-        if i >= 0 and nodes[trees.ends[0, i] + trees.ends[1, i] - v] and worth[v] > costs[trees.edges[i]]:
+        if i >= 0 and nodes[tree.ends[0, i] + tree.ends[1, i] - v] and worth[v] > costs[tree.edges[i]]:
             nodes[v] = edges[i] = True
     return nodes, edges
 
 
 @compiled
-def _prune_by_growth(trees: _Trees, into: Array) -> tuple[Array, Array]:
+def _prune_by_growth(tree: _Tree, into: Array) -> tuple[Array, Array]:
     """Return which nodes and edges stay: no cluster that slept when it was met, unless something behind it needs it."""
-    nodes, edges = np.ones(len(trees.nodes), np.bool_), np.zeros(len(trees.edges), np.bool_)
+    nodes, edges = np.ones(len(tree.nodes), np.bool_), np.zeros(len(tree.edges), np.bool_)
     needed = np.zeros(len(into), np.bool_)
-    stack = np.empty(len(trees.nodes), np.int64)
-    for i in range(len(trees.edges) - 1, -1, -1):
-        near, far, sleeper = trees.ends[0, i], trees.ends[1, i], trees.slept[i]
+    stack = np.empty(len(tree.nodes), np.int64)
+    for i in range(len(tree.edges) - 1, -1, -1):
+        near, far, sleeper = tree.ends[0, i], tree.ends[1, i], tree.slept[i]
         if not nodes[near] and not nodes[far]:
             continue
         if sleeper < 0 or needed[sleeper]:
             edges[i] = True
             for end in (near, far):
-                cluster = trees.nodes[end]
+                cluster = tree.nodes[end]
                 while not needed[cluster]:
                     needed[cluster] = True
                     if into[cluster]:
@@ -641,9 +600,9 @@ def _prune_by_growth(trees: _Trees, into: Array) -> tuple[Array, Array]:
         while size:
             size -= 1
             v = stack[size]
-            for half in trees.row[trees.indptr[v] : trees.indptr[v + 1]]:
+            for half in tree.row[tree.indptr[v] : tree.indptr[v + 1]]:
                 other = (half - 1) // 2
-                w = trees.ends[0, other] + trees.ends[1, other] - v
+                w = tree.ends[0, other] + tree.ends[1, other] - v
                 if other != i and nodes[w]:
                     nodes[w] = False
                     stack[size] = w
@@ -652,12 +611,10 @@ def _prune_by_growth(trees: _Trees, into: Array) -> tuple[Array, Array]:
 
 
 @compiled_entry
-def _run(
-    heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, root: int, trees: int, strong: bool
-) -> tuple[Array, Array]:
-    """Return the nodes and edges of the trees."""
+def _run(heads: Array, tails: Array, costs: Array, prizes: Array, memory: _Memory, strong: bool) -> tuple[Array, Array]:
+    """Return the nodes and edges of the tree."""
     _fill_rows(heads, tails, len(prizes), memory.indptr, memory.row)
-    _grow(heads, tails, costs, prizes, memory, root, trees)
-    grown = _trees(heads, tails, memory.clusters[_AWAKE], memory.met[:, : memory.counts[_MET]])
-    stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, memory.clusters[_INTO])
+    _grow(heads, tails, costs, prizes, memory)
+    grown = _tree(heads, tails, memory.clusters[_AWAKE], memory.met[:, : memory.counts[_MET]])
+    stay = _prune_strongly(costs, prizes, grown) if strong else _prune_by_growth(grown, memory.clusters[_INTO])
     return grown.nodes[stay[0]], grown.edges[stay[1]]

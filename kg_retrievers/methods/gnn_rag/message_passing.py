@@ -74,20 +74,6 @@ def add_products(states: Array, weights: Array, sums: Array) -> None:
     _multiply(states, weights, sums)
 
 
-def pass_gradients(adjacency: LocalAdjacency, weights: Array, messages: Array, gradient: Array) -> tuple[Array, Array]:
-    """Return the gradients of `weights` and `messages`, from that of what `pass_messages` gives.
-
-    Args:
-        adjacency: As there, as are the others.
-        weights: float32, shape (n).
-        messages: float32, shape (labels, width).
-        gradient: float32, shape (n, width).
-    """
-    of_weights, of_messages = np.zeros_like(weights), np.zeros_like(messages)
-    _pass_back(*adjacency, weights, messages, gradient, of_weights, of_messages)
-    return of_weights, of_messages
-
-
 @compiled_entry
 def _pass(indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array) -> None:
     width = messages.shape[1]
@@ -114,34 +100,3 @@ def _multiply(states: Array, weights: Array, sums: Array) -> None:
             if state != 0:
                 for j in range(weights.shape[1]):
                     sums[v, j] += state * weights[k, j]
-
-
-@compiled_entry
-def _pass_back(
-    indptr: Array,
-    neighbors: Array,
-    labels: Array,
-    weights: Array,
-    messages: Array,
-    gradient: Array,
-    of_weights: Array,
-    of_messages: Array,
-) -> None:
-    width = messages.shape[1]
-    product = np.empty(width, messages.dtype)
-    for v in range(len(indptr) - 1):
-        first, end = indptr[v], indptr[v + 1]
-        while first < end:
-            label, last = labels[first], first
-            weight = weights[neighbors[first]]
-            last += 1
-            while last < end and labels[last] == label:
-                weight += weights[neighbors[last]]
-                last += 1
-            for j in range(width):
-                product[j] = messages[label, j] * gradient[v, j]
-                of_messages[label, j] += weight * gradient[v, j]
-            slope = product.sum()
-            for i in range(first, last):
-                of_weights[neighbors[i]] += slope
-            first = last

@@ -7,7 +7,7 @@ sections 4.1 and 4.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from kg_retrievers.graph.adjacency import is_backward, label_count
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_relations, embed_tokens
-from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, pass_gradients, pass_messages
+from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency
 from kg_retrievers.methods.gnn_rag.model import SMALL, GraphReasoner, ReasonerOnGraph, Surroundings, along_first
 from kg_retrievers.training.dataset import TrainingQuestion
 from kg_retrievers.training.fit import Learner, drawn
@@ -37,29 +37,14 @@ class Example(NamedTuple):
     answers: Array
 
 
-class _Messages(torch.autograd.Function):
-    """`pass_messages` and its gradient."""
-
-    @staticmethod
-    def forward(context: Any, weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
-        context.save_for_backward(weights, messages)
-        context.adjacency = adjacency
-        received = np.zeros((len(weights), messages.shape[1]), np.float32)
-        pass_messages(adjacency, weights.detach().numpy(), messages.detach().numpy(), received)
-        return torch.from_numpy(received)
-
-    @staticmethod
-    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
-        weights, messages = context.saved_tensors
-        of_weights, of_messages = pass_gradients(
-            context.adjacency, weights.numpy(), messages.numpy(), gradients[0].contiguous().numpy()
-        )
-        return torch.from_numpy(of_weights), torch.from_numpy(of_messages), None
-
-
 def _passed(weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
-    received: torch.Tensor = _Messages.apply(weights.contiguous(), messages.contiguous(), adjacency)  # type: ignore[no-untyped-call]
-    return received
+    """Return what `pass_messages` adds, of which torch knows the gradients."""
+    rows, labels = np.repeat(np.arange(len(weights)), np.diff(adjacency.indptr)), adjacency.labels
+    is_first = np.diff(rows * (1 + len(messages)) + labels, prepend=-1) != 0  # of a label at an entity
+    row, label = torch.from_numpy(rows[is_first]), torch.from_numpy(labels[is_first])
+    pair, sender = torch.from_numpy(np.cumsum(is_first) - 1), torch.from_numpy(adjacency.neighbors)
+    sums = weights.new_zeros(len(row)).index_add(0, pair, weights[sender])
+    return messages.new_zeros(len(weights), messages.shape[1]).index_add(0, row, sums[:, None] * messages[label])
 
 
 class Batch(NamedTuple):

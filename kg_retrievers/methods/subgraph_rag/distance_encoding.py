@@ -9,27 +9,10 @@ arXiv:2104.07302, and the code published with it (scores of entities that pass a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-
-
-class ShortestPathLabels(NamedTuple):
-    """Which triples and answers the shortest paths between seeds and answers reach.
-
-    Attributes:
-        positive: bool, shape (triples): whether a triple lies on such a path.
-        reached: bool, shape (answers): whether such a path leads to an answer, or it is a seed.
-        hops: int64, shape (answers): the triples between an answer and the nearest seed, 0 for a seed; -1: not reached.
-    """
-
-    positive: npt.NDArray[np.bool_]
-    reached: npt.NDArray[np.bool_]
-    hops: npt.NDArray[np.int64]
 
 
 def encode_distances(
@@ -75,9 +58,6 @@ def encode_distances(
     Returns:
         float32, shape (nodes, 1 + rounds + reverse_rounds), or twice as many columns with `pair`: in [0, 1].
 
-    Raises:
-        InvalidArgumentError: If a shape or a value is out of range.
-
     Example:
         >>> heads, tails, her = np.array([0, 2]), np.array([1, 1]), np.array([0])  # two films by one director
         >>> encode_distances(heads, tails, her, nodes=3, rounds=1, reverse_rounds=1).tolist()
@@ -85,12 +65,6 @@ def encode_distances(
         >>> encode_distances(heads, tails, her, nodes=3, rounds=2, reverse_rounds=0, directed=False).tolist()
         [[1.0, 0.0, 0.5], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]]
     """
-    _check_graph("encode_distances", heads, tails, nodes, seeds=seeds)
-    if min(rounds, reverse_rounds) < 0 or (reverse_rounds and not directed):
-        raise InvalidArgumentError(
-            "encode_distances: rounds and reverse_rounds must be 0 or more, and reverse_rounds 0 with directed=False, "
-            f"but got {rounds} and {reverse_rounds} with directed={directed}."
-        )
     start = np.zeros(nodes)
     start[seeds] = 1
     steps = list(zip(_ways(heads, tails, directed), (rounds, reverse_rounds), strict=False))
@@ -140,24 +114,12 @@ def follow_relations(
     Returns:
         float64, shape (hops + 1, nodes): x(0) ... x(hops), in [0, 1].
 
-    Raises:
-        InvalidArgumentError: If a shape or a value is out of range.
-
     Example:
         >>> films, directed_by, directors, her = np.array([0, 2]), np.array([0, 0]), np.array([1, 1]), np.array([0])
         >>> there_and_back = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
         >>> follow_relations(films, directed_by, directors, her, there_and_back, nodes=3).round(2).tolist()
         [[1.0, 0.0, 0.0], [0.0, 0.63, 0.0], [0.47, 0.0, 0.47]]
     """
-    who = "follow_relations"
-    if weights.ndim != 3 or weights.shape[1] != 2:
-        raise InvalidArgumentError(f"{who}: weights must be of shape (hops, 2, relations), but got {weights.shape}.")
-    if weights.size and not 0 <= weights.min() <= weights.max() <= 1:  # also where one is not a number
-        raise InvalidArgumentError(f"{who}: weights must be in [0, 1], but got {weights}.")
-    _check_graph(who, heads, tails, nodes, seeds=seeds)
-    _check_ids(who, "relations", relations, weights.shape[2])
-    if len(relations) != len(heads):
-        raise InvalidArgumentError(f"{who}: each triple has a relation, but got {len(relations)} for {len(heads)}.")
     reached = np.zeros((len(weights) + 1, nodes))
     reached[0, seeds] = 1
     for hop, (along, against) in enumerate(weights):
@@ -170,8 +132,8 @@ def follow_relations(
 
 def shortest_path_triples(
     heads: Array, tails: Array, seeds: Array, answers: Array, *, nodes: int, directed: bool = False, max_hops: int = 4
-) -> ShortestPathLabels:
-    """Return the triples on the shortest paths between seeds and answers: weak labels for a scorer of triples.
+) -> npt.NDArray[np.bool_]:
+    """Mark the triples on the shortest paths between seeds and answers.
 
     Every shortest path of each pair of a seed and an answer counts, whichever way its triples point, with all parallel
     triples; a self-loop is on none, and none leads from a seed to itself as an answer.
@@ -192,25 +154,20 @@ def shortest_path_triples(
         directed: Whether a path follows its triples.
         max_hops: The most triples in a path; 0 or more.
 
-    Raises:
-        InvalidArgumentError: If a shape or a value is out of range.
+    Returns:
+        bool, shape (m): the weak labels for a scorer of triples.
 
     Example:
         >>> heads, tails = np.array([0, 2, 2]), np.array([1, 1, 3])  # two films by one director, a genre
-        >>> found = shortest_path_triples(heads, tails, np.array([0]), np.array([2]), nodes=4)
-        >>> found.positive.tolist(), found.hops.tolist()
-        ([True, True, False], [2])
+        >>> shortest_path_triples(heads, tails, np.array([0]), np.array([2]), nodes=4).tolist()
+        [True, True, False]
     """
-    _check_graph("shortest_path_triples", heads, tails, nodes, seeds=seeds, answers=answers)
-    if max_hops < 0:
-        raise InvalidArgumentError(f"shortest_path_triples: max_hops must be 0 or more, but got {max_hops}.")
     far = max_hops + 1
-    positive, hops = np.zeros(len(heads), np.bool_), np.full(len(answers), far, np.int64)
+    positive = np.zeros(len(heads), np.bool_)
     for seed in np.unique(seeds):
         ways = _ways(heads, tails, directed)
         distances = [_distances(*way, seed, answers, nodes, max_hops) for way in ways]
         shortest = np.min([distance[answers] for distance in distances], axis=0)
-        hops = np.minimum(hops, shortest)
         for (here, there), distance in zip(ways, distances, strict=True):
             marked = np.zeros(nodes, np.bool_)
             marked[answers[(distance[answers] == shortest) & (shortest < far)]] = True
@@ -218,7 +175,7 @@ def shortest_path_triples(
                 steps = np.flatnonzero(marked[there] & (distance[there] == hop) & (distance[here] == hop - 1))
                 positive[steps % len(heads)] = True
                 marked[here[steps]] = True
-    return ShortestPathLabels(positive, hops < far, np.where(hops < far, hops, -1))
+    return positive
 
 
 def _ways(heads: Array, tails: Array, directed: bool) -> list[tuple[Array, Array]]:
@@ -238,21 +195,3 @@ def _distances(here: Array, there: Array, seed: int, wanted: Array, nodes: int, 
             break
         distance[reached] = hop + 1
     return distance
-
-
-def _check_graph(who: str, heads: Array, tails: Array, nodes: int, **entities: Array) -> None:
-    if nodes < 0:
-        raise InvalidArgumentError(f"{who}: nodes must be 0 or more, but got {nodes}.")
-    for name, ids in {"heads": heads, "tails": tails, **entities}.items():
-        _check_ids(who, name, ids, nodes)
-    if len(heads) != len(tails):
-        raise InvalidArgumentError(f"{who}: each triple has a head and a tail, but got {len(heads)} and {len(tails)}.")
-
-
-def _check_ids(who: str, name: str, ids: Array, size: int) -> None:
-    if ids.ndim != 1 or ids.dtype.kind != "i":
-        got = f"{ids.dtype} of shape {ids.shape}"
-        raise InvalidArgumentError(f"{who}: {name} must be one row of signed integers, but got {got}.")
-    if ids.size and not 0 <= ids.min() <= ids.max() < size:
-        got = f"{ids.min()} ... {ids.max()}"
-        raise InvalidArgumentError(f"{who}: {name} must be 0 or more and below {size}, but got {got}.")

@@ -112,7 +112,7 @@ class TripleNetwork(Learner[TripleScorer, Example]):
         if options.supervision == "triples":
             return np.isin(triples, question.triples)
         answers = np.flatnonzero(np.isin(found.entities, question.answers))
-        paths = shortest_path_triples(
+        return shortest_path_triples(
             found.heads,
             found.tails,
             found.seeds,
@@ -121,7 +121,6 @@ class TripleNetwork(Learner[TripleScorer, Example]):
             directed=options.supervision == "directed",
             max_hops=options.max_hops,
         )
-        return paths.positive
 
     def size(self, example: Example) -> int:
         """Return the number of candidates, or 0 where none is positive."""

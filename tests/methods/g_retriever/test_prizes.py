@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.solver import SteinerForest, solve_pcst
+from kg_retrievers.methods.g_retriever.solver import SteinerTree, solve_pcst
 
 Array = np.ndarray[Any, Any]
 Rule = Literal["paper", "published"]
@@ -234,25 +233,17 @@ def test_strong_pruning_leaves_nothing_that_costs_more_than_it_is_worth(case: Pr
                 assert value(case, [node for node in nodes if node != rim], rest) < before + 1e-9
 
 
-@given(prized_graphs(), st.sampled_from(PRUNINGS), st.integers(1, 3))
+@given(prized_graphs(), st.sampled_from(PRUNINGS))
 @settings(max_examples=100)
-def test_without_prizes_of_edges_it_is_a_steiner_forest(case: Prized, pruning: Pruning, trees: int) -> None:
+def test_without_prizes_of_edges_it_is_a_steiner_tree(case: Prized, pruning: Pruning) -> None:
     case = case._replace(edge_prizes=np.zeros(len(case.heads)))
-    found = solve_prizes(*case, trees=trees, pruning=pruning)
+    found = solve_prizes(*case, pruning=pruning)
     costs = np.full(len(case.heads), case.cost)
-    expected = solve_pcst(case.heads, case.tails, costs, case.node_prizes, trees=trees, pruning=pruning)
+    expected = solve_pcst(case.heads, case.tails, costs, case.node_prizes, pruning=pruning)
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
-@given(prized_graphs(), st.sampled_from(PRUNINGS), st.integers(1, 3))
-@settings(max_examples=100)
-def test_there_are_as_many_parts_as_asked_for_at_most(case: Prized, pruning: Pruning, trees: int) -> None:
-    found = solve_prizes(*case, trees=trees, pruning=pruning)
-    edges = found.edges
-    assert parts(found.nodes.tolist(), case.heads[edges].tolist(), case.tails[edges].tolist()) <= trees
-
-
-def plain(found: SteinerForest) -> tuple[list[int], list[int]]:
+def plain(found: SteinerTree) -> tuple[list[int], list[int]]:
     assert found.nodes.dtype == found.edges.dtype == np.int64
     return found.nodes.tolist(), found.edges.tolist()
 
@@ -293,40 +284,3 @@ def test_pruning_by_growth_may_keep_what_costs_more_than_it_is_worth() -> None:
     case = prized([(place, place + 1, 0) for place in range(5)], [1] * 6, 1.9)
     assert plain(solve_prizes(*case, pruning="gw")) == ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
     assert plain(solve_prizes(*case))[1] == []
-
-
-def test_several_parts() -> None:
-    case = prized([(0, 1, 3), (2, 3, 2), (4, 5, 1)], [0] * 6, 0.5)
-    assert [plain(solve_prizes(*case, trees=trees))[1] for trees in (1, 2, 3, 4)] == [[0], [0, 1], [0, 1, 2], [0, 1, 2]]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"heads": np.array([0, 9])},
-        {"node_prizes": np.array([1.0, -1.0, 0.0])},
-        {"edge_prizes": np.array([0.0, np.nan])},
-        {"edge_prizes": np.array([0.0, np.inf])},
-        {"cost": np.nan},
-        {"trees": 0},
-    ],
-    ids=str,
-)
-def test_arguments_are_checked(changed: dict[str, Any]) -> None:
-    arguments: dict[str, Any] = prized([(0, 1, 1), (1, 2, 0)], [1, 0, 0], 0.5)._asdict() | changed
-    with pytest.raises(InvalidArgumentError):
-        solve_prizes(**arguments)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"tails": np.array([0])}, {"tails": np.arange(3)}, {"edge_prizes": np.ones(3)}, {"edge_prizes": -np.ones(2)},
-        {"cost": -1},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_edges_are_is_checked(changed: dict[str, Any]) -> None:
-    arguments: dict[str, Any] = {"heads": np.array([0, 1]), "tails": np.array([1, 2]), "node_prizes": np.ones(3)}
-    with pytest.raises(InvalidArgumentError):
-        solve_prizes(**(arguments | {"edge_prizes": np.ones(2), "cost": 0.5} | changed))

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 Facts = list[tuple[int, int, int]]
@@ -168,25 +167,3 @@ def test_far_ends_are_still_taken() -> None:
     taken = walk(chain, [0], [1, 1e-4], 40, 41)
     assert taken[0] == 1
     assert all(earlier > later > 0 for earlier, later in pairwise(taken))
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"heads": [0]}, "a head, a relation and a tail each"),
-        ({"heads": [[0, 1]]}, "a head, a relation and a tail each"),
-        ({"heads": [0, 3]}, r"heads must be in 0 \.\.\. 2"),
-        ({"tails": [-1, 1]}, "tails must be in"),
-        ({"seeds": [3]}, "seeds must be in"),
-        ({"relations": [0, 2]}, r"relations must be in 0 \.\.\. 1"),
-        ({"weights": [1.0, 0.0]}, "weights must be above 0"),
-        ({"weights": [1.0, np.nan]}, "weights must be above 0"),
-        ({"weights": [1.0, np.inf]}, "weights must be above 0"),
-        ({"hops": -1}, "hops must be 0 or more"),
-    ],
-)
-def test_arguments_are_checked(changed: dict[str, Any], words: str) -> None:
-    arrays = {"heads": [0, 1], "relations": [0, 1], "tails": [1, 2], "seeds": [0], "weights": [1.0, 0.5], **changed}
-    hops = arrays.pop("hops", 1)
-    with pytest.raises(InvalidArgumentError, match=words):
-        walk_triples(**{name: np.array(values) for name, values in arrays.items()}, hops=hops, entities=3)
