@@ -50,12 +50,10 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
-from .methods.subgraph_rag.labelling import TripleLabeller as TripleLabeller
 from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
 from .questions.reader import QuestionReader as QuestionReader
 from .questions.reading import Reading as Reading
 from .questions.self_questions import generate_questions as generate_questions
-from .training.pyg import to_pyg as to_pyg
 
 # isort: split
 # generated: stub

@@ -80,7 +80,6 @@ def _messages(folder: str) -> None:
     weights, messages, received = (np.zeros(shape, np.float32) for shape in (2, (2, 1), (2, 1)))
     message_passing.pass_messages(around, weights, messages, received)
     message_passing.add_products(received, np.zeros((1, 1), np.float32), np.zeros((2, 1), np.float32))
-    message_passing.pass_gradients(around, weights, messages, received)
 
 
 def _scans(_: str) -> None:

@@ -83,7 +83,7 @@ def train_triple_scorer(
         max_hops: How far candidates are from the entities; also the longest path.
         max_nodes: The most entities among the candidates; None for no limit.
         supervision: "undirected" or "directed": whether paths follow their triples; see `shortest_path_triples`.
-            "triples": no paths, but the `triples` that a question brings, as `TripleLabeller` finds them.
+            "triples": no paths, but the `triples` that a question brings.
         loss: "softmax" or "binary".
         sampled: Whether `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a question stand for all.
         num_examples: How many questions the training looks at, each counted anew in every epoch.

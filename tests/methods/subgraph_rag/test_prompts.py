@@ -12,7 +12,6 @@ from kg_retrievers.chains import AnswerInput, llm_answerer, show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT, EXAMPLE_FACTS
-from kg_retrievers.methods.subgraph_rag.labelling import LABELLING_PROMPT, LABELLING_REPAIR_PROMPT
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -33,8 +32,6 @@ def documents(facts: Sequence[Triple]) -> list[Document]:
 PROMPTS = {
     "answer": ANSWER_PROMPT,
     "dialogue": DIALOGUE_PROMPT,
-    "labelling": LABELLING_PROMPT,
-    "labelling_repair": LABELLING_REPAIR_PROMPT,
 }
 
 
@@ -42,8 +39,6 @@ PROMPTS = {
 def test_prompt_snapshot(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
     values = {"question": "who directed {Her}?", "evidence": "[1]\nHer -> directed by -> Spike Jonze"}
-    if name == "labelling_repair":
-        values |= {"reply": "{Spike}", "error": "no line begins with it."}
     check_placeholders(PROMPTS[name], values, name)
     snapshot = Path(__file__).parents[2] / "snapshots" / f"subgraph_rag_{name}_prompt.txt"
     text = PROMPTS[name].format(**values) + "\n"
