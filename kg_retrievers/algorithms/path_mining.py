@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from kg_retrievers.algorithms.relation_paths import Walks, follow_further, joining_relation_paths, walks_from
+from kg_retrievers.algorithms.relation_paths import follow_relation_path, joining_relation_paths
 from kg_retrievers.graph import Adjacency
 
 #: How many relation paths are tried on the first of alike questions, and how many of these on the others.
@@ -77,10 +77,9 @@ def mine_relation_paths(
     paths = sorted(joining, key=lambda path: (-joining[path], len(path), path))[:PATHS_TRIED]
     sums = {path: [0.0, 0.0] for path in paths}  # of walks that may not return, and of those that may
     for question in questions:
-        followed = [_Followed(adjacency, seed) for seed in question.seeds]
         for path in paths:
             for may_return in (False, True):
-                sums[path][may_return] += _f1(followed, path, question, may_return)
+                sums[path][may_return] += _f1(adjacency, path, question, may_return)
         paths = sorted(paths, key=lambda path: (-max(sums[path]), len(path), path))[:PATHS_KEPT]
     return [
         MinedPath(path, max(sums[path]) / len(questions), learned_revisits(*sums[path]))
@@ -99,34 +98,11 @@ def learned_revisits(onward: float, back: float) -> bool | None:
     return None if abs(back - onward) < SAME_FIT else back > onward
 
 
-class _Followed:
-    """The walks from an entity along many relation paths; what these begin with is followed once."""
-
-    def __init__(self, adjacency: Adjacency, seed: int) -> None:
-        self._adjacency, self._seed = adjacency, seed
-        self._walks: dict[tuple[tuple[int, ...], bool], Walks] = {
-            ((), may_return): walks_from(seed) for may_return in (False, True)
-        }
-
-    def walks(self, path: tuple[int, ...], may_return: bool) -> Walks:
-        """Return the walks along a relation path, which cross no triple twice."""
-        if (path, may_return) not in self._walks:
-            if not may_return and not self._comes_back(path):
-                return self.walks(path, True)
-            before, without = self.walks(path[:-1], may_return), -1 if may_return else self._seed
-            self._walks[path, may_return] = follow_further(
-                self._adjacency, before, [path[-1]], max_walks=WALKS_TRIED, without=without, may_repeat=False
-            )
-        return self._walks[path, may_return]
-
-    def _comes_back(self, path: tuple[int, ...]) -> bool:
-        return any((self.walks(path[:hops], True).ends == self._seed).any() for hops in range(1, len(path) + 1))
-
-
-def _f1(followed: Sequence[_Followed], path: tuple[int, ...], question: LabelledQuestion, may_return: bool) -> float:
+def _f1(adjacency: Adjacency, path: tuple[int, ...], question: LabelledQuestion, may_return: bool) -> float:
     ends: set[int] = set()
-    for of_seed in followed:
-        walks = of_seed.walks(path, may_return)
+    for seed in question.seeds:
+        hops = [[label] for label in path]
+        walks = follow_relation_path(adjacency, seed, hops, max_walks=WALKS_TRIED, may_return=may_return)
         if walks.truncated:
             return 0.0
         ends.update(walks.ends.tolist())

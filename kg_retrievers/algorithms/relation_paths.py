@@ -91,42 +91,21 @@ def follow_relation_path(
         >>> walks.triples.tolist(), [graph.entities[end] for end in walks.ends]
         ([[0, 1]], ['Jackass'])
     """
-    walks, without = walks_from(seed), -1 if may_return else seed
+    without = -1 if may_return else seed
+    triples, ends, truncated = np.empty((1, 0), np.int32), np.array([seed], np.int32), False
     for labels in path:
-        walks = follow_further(adjacency, walks, labels, max_walks=max_walks, without=without, may_repeat=may_repeat)
-    return walks
-
-
-def walks_from(seed: int) -> Walks:
-    """Return the walk of no hops from an entity."""
-    return Walks(np.empty((1, 0), np.int32), np.array([seed], np.int32), False)
-
-
-def follow_further(
-    adjacency: Adjacency, walks: Walks, labels: Sequence[int], *, max_walks: int, without: int, may_repeat: bool
-) -> Walks:
-    """Return walks with one more hop, as `follow_relation_path` does.
-
-    Args:
-        adjacency: The graph, both directions.
-        walks: The walks so far.
-        labels: The labels that will do.
-        max_walks: The most walks to look at.
-        without: The id of an entity that no walk comes to, or -1.
-        may_repeat: Whether walks may cross a triple twice.
-    """
-    triples, ends, truncated = walks
-    ranges = [adjacency.ranges_with(ends, label) for label in labels]
-    firsts, lasts = (np.stack(bounds, axis=1).ravel() for bounds in zip(*ranges, strict=True))
-    truncated |= bool((lasts - firsts).sum() > max_walks)
-    entries, came = entries_between(firsts, lasts, max_walks)
-    came //= len(labels)
-    crossed, there = adjacency.triples_of(entries, ends[came]), adjacency.neighbors[entries]
-    fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
-    fits &= there != without
-    if not may_repeat:
-        fits &= (triples[came] != crossed[:, None]).all(axis=1)
-    return Walks(np.concatenate([triples[came[fits]], crossed[fits, None]], axis=1), there[fits], truncated)
+        ranges = [adjacency.ranges_with(ends, label) for label in labels]
+        firsts, lasts = (np.stack(bounds, axis=1).ravel() for bounds in zip(*ranges, strict=True))
+        truncated |= bool((lasts - firsts).sum() > max_walks)
+        entries, came = entries_between(firsts, lasts, max_walks)
+        came //= len(labels)
+        crossed, there = adjacency.triples_of(entries, ends[came]), adjacency.neighbors[entries]
+        fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
+        fits &= there != without
+        if not may_repeat:
+            fits &= (triples[came] != crossed[:, None]).all(axis=1)
+        triples, ends = np.concatenate([triples[came[fits]], crossed[fits, None]], axis=1), there[fits]
+    return Walks(triples, ends, truncated)
 
 
 def joining_relation_paths(
