@@ -35,12 +35,11 @@ _ADVICE: dict[int | None, str] = {
 
 
 @contextmanager
-def raise_write_errors(path: str | Path, needed: int | None = None) -> Iterator[None]:
+def raise_write_errors(path: str | Path) -> Iterator[None]:
     """Raise each error of the system as a `FileWriteError` that names a path; the block only writes to that path.
 
     Args:
         path: The file or folder.
-        needed: As of `write_error`.
 
     Raises:
         FileWriteError: If the disk is full, this user may not write there, or the folder is missing.
@@ -50,25 +49,22 @@ def raise_write_errors(path: str | Path, needed: int | None = None) -> Iterator[
     except (FileWriteError, BrokenPipeError):
         raise
     except OSError as cause:
-        raise write_error(path, cause.strerror or str(cause), cause.errno, needed) from cause
+        raise write_error(path, cause.strerror or str(cause), cause.errno) from cause
 
 
-def write_error(path: str | Path, reason: str, number: int | None, needed: int | None = None) -> FileWriteError:
+def write_error(path: str | Path, reason: str, number: int | None) -> FileWriteError:
     """Return the error for a file that cannot be written, with advice that fits the cause.
 
     Args:
         path: The file or folder.
         reason: What the system says.
         number: The number of the system's error, as in `errno`; None where it is not known.
-        needed: How many bytes were still to be written, where that is known; named where the disk is full.
 
     Example:
         >>> str(write_error("notes.txt", "File name too long", errno.ENAMETOOLONG))
         'notes.txt: cannot be written: File name too long. Give it a shorter name.'
     """
     advice = _ADVICE.get(number, "Name another file or folder.")
-    if needed and number in FULL:
-        advice = f"Make room for {-(-needed // 10**6):,} MB, or name another folder."
     return FileWriteError(f"cannot be written: {reason}.", path, reason=reason, number=number, hint_python=advice)
 
 

@@ -12,12 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.algorithms.quantization import LARGEST
-
-Array = npt.NDArray[Any]
+from kg_retrievers.graph.columns import Array, frozen
 
 #: How many vectors are compared with a question before the next question's turn: their bits are in the fastest cache.
 ROWS_AT_ONCE = 64
@@ -46,7 +44,7 @@ def nearest_by_bits(bits: Array, questions: Array, count: int) -> Array:
         some = questions[first : first + QUESTIONS_AT_ONCE]
         differing = np.empty((len(some), len(bits)), np.uint16)
         histograms = np.zeros((len(some), 64 * bits.shape[1] + 1), np.int64)
-        _count_differing(_frozen(bits), _frozen(some), differing, histograms)
+        _count_differing(frozen(bits), frozen(some), differing, histograms)
         for number, (differs, histogram) in enumerate(zip(differing, histograms, strict=True), first):
             limit = np.uint16(np.searchsorted(np.cumsum(histogram), count))
             nearer = np.flatnonzero(differs < limit)
@@ -71,17 +69,10 @@ def cosines(numbers: Array, rows: Array, question: Array) -> Array:
     most = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (LARGEST * len(question)))
     rounded = np.rint(question * (most / np.abs(question).max())).astype(np.int16)
     products, squares = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
-    _multiply(_frozen(numbers), rows, rounded, products, squares)
+    _multiply(frozen(numbers), rows, rounded, products, squares)
     with np.errstate(invalid="ignore"):
         found: Array = products / np.sqrt(squares * float((rounded.astype(np.int64) ** 2).sum()))
     return found
-
-
-def _frozen(array: Array) -> Array:
-    """Return an array contiguous and read-only, as one from a disk is, so that one compiled function fits all."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 @compiled

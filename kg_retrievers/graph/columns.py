@@ -210,6 +210,13 @@ class StringTable(Sequence[str]):
         return -1
 
 
+def frozen(column: Array) -> Array:
+    """Return a contiguous read-only plain view: compiled code sees one type, in memory or on disk."""
+    view = np.ascontiguousarray(column).view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
 def spread(values: Array, most: int) -> Array:
     """Return at most so many of some values, spread over all of them, in their order.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from urllib.parse import quote, unquote
 
@@ -55,7 +56,7 @@ class Prefixes:
         self._prefix_of = names
         odd = [namespace for namespace in names if namespace[-1] not in "/#"]
         self._odd = tuple(sorted(odd, key=lambda namespace: (-len(namespace), namespace)))
-        self._namespaces_of_starts: dict[str, str] = {}
+        self._namespace_of_start = lru_cache(maxsize=_STARTS_KEPT)(self._namespace_before)
 
     def compact(self, iri: str) -> str:
         """Return the short form of an IRI."""
@@ -87,13 +88,7 @@ class Prefixes:
 
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
-        start = iri[: _local_at(iri)]
-        kept = self._namespaces_of_starts
-        found = kept.get(start)
-        if found is None:
-            if len(kept) >= _STARTS_KEPT:
-                kept.clear()
-            found = kept[start] = self._namespace_before(start)
+        found = self._namespace_of_start(iri[: _local_at(iri)])
         if not iri.startswith(self._odd):
             return found
         return max(found, next(filter(iri.startswith, self._odd)), key=len)

@@ -19,6 +19,7 @@ from kg_retrievers.graph.columns import (
     StringTable,
     entries_between,
     fingerprint,
+    frozen,
     missing_columns,
     with_silent,
     without_silent,
@@ -87,8 +88,8 @@ class KnowledgeGraph(GraphConstructors):
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(self._columns, "types")
         self.names = StringTable.from_columns(self._columns, "names")
-        self.labels = _frozen(self._columns["labels"])
-        self.adjacency = Adjacency(*map(_frozen, Adjacency.from_columns(columns)))
+        self.labels = frozen(self._columns["labels"])
+        self.adjacency = Adjacency(*map(frozen, Adjacency.from_columns(columns)))
         self.edges = Edges(self.adjacency)
 
     # --- in ---------------------------------------------------------------------------------------------------------
@@ -516,10 +517,3 @@ cannot hold with on_loss="drop".
         indptr = self._columns[f"{name}.indptr"]
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
-
-
-def _frozen(column: Array) -> Array:
-    """A read-only plain view, so that compiled code sees one type whether the column is in memory or on disk."""
-    view = column.view(np.ndarray)
-    view.flags.writeable = False
-    return view

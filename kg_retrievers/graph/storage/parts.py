@@ -376,7 +376,7 @@ class FolderWriter:
             KeyError: If a column or part that is to be kept or to grow is not saved there.
             ValueError: If a column has another name or type than a column may have.
         """
-        with raise_write_errors(self.folder, _size(parts)):
+        with raise_write_errors(self.folder):
             try:
                 saved = {name: self._write_part(name, part) for name, part in parts.items()}
                 after = Manifest(saved)
@@ -433,13 +433,6 @@ def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
     stream.flush()
     os.fsync(stream.fileno())
     return checksum
-
-
-def _size(parts: Mapping[str, Part | Keep]) -> int:
-    """Return how many bytes of arrays are still to be written."""
-    columns = [column for part in parts.values() if isinstance(part, Part) for column in part.columns.values()]
-    arrays = (column.rows if isinstance(column, Grown) else column for column in columns)
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def _sweep(folder: Path, manifest: Manifest) -> None:
@@ -563,7 +556,7 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
             if _file_checksum(folder / column.file, column.size) != column.checksum
         ]
         if damaged:
-            raise error(f"damaged: {', '.join(damaged)}.", folder, **_save_again(folder))
+            raise error(f"damaged: {', '.join(damaged)}.", folder, **_hints(folder))
         return sum(manifest.sizes.values())
 
     return _read_between_saves(folder, "index", error, check)
@@ -589,12 +582,21 @@ def _manifest(folder: Path, name: str, error: type[FileFormatError]) -> Manifest
             f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {name} is saved there.", folder
         )
     content = _read(folder / MANIFEST)
+    if content is None and (writer := writer_of(folder)):
+        raise error(f"{writer} is writing there now, and has not finished.", folder, hint_python="Wait until it has.")
+    if content is None and own_files(folder):
+        raise error(
+            "the save was interrupted before it was complete.",
+            folder,
+            hint_python="Save it again; GraphIndex.build goes on where it stopped.",
+            hint_shell=f"The same command goes on where it stopped: kg-retrievers index ... --output {folder}",
+        )
     if content is None:
-        raise _unfinished(folder, name, error)
+        raise _nothing(folder, name, error)
     try:
         return Manifest.from_json(content)
     except ValueError as cause:
-        raise error(str(cause), folder / MANIFEST, **_save_again(folder)) from cause
+        raise error(str(cause), folder / MANIFEST, **_hints(folder)) from cause
 
 
 def _map(folder: Path, saved: SavedColumn, error: type[FileFormatError]) -> Array:
@@ -609,7 +611,7 @@ def _map(folder: Path, saved: SavedColumn, error: type[FileFormatError]) -> Arra
             raise ValueError("its checksum differs")
         return column
     except (OSError, ValueError) as cause:
-        raise error(f"the column cannot be read ({cause}).", path, **_save_again(folder)) from cause
+        raise error(f"the column cannot be read ({cause}).", path, **_hints(folder)) from cause
 
 
 def _file_checksum(path: Path, size: int) -> int | None:
@@ -632,30 +634,10 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _unfinished(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
-    """Return the error of a folder without a manifest; the name of a part is for the message."""
-    if writer := writer_of(folder):
-        return error(f"{writer} is writing there now, and has not finished.", folder, hint_python="Wait until it has.")
-    if not own_files(folder):
-        return _nothing(folder, name, error)
-    return error(
-        "the save was interrupted before it was complete.",
-        folder,
-        hint_python="Save it again; GraphIndex.build goes on where it stopped.",
-        hint_shell=f"The same command goes on where it stopped: kg-retrievers index ... --output {folder}",
-    )
-
-
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
-    can_hold = may_hold_save(folder)
-    return error(
-        f"the folder holds no saved {name}.",
-        folder,
-        hint_python="Save it there first." if can_hold else "It holds something else: save it in a new folder first.",
-        hint_shell=f"To index a file: kg-retrievers index FILE --output {folder if can_hold else 'FOLDER'}",
-    )
+    return error(f"the folder holds no saved {name}.", folder, **_hints(folder, "Save it there first."))
 
 
-def _save_again(folder: Path) -> dict[str, Any]:
+def _hints(folder: Path, on_python: str = "Save it again.") -> dict[str, Any]:
     on_shell = f"To index a file: kg-retrievers index FILE --output {folder}"
-    return {"hint_python": "Save it again.", "hint_shell": on_shell}
+    return {"hint_python": on_python, "hint_shell": on_shell}
