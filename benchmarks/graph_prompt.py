@@ -184,7 +184,7 @@ def synthetic(arguments: argparse.Namespace) -> None:
                 training = train_graph_prompt(
                     lm, HashedEmbeddings(64), colored(600, 3 * seed), colored(64, 3 * seed + 1), setting=setting,
                     show_graph=False, width=32, projection=64, epochs=6, batch_size=8, learning_rate=3e-3,
-                    last_rate=0.1, max_gradient=1.0, patience=6, seed=seed, threads=1, **config,
+                    last_rate=0.1, max_gradient=1.0, patience=6, seed=seed, **config,
                 )  # fmt: skip
                 right[name].append(right_answers(training.model, colored(count, 3 * seed + 2)))
                 told[name] = training.share, told.get(name, (0, True))[1] and digest(lm) == before
@@ -248,7 +248,7 @@ def explagraphs_row(folder: str, file: Path, seed: int, embeddings: str, name: s
     learned, validating, measured = explagraphs_parts(file, seed)
     setting, config = ABLATIONS[name]
     training = train_graph_prompt(
-        folder, _embeddings(embeddings), learned, validating, setting=setting, seed=seed, threads=1,
+        folder, _embeddings(embeddings), learned, validating, setting=setting, seed=seed,
         **{"width": 64, "projection": 128, "epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "last_rate": 0.1,
            "max_gradient": 1.0, "warm_up": 0.3, **config},
     )  # fmt: skip
@@ -321,7 +321,7 @@ def ours(folder: str) -> Cost:
     trainer = PromptTrainer(
         parameters=network.parameters, buffers=network.buffers, items=prompts, prepare=lambda prompt: prompt,
         loss=lambda some, _: network.losses(some, network.soft(some)).mean(), validate=lambda: 0.0,
-        schedule=Schedule(BATCH, 1, 1, BATCH, 1e-5, 0), identity="", network=network, micro_batch_size=BATCH,
+        schedule=Schedule(BATCH, 1, 1, BATCH, 1e-5, 0), identity="", network=network,
         last_rate=0.5, weight_decay=0.05, max_gradient=0.1,
     )  # fmt: skip
     optimizer = trainer.optimizer()

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from inspect import signature
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -119,7 +118,7 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def example(self, question: TrainingQuestion) -> Example:
-        """Return the example of a question; called by several threads."""
+        """Return the example of a question."""
 
     @abstractmethod
     def size(self, example: Example) -> int:
@@ -365,7 +364,7 @@ def _gain(ranked: Array, question: TrainingQuestion) -> float:
 
 
 class _Examples(Generic[Example]):
-    """Makes examples of questions. Called by several threads.
+    """Makes examples of questions.
 
     Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others anew each time.
 
@@ -377,25 +376,22 @@ class _Examples(Generic[Example]):
     def __init__(self, learner: Learner[Any, Example]) -> None:
         self._learner = learner
         self._kept: dict[TrainingQuestion, Example] = {}
-        self._room, self._lock = KEPT_TRIPLES, Lock()
+        self._room = KEPT_TRIPLES
         self.seen, self.supervised = set[TrainingQuestion](), set[TrainingQuestion]()
 
     def of(self, question: TrainingQuestion) -> Example:
         """Return the example of a question."""
+        self.seen.add(question)
         if question in self._kept:
-            with self._lock:
-                self.seen.add(question)
-                self.supervised.add(question)
+            self.supervised.add(question)
             return self._kept[question]
         made = self._learner.example(question)
         size = self._learner.size(made)
-        with self._lock:
-            self.seen.add(question)
-            if size:
-                self.supervised.add(question)
-            if question not in self._kept and 0 < size <= self._room:
-                self._room -= size
-                self._kept[question] = made
+        if size:
+            self.supervised.add(question)
+        if 0 < size <= self._room:
+            self._room -= size
+            self._kept[question] = made
         return made
 
     def make(self, questions: Sequence[TrainingQuestion], workers: Workers, progress: bool) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +25,6 @@ try:
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
-#: How many examples are prepared ahead, and on how many other threads.
-AHEAD, THREADS = 16, 2
-
 #: The share of the first learning rate that is left at the end, after a fall in a straight line.
 LAST_RATE = 0.05
 
@@ -48,12 +42,12 @@ class Trainer(Generic[Item, Example]):
     The same arguments give the same parameters on the same machine, also where a training goes on after an
     interruption. Torch runs on one thread, since small steps are slower on several.
 
-    A subclass may override `optimizer`, `rate`, `step` and `format_score`.
+    A subclass may override `optimizer`, `rate`, `step` and `format_score`. Validations count higher as better.
 
     Attributes:
         parameters: What is trained, by name; the tensors require gradients.
         items: What the model is trained on.
-        prepare: Makes an example of an item; called on other threads, ahead of the training.
+        prepare: Makes an example of an item.
         loss: Returns the loss of a batch of examples; the second argument is what it draws from.
         validate: Returns how good the parameters are, higher is better.
         schedule: How long and how fast the model is trained.
@@ -86,23 +80,24 @@ class Trainer(Generic[Item, Example]):
             InvalidArgumentError: If the output holds an unfinished training of something else.
             ModelLoadError: If the unfinished training in the output is damaged.
         """
-        with _torch_threads(self.threads), _pool() as pool, _Bar(self.schedule.steps, shown=self.progress) as bar:
+        with _torch_threads(self.threads), _bar(shown=self.progress) as bar:
             optimizer = self.optimizer()
             state = self._restored(optimizer) or TrainingState([self.validate()], self._copied())
             begin = self.schedule.first_step(len(state.history) - 1)
             scheduler = self._scheduler(optimizer, begin)
-            bar.show(begin, self.format_score(state.history[-1]))
+            task = bar.add_task("", total=self.schedule.steps, completed=begin, score="")
             while not self._is_finished(state.history):
+                bar.update(task, score=self.format_score(state.history[-1]))
                 end = self.schedule.first_step(len(state.history))
-                for step, examples in self._batches(pool, begin, end):
+                for step in range(begin, end):
                     optimizer.zero_grad()
-                    self.step(step, examples)
+                    self.step(step, self._batch(step))
                     optimizer.step()
                     scheduler.step()
-                    bar.advance()
+                    bar.advance(task)
                 begin, state = end, self._validated(state)
-                bar.show(end, self.format_score(state.history[-1]))
                 self._keep(state, optimizer)
+            bar.update(task, completed=begin, score=self.format_score(state.history[-1]))
         with torch.no_grad():
             for name, best in state.best.items():
                 self._tensors[name].copy_(torch.from_numpy(best))
@@ -149,15 +144,10 @@ class Trainer(Generic[Item, Example]):
         is_best = history[-1] >= max(history[1:])
         return TrainingState(history, self._copied() if is_best else state.best)
 
-    def _batches(self, pool: ThreadPoolExecutor, first: int, last: int) -> Iterator[tuple[int, list[Example]]]:
-        """Yield the batches of some steps, while the next ones are prepared."""
+    def _batch(self, step: int) -> list[Example]:
+        """Return the examples of a step."""
         size = self.schedule.batch_size
-        positions = iter(range(first * size, last * size))
-        waiting: deque[Future[Example]] = deque()
-        for step in range(first, last):
-            while len(waiting) < size + AHEAD and (position := next(positions, None)) is not None:
-                waiting.append(pool.submit(self.prepare, self.items[self._item_at(position)]))
-            yield step, [waiting.popleft().result() for _ in range(size)]
+        return [self.prepare(self.items[self._item_at(step * size + place)]) for place in range(size)]
 
     def _item_at(self, position: int) -> int:
         """Return the item at a position of the training: all items in one order, then all in another."""
@@ -176,54 +166,57 @@ class Trainer(Generic[Item, Example]):
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors.items()}
 
     def _keep(self, state: TrainingState, optimizer: torch.optim.Optimizer) -> None:
-        if self.output is not None:
-            unfinished = UnfinishedTraining(self.output, self.identity, self.schedule)
-            unfinished.keep(state, self._copied(), self.parameters, optimizer)
+        """Write the state of the training, the current weights, and the state of the optimizer."""
+        if self.output is None:
+            return
+        arrays = {f"now.{name}": array for name, array in self._copied().items()}
+        arrays |= {f"best.{name}": array for name, array in state.best.items()}
+        for name, parameter in self.parameters.items():
+            arrays |= {f"{part}.{name}": value.cpu().numpy() for part, value in optimizer.state[parameter].items()}
+        config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": state.history}
+        save_checkpoint(self.output / UNFINISHED, UNFINISHED, config, arrays)
 
     def _restored(self, optimizer: torch.optim.Optimizer) -> TrainingState | None:
-        if self.output is None:
+        """Take up the training where it was interrupted; return None if there is no unfinished one."""
+        if self.output is None or not is_unfinished(self.output):
             return None
-        unfinished = UnfinishedTraining(self.output, self.identity, self.schedule)
-        return unfinished.restore(self._tensors, self.parameters, optimizer)
+        folder = self.output / UNFINISHED
+        damaged = "the unfinished training is damaged: {}. Delete that folder to begin again."
+        try:
+            config, arrays = load_checkpoint(folder, UNFINISHED)
+        except ModelLoadError as cause:
+            raise ModelLoadError(damaged.format("its files do not belong together"), folder) from cause
+        if config.get("identity") != self.identity or config.get("schedule") != asdict(self.schedule):
+            raise InvalidArgumentError(
+                f"{folder} holds an unfinished training with other data or settings. Go on with the same ones, "
+                "name another output, or delete that folder."
+            )
+        try:
+            with torch.no_grad():
+                for name, tensor in self._tensors.items():
+                    tensor.copy_(torch.from_numpy(arrays[f"now.{name}"]))
+            for name, parameter in self.parameters.items():
+                if f"step.{name}" in arrays:
+                    kept = {part: torch.from_numpy(arrays[f"{part}.{name}"].copy()) for part in _OF_ADAM}
+                    moments = {part: tensor.to(parameter.device) for part, tensor in kept.items() if part != "step"}
+                    optimizer.state[parameter] = {"step": kept["step"], **moments}  # Adam counts on the CPU
+            best = {name: arrays[f"best.{name}"] for name in self._tensors}
+            return TrainingState([float(score) for score in config["history"]], best)
+        except (KeyError, TypeError, ValueError, RuntimeError) as cause:
+            raise ModelLoadError(damaged.format(cause), folder) from cause
 
 
-class _Bar:
-    """A progress bar of the steps, with the last validation beside it."""
-
-    def __init__(self, steps: int, *, shown: bool) -> None:
-        self._bar = rich.progress.Progress(
-            rich.progress.TextColumn("Training"),
-            rich.progress.BarColumn(),
-            rich.progress.TaskProgressColumn(),
-            rich.progress.TextColumn("validation {task.fields[score]}"),
-            rich.progress.TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not shown,
-        )
-        self._task = self._bar.add_task("", total=steps, score="")
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def show(self, step: int, score: str) -> None:
-        self._bar.update(self._task, completed=step, score=score)
-
-    def advance(self) -> None:
-        self._bar.advance(self._task)
-
-
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads, and do not wait for what they have not begun."""
-    pool = ThreadPoolExecutor(THREADS)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+def _bar(*, shown: bool) -> rich.progress.Progress:
+    """Return a progress bar of the steps, with the last validation beside it."""
+    return rich.progress.Progress(
+        rich.progress.TextColumn("Training"),
+        rich.progress.BarColumn(),
+        rich.progress.TaskProgressColumn(),
+        rich.progress.TextColumn("validation {task.fields[score]}"),
+        rich.progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not shown,
+    )
 
 
 @contextmanager
@@ -293,8 +286,8 @@ def first_epoch(items: int, schedule: Schedule) -> npt.NDArray[np.int64]:
 #: The folder inside of the output that keeps an unfinished training, and the method of its checkpoint.
 UNFINISHED = "unfinished"
 
-#: What Adam keeps of each parameter, beside the number of steps.
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+#: What Adam keeps of each parameter.
+_OF_ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
@@ -310,91 +303,6 @@ class TrainingState:
     best: dict[str, Array]
 
 
-@dataclass(frozen=True)
-class UnfinishedTraining:
-    """Keeps a training after each validation, and takes it up again.
-
-    Args:
-        output: The folder for the model; the training is kept in a folder inside of it.
-        identity: Changes with everything that the result depends on; a training with another one is refused.
-        schedule: How long and how fast the model is trained; the same.
-    """
-
-    output: Path
-    identity: str
-    schedule: Schedule
-
-    @property
-    def folder(self) -> Path:
-        """Where the training is kept."""
-        return self.output / UNFINISHED
-
-    def keep(
-        self,
-        state: TrainingState,
-        weights: Mapping[str, Array],
-        parameters: Mapping[str, torch.Tensor],
-        optimizer: torch.optim.Optimizer,
-    ) -> None:
-        """Write the state of the training, the current weights, and the state of the optimizer."""
-        arrays = {f"now.{name}": array for name, array in weights.items()}
-        arrays |= {f"best.{name}": array for name, array in state.best.items()}
-        for name, parameter in parameters.items():
-            moments = optimizer.state[parameter]
-            arrays |= {f"{part}.{name}": value.cpu().numpy() for part, value in moments.items()}
-        config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": state.history}
-        save_checkpoint(self.folder, UNFINISHED, config, arrays)
-
-    def restore(
-        self,
-        tensors: Mapping[str, torch.Tensor],
-        parameters: Mapping[str, torch.Tensor],
-        optimizer: torch.optim.Optimizer,
-    ) -> TrainingState | None:
-        """Take up the training where it was interrupted.
-
-        Args:
-            tensors: What is trained, parameters and buffers; they are overwritten.
-            parameters: The parameters among them, whose state the optimizer gets.
-            optimizer: The optimizer.
-
-        Returns:
-            Its state; None if there is no unfinished training.
-
-        Raises:
-            InvalidArgumentError: If the unfinished training is another one.
-            ModelLoadError: If it is damaged.
-        """
-        if not is_unfinished(self.output):
-            return None
-        config, arrays = self._load()
-        if config.get("identity") != self.identity or config.get("schedule") != asdict(self.schedule):
-            raise InvalidArgumentError(
-                f"{self.folder} holds an unfinished training with other data or settings. Go on with the same ones, "
-                "name another output, or delete that folder."
-            )
-        try:
-            with torch.no_grad():
-                for name, tensor in tensors.items():
-                    tensor.copy_(torch.from_numpy(arrays[f"now.{name}"]))
-            for name, parameter in parameters.items():
-                if f"step.{name}" in arrays:
-                    optimizer.state[parameter] = _optimizer_state(arrays, name, parameter.device)
-            best = {name: arrays[f"best.{name}"] for name in tensors}
-            return TrainingState([float(score) for score in config["history"]], best)
-        except (KeyError, TypeError, ValueError, RuntimeError) as cause:
-            raise ModelLoadError(
-                f"the unfinished training is damaged: {cause}. Delete that folder.", self.folder
-            ) from cause
-
-    def _load(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        try:
-            return load_checkpoint(self.folder, UNFINISHED)
-        except ModelLoadError as cause:
-            advice = "the unfinished training is damaged. Delete that folder to begin anew."
-            raise ModelLoadError(advice, self.folder) from cause
-
-
 def is_unfinished(output: Path) -> bool:
     """Tell whether an output keeps an unfinished training."""
     return (output / UNFINISHED / WEIGHTS).exists()
@@ -406,45 +314,3 @@ def forget_unfinished(output: Path) -> None:
     (folder / WEIGHTS).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
-
-
-def _optimizer_state(arrays: Mapping[str, Array], name: str, device: torch.device) -> dict[str, torch.Tensor]:
-    """Return what Adam keeps of a parameter; it counts the steps on the CPU."""
-    moments = {part: torch.from_numpy(arrays[f"{part}.{name}"].copy()).to(device) for part in _MOMENTS}
-    return {"step": torch.from_numpy(arrays[f"step.{name}"].copy()), **moments}
-
-
-#: The betas of AdamW, as in the code published with G-Retriever.
-BETAS = (0.9, 0.95)
-
-
-@dataclass(kw_only=True)
-class AdamWTrainer(Trainer[Item, Example], Generic[Item, Example]):
-    """Trains with AdamW; the validation is the negative of a loss.
-
-    Attributes:
-        last_rate: The share to which the learning rate falls.
-        weight_decay: The weight decay of AdamW.
-        max_gradient: The longest gradient that counts as it is.
-    """
-
-    last_rate: float
-    weight_decay: float
-    max_gradient: float
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Return AdamW."""
-        rate, decay = self.schedule.learning_rate, self.weight_decay
-        return torch.optim.AdamW(self.parameters.values(), lr=rate, betas=BETAS, weight_decay=decay)
-
-    def rate(self, step: int) -> float:
-        """Return the share of a learning rate that rises in a straight line, then falls along a cosine."""
-        warm = self.schedule.warm_up * self.schedule.steps
-        if step < warm:
-            return min(1.0, (step + 1) / warm)
-        fallen = (step - warm) / max(1.0, self.schedule.steps - warm)
-        return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
-
-    def format_score(self, score: float) -> str:
-        """Return the loss, of which the validation is the negative."""
-        return f"loss {-score:.3f}"

@@ -35,7 +35,7 @@ try:
     import torch
 
     from kg_retrievers.training.fit import VALIDATION_SHARE, checked_output
-    from kg_retrievers.training.loop import AdamWTrainer, Schedule, forget_unfinished, stream
+    from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
 except ModuleNotFoundError as cause:
     raise MissingExtraError("train_graph_prompt", "graph-prompt") from cause
 
@@ -84,7 +84,6 @@ class _TrainingOptions:
     precision: Precision | None
     epochs: int = Field(ge=1)
     batch_size: int = Field(ge=1)
-    micro_batch_size: int | None = Field(ge=1)
     learning_rate: float = Field(gt=0, lt=1)
     last_rate: float = Field(ge=0, le=1)
     warm_up: float = Field(ge=0)
@@ -92,17 +91,11 @@ class _TrainingOptions:
     max_gradient: float = Field(ge=0, allow_inf_nan=False)
     patience: int = Field(ge=1)
     seed: int = Field(ge=0)
-    threads: int | None = Field(ge=1)
 
     def __post_init__(self) -> None:
         """Check that the learning rate does not rise for longer than the training lasts."""
         if self.warm_up > self.epochs:
             raise ValueError(f"warm_up must be at most epochs={self.epochs}, but got {self.warm_up:g}.")
-
-    @property
-    def at_once(self) -> int:
-        """The number of examples that go through the language model at once."""
-        return self.micro_batch_size or self.batch_size
 
     def schedule(self, examples: int) -> Schedule:
         """Return how long and how fast a model is trained on so many examples."""
@@ -127,7 +120,6 @@ def train_graph_prompt(
     setting: Setting = "frozen",
     epochs: int = 10,
     batch_size: int = 4,
-    micro_batch_size: int | None = None,
     learning_rate: float = 1e-5,
     last_rate: float = 0.5,
     warm_up: float = 1.0,
@@ -137,7 +129,6 @@ def train_graph_prompt(
     precision: Precision | None = None,
     chat: bool | None = None,
     seed: int = 0,
-    threads: int | None = None,
     progress: bool = False,
     **config: Any,
 ) -> GraphPromptTraining:
@@ -146,10 +137,9 @@ def train_graph_prompt(
     The defaults are those of the paper (appendix B.1) and the code published with it. Loss: the mean over the examples
     of the mean of -log p over the tokens of the answer and its end; question and graph add nothing to it.
 
-    *Differs from the published code* in gradients that are truly those of the whole batch, whatever goes through the
-    language model at once: there, `grad_steps` only delays the learning rate; in a learning rate that rises from the
-    first step; in answers that keep their capitals; and in the end of an answer, which does not take the place of its
-    last token where this is cut.
+    *Differs from the published code* in gradients that are those of the whole batch: there, `grad_steps` only delays
+    the learning rate; in a learning rate that rises from the first step; in answers that keep their capitals; and in
+    the end of an answer, which does not take the place of its last token where this is cut.
 
     With `output` the training is kept there after each epoch, and the same call goes on after an interruption; in the
     end the model is saved there. The same arguments give the same model on the same machine, on a CPU.
@@ -163,9 +153,7 @@ def train_graph_prompt(
         output: A folder for the model, which must hold none; by default nothing is saved.
         setting: One of the paper's settings; see `Setting`.
         epochs: How often each example is looked at, at most; about, since all batches are full.
-        batch_size: How many examples make one step.
-        micro_batch_size: How many of them go through the language model at once, which decides the memory; None for
-            all. The graphs are encoded together, so that batch normalisation is the same.
+        batch_size: How many examples make one step, which decides the memory.
         learning_rate: The highest learning rate of AdamW.
         last_rate: The share of it to which the rate falls, along a cosine.
         warm_up: The number of epochs in which it rises at first.
@@ -176,7 +164,6 @@ def train_graph_prompt(
             and less time where the processor has it; None for the type in which they are stored, or handed in.
         chat: Whether questions are put into the language model's chat template; None where it has one.
         seed: The seed of all random numbers.
-        threads: The number of threads that torch runs on; None to leave it as it is.
         progress: Whether to show a progress bar on stderr.
         **config: Fields of `GraphPromptConfig`, as for the ablations of the paper.
 
@@ -190,7 +177,6 @@ def train_graph_prompt(
         precision=precision,
         epochs=epochs,
         batch_size=batch_size,
-        micro_batch_size=micro_batch_size,
         learning_rate=learning_rate,
         last_rate=last_rate,
         warm_up=warm_up,
@@ -198,7 +184,6 @@ def train_graph_prompt(
         max_gradient=max_gradient,
         patience=patience,
         seed=seed,
-        threads=threads,
     )
     settings = _trainable_settings(setting, config)
     _check_examples(examples, validation)
@@ -223,7 +208,6 @@ def train_graph_prompt(
         "max_gradient": max_gradient,
         "dtype": lm.dtype,
         "device": lm.device.type,
-        "micro_batch_size": options.at_once,
     }
     trainer = PromptTrainer(
         parameters=network.parameters,
@@ -231,16 +215,15 @@ def train_graph_prompt(
         items=learned,
         prepare=lambda prompt: prompt,
         loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
-        validate=lambda: -mean_loss(network, validating, options.at_once),
+        validate=lambda: -mean_loss(network, validating, batch_size),
         schedule=options.schedule(len(learned)),
         identity=json.dumps(
             [version("kg-retrievers"), VERSION, facts, asdict(settings), lm.fingerprint, probe.tolist()]
         ),
         output=folder,
         progress=progress,
-        threads=threads,
+        threads=None,
         network=network,
-        micro_batch_size=options.at_once,
         last_rate=last_rate,
         weight_decay=weight_decay,
         max_gradient=max_gradient,
@@ -296,40 +279,52 @@ def _with_surroundings(settings: GraphPromptConfig, lm: CausalLM, chat: bool | N
     )
 
 
+#: The betas of AdamW, as in the published code.
+BETAS = (0.9, 0.95)
+
+
 @dataclass(kw_only=True)
-class PromptTrainer(AdamWTrainer[Prompt, Prompt]):
-    """Trains what makes the soft tokens of a language model, and its adapters.
+class PromptTrainer(Trainer[Prompt, Prompt]):
+    """Trains what makes the soft tokens of a language model, and its adapters; the validation is a negative loss.
 
     Attributes:
         network: The language model and what makes its soft tokens.
-        micro_batch_size: How many prompts go through the language model at once.
+        last_rate: The share to which the learning rate falls.
+        weight_decay: The weight decay of AdamW.
+        max_gradient: The longest gradient that counts as it is.
     """
 
     network: GraphPromptNetwork
-    micro_batch_size: int
+    last_rate: float
+    weight_decay: float
+    max_gradient: float
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return AdamW."""
+        rate, decay = self.schedule.learning_rate, self.weight_decay
+        return torch.optim.AdamW(self.parameters.values(), lr=rate, betas=BETAS, weight_decay=decay)
+
+    def rate(self, step: int) -> float:
+        """Return the share of a learning rate that rises in a straight line, then falls along a cosine."""
+        warm = self.schedule.warm_up * self.schedule.steps
+        if step < warm:
+            return min(1.0, (step + 1) / warm)
+        fallen = (step - warm) / max(1.0, self.schedule.steps - warm)
+        return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
+
+    def format_score(self, score: float) -> str:
+        """Return the loss, of which the validation is the negative."""
+        return f"loss {-score:.3f}"
 
     def step(self, step: int, examples: Sequence[Prompt]) -> None:
-        """Compute the gradients of the mean loss, one micro-batch after the other.
-
-        The graphs are encoded together, and the gradients of their soft tokens are collected first.
-        """
+        """Compute the gradients of the mean loss."""
         device = self.network.lm.device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(int(stream(self.schedule.seed, "loss", step).integers(2**63)))
             self.network.train(True)
-            soft = self.network.soft(examples)
-            leaf = None if soft is None else soft.detach().requires_grad_()
-            taken = 0
-            for start in range(0, len(examples), self.micro_batch_size):
-                some = examples[start : start + self.micro_batch_size]
-                count = sum(map(self.network.has_soft, some))
-                of_some = leaf[taken : taken + count] if leaf is not None and count else None
-                taken += count
-                loss = self.network.losses(some, of_some).sum() / len(examples)
-                if loss.requires_grad:  # not without a soft token and adapters
-                    loss.backward()  # type: ignore[no-untyped-call]
-            if soft is not None and leaf is not None:
-                soft.backward(leaf.grad)  # type: ignore[no-untyped-call]
+            loss = self.network.losses(examples, self.network.soft(examples)).mean()
+            if loss.requires_grad:  # not without a soft token and adapters
+                loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.max_gradient)
 
 

@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(folder: Path, /, *parts: Sequence[GraphPromptExample], **options: Any) -> GraphPromptTraining:
-    given: dict[str, Any] = {"epochs": 2, "learning_rate": 3e-3, "threads": 1}
+    given: dict[str, Any] = {"epochs": 2, "learning_rate": 3e-3}
     return train_graph_prompt(folder, EMBEDDINGS, *(parts or (LEARNED, VALIDATING)), **(given | SIZES | options))
 
 
@@ -100,9 +100,7 @@ def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]
     lm = CausalLM.load(folder)
     size = sum(weight.numel() for weight in lm.model.parameters())
     before = digests(lm)
-    done = train_graph_prompt(
-        lm, EMBEDDINGS, LEARNED, VALIDATING, epochs=1, learning_rate=1e-2, threads=1, **(SIZES | options)
-    )
+    done = train_graph_prompt(lm, EMBEDDINGS, LEARNED, VALIDATING, epochs=1, learning_rate=1e-2, **(SIZES | options))
     assert digests(lm) == before
     assert not any(module.training for module in lm.model.modules())
     network = done.model.network
@@ -125,7 +123,7 @@ def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]
 
 
 def trainer(network: GraphPromptNetwork, schedule: Schedule, **options: Any) -> PromptTrainer:
-    given: dict[str, Any] = {"micro_batch_size": 4, "last_rate": 0.5, "weight_decay": 0.0, "max_gradient": math.inf}
+    given: dict[str, Any] = {"last_rate": 0.5, "weight_decay": 0.0, "max_gradient": math.inf}
     return PromptTrainer(
         parameters=network.parameters,
         buffers=network.buffers,
@@ -138,39 +136,6 @@ def trainer(network: GraphPromptNetwork, schedule: Schedule, **options: Any) -> 
         network=network,
         **(given | options),
     )
-
-
-@pytest.mark.parametrize("config", [{}, {"encoder": None, "soft_tokens": 3}, {"lora_rank": 2, "lora_dropout": 0.0}])
-def test_gradients_in_parts_are_those_of_the_whole_batch(folder: Path, config: dict[str, Any]) -> None:
-    """In float64, whatever goes through the language model at once, with a question that has no graph."""
-    settings = GraphPromptConfig(**{**SIZES, "before": "<s>", "after": "", **config})
-    lm = CausalLM.load(folder)
-    lm.model.double()
-    network = GraphPromptNetwork(lm, settings, TextVectors(EMBEDDINGS), 16)
-    if network.tokens is not None:
-        network.tokens.double()
-    network.model.double()
-    vectors = network.vectors.of
-    network.vectors.of = lambda texts: vectors(texts).astype("float64")  # type: ignore[method-assign,assignment]
-    rows = [*LEARNED[:4], GraphPromptExample("Which colour, then?", ("red", "blue"))]
-    prompts = [network.prompt(one.question, one.triples, one.labels, one.answers) for one in rows]
-    schedule = Schedule(10, 1, 1, 5, 1e-3, 0)
-    found = []
-    for size in (5, 2, 1):
-        for weight in network.parameters.values():
-            weight.grad = None
-        trainer(network, schedule, micro_batch_size=size).step(0, prompts)
-        found.append(
-            {name: weight.grad.clone() for name, weight in network.parameters.items() if weight.grad is not None}
-        )
-    network.train(True)
-    for weight in network.parameters.values():
-        weight.grad = None
-    network.losses(prompts, network.soft(prompts)).mean().backward()  # type: ignore[no-untyped-call]
-    for gradients in found:
-        assert gradients.keys() == {name for name, weight in network.parameters.items() if weight.grad is not None}
-        for name, gradient in gradients.items():
-            torch.testing.assert_close(gradient, network.parameters[name].grad, rtol=1e-9, atol=1e-12)
 
 
 def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
@@ -322,8 +287,6 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
     [
         ({"encoder": None, "soft_tokens": 0}, "nothing to train"),
         ({"epochs": 0}, "^train_graph_prompt: epochs must be greater than or equal to 1, but got 0"),
-        ({"micro_batch_size": 0}, "micro_batch_size must be greater than or equal to 1, but got 0"),
-        ({"threads": True}, "threads must be a valid integer, but got True"),
         ({"learning_rate": 1.0}, "learning_rate must be less than 1, but got 1.0"),
         ({"last_rate": 1.5}, "last_rate must be less than or equal to 1, but got 1.5"),
         ({"warm_up": 3}, "^train_graph_prompt: warm_up must be at most epochs=2, but got 3"),
