@@ -71,14 +71,13 @@ def mine_conjunctions(
     sums = dict.fromkeys(found, 0.0)
     for question in questions:
         for paths in sums:
-            sums[paths] += _f1(conjunction_ends(adjacency, question.entities, paths), question)
+            ends = [_ends(adjacency, *one) for one in zip(question.entities, paths, strict=True)]
+            sums[paths] += _f1(reduce(_common, ends), question)
     return {paths: total for paths, total in sums.items() if total > 0}
 
 
-def conjunction_ends(adjacency: Adjacency, entities: Sequence[Sequence[int]], paths: Conjunction) -> Array:
-    """Return the entities at which a walk from each of several entities ends, ascending."""
-    ends = [_ends(adjacency, starts, path) for starts, path in zip(entities, paths, strict=True)]
-    return reduce(lambda some, others: np.intersect1d(some, others, assume_unique=True), ends)
+def _common(some: Array, others: Array) -> Array:
+    return np.intersect1d(some, others, assume_unique=True)
 
 
 def _ends(adjacency: Adjacency, starts: Sequence[int], path: Sequence[int]) -> Array:
@@ -102,11 +101,7 @@ def _walks(adjacency: Adjacency, starts: Sequence[int], question: NamedQuestion,
 
 def _join(here: Sequence[_Joined], more: Sequence[_Joined], question: NamedQuestion) -> list[_Joined]:
     """Return the best conjunctions of those so far with the walks of one more entity."""
-    joined = [
-        _Joined(one.paths + other.paths, np.intersect1d(one.ends, other.ends, assume_unique=True))
-        for one in here
-        for other in more
-    ]
+    joined = [_Joined(one.paths + other.paths, _common(one.ends, other.ends)) for one in here for other in more]
     joined.sort(key=lambda one: (-_f1(one.ends, question), sum(map(len, one.paths)), one.paths))
     return joined[:KEPT]
 

@@ -7,6 +7,7 @@ positions; the system gives memory for those of its pages alone that are written
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -81,7 +82,8 @@ def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int,
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
     room = min(size, len(seeds) + own + 2 * max_entries + most + 1)
     ids, hops, degrees, queue, queued = np.empty((5, room), np.int32)
-    positions, settled, waiting = np.zeros(size, np.int32), np.empty(room), np.empty(room)
+    positions = np.frombuffer(mmap(-1, 4 * size), np.int32)  # only the pages that are written to take memory
+    settled, waiting = np.empty(room), np.empty(room)
     met = _Met(positions, ids, hops, degrees, queue, queued, settled, waiting, np.zeros(1, np.int64), room)
     _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
     count = int(met.size[0])

@@ -92,39 +92,26 @@ def neighborhood(
     """
     starts = distinct_seeds(adjacency, seeds)
     size = len(adjacency.indptr) - 1
+    pagerank: Floats | None = None
     hops = size if max_hops is None else min(max_hops, size)
     most = size if max_nodes is None else max(max_nodes, len(starts))
-    is_small = len(adjacency.neighbors) <= MAX_POWER_ENTRIES
-    look = _within if most == size or is_small else _around
-    nodes, steps, truncated = look(adjacency, starts, hops, most)
-    return Neighborhood(nodes, triples_between(adjacency, nodes), steps, truncated)
-
-
-def _within(adjacency: Adjacency, seeds: Ids, max_hops: int, most: int) -> tuple[Int32s, Int32s, bool]:
-    """Return nodes, their hops and whether some are left out; all entities within the hops are looked at."""
-    size = len(adjacency.indptr) - 1
-    steps, reached = np.zeros(size, np.int32), np.empty(size, np.int32)
-    count = _reach(adjacency, seeds, max_hops, steps, reached)
-    nodes = np.sort(reached[:count])
-    if count > most:
-        pagerank = personalized_pagerank(adjacency, seeds, tolerance=CUT_TOLERANCE)
-        is_kept = steps[nodes] == 1
-        is_kept[~is_kept] = _highest(pagerank[nodes[~is_kept]], most - len(seeds), nodes[~is_kept])
-        nodes = nodes[is_kept]
-    return nodes, steps[nodes] - 1, count > most
-
-
-def _around(adjacency: Adjacency, seeds: Ids, max_hops: int, most: int) -> tuple[Int32s, Int32s, bool]:
-    """Return the same as `_within` of a large graph, by a walk around the seeds."""
-    entries = max(MIN_ENTRIES, ENTRIES_A_NODE * most)
-    near = walk_around(adjacency, seeds, max_hops=max_hops, most=most, max_entries=entries)
-    is_kept = np.ones(len(near.ids), np.bool_)
-    if len(near.ids) > most:
-        others = slice(len(seeds), None)
-        is_kept[others] = _highest(near.pagerank[others], most - len(seeds), near.ids[others])
-    kept = np.flatnonzero(is_kept)
-    kept = kept[np.argsort(near.ids[kept])]
-    return near.ids[kept], near.hops[kept], len(near.ids) > most
+    if most == size or len(adjacency.neighbors) <= MAX_POWER_ENTRIES:
+        steps, reached = np.zeros(size, np.int32), np.empty(size, np.int32)
+        nodes = reached[: _reach(adjacency, starts, hops, steps, reached)]
+        distances = steps[nodes] - 1
+    else:
+        entries = max(MIN_ENTRIES, ENTRIES_A_NODE * most)
+        nodes, distances, pagerank = walk_around(adjacency, starts, max_hops=hops, most=most, max_entries=entries)
+    truncated = len(nodes) > most
+    if truncated:
+        if pagerank is None:
+            pagerank = personalized_pagerank(adjacency, starts, tolerance=CUT_TOLERANCE)[nodes]
+        is_kept = distances == 0
+        is_kept[~is_kept] = _highest(pagerank[~is_kept], most - len(starts), nodes[~is_kept])
+        nodes, distances = nodes[is_kept], distances[is_kept]
+    order = np.argsort(nodes)
+    nodes = nodes[order]
+    return Neighborhood(nodes, triples_between(adjacency, nodes), distances[order], truncated)
 
 
 def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:

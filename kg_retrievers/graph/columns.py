@@ -124,10 +124,6 @@ class StringTable(Sequence[str]):
             found[id] = self.find(others[id])
         return found
 
-    def is_same(self, others: StringTable) -> bool:
-        """Return whether another table holds the same strings in the same order."""
-        return np.array_equal(self._offsets, others._offsets) and np.array_equal(self._data, others._data)
-
     def _equal(self, ids: Array, others: StringTable, other_ids: Array) -> Array:
         """Return whether strings equal strings of another table, one by one."""
         firsts, other_firsts = self._offsets[ids], others._offsets[other_ids]
