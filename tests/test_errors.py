@@ -62,11 +62,6 @@ def test_an_error_carries_its_hints_and_can_be_pickled(kind: type[KGRetrieversEr
     assert vars(again) == vars(error)
 
 
-def test_one_hint_is_for_both() -> None:
-    error = KGRetrieversError("f: x is missing.", hint_python="Install it.")
-    assert error.on_shell == str(error) == "f: x is missing. Install it."
-
-
 @pytest.mark.parametrize(
     ("record", "wanted"),
     [

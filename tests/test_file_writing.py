@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +23,6 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.datasets import write_questions
 from kg_retrievers.errors import FileWriteError
-from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, read_records
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import EmbeddingCache
@@ -207,30 +206,6 @@ def test_the_advice_follows_the_cause(number: int, advice: str) -> None:
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
-
-
-HEADER = Header(format=FORMAT, method="M", seed=0, proposes_answers=True, settings={})
-
-
-def record(number: int) -> Record:
-    return cast(Record, dict.fromkeys(Record.__annotations__) | {"id": str(number), "metrics": {}})
-
-
-def add_records(path: Path, first: int, count: int) -> None:
-    with continued(path, HEADER) as (_, writer):
-        for number in range(first, first + count):
-            writer.add(record(number))
-
-
-def test_records_that_were_written_stay(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    add_records(path, 1, 2)
-    before = read_records(path)
-    with full_disk(path.stat().st_size + ROOM), pytest.raises(FileWriteError, match=r"run\.jsonl: cannot be written"):
-        add_records(path, 3, 50)
-    assert read_records(path) == before
-    add_records(path, 3, 1)
-    assert [row["id"] for row in read_records(path)[1]] == ["1", "2", "3"]
 
 
 # --- the shell --------------------------------------------------------------------------------------------------------

@@ -39,15 +39,7 @@ LOAD CSV FROM 'x' AS l|LOAD FROM 'x'|CALL { CREATE (x) }|CALL apoc.load.json('x'
 )
 PIECES = [
     *"()[]{}.,:;|<>=+-*/'\"`$ \n\\",
-    "/*",
-    "*/",
-    "//",
-    "**/",
-    "\u200b",
-    "\uff33\u017ft",
-    "SET",
-    "CREATE",
-    "DELETE",
+    *("/*", "*/", "//", "**/", "\u200b", "\uff33\u017ft", "SET", "CREATE", "DELETE"),
 ]
 
 PARSERS: dict[str, Callable[[str], object]] = {

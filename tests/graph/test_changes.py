@@ -212,12 +212,6 @@ def test_wrong_changes_are_refused(changes: Any, message: str) -> None:
         tiny_graph().with_changes(**changes)
 
 
-def test_a_misspelt_source_is_refused() -> None:
-    graph = tiny_graph().with_changes(added=[("a", "r", "b")], source="monday.tsv")
-    with pytest.raises(InvalidArgumentError, match=r"did you mean 'monday\.tsv'\?"):
-        graph.with_changes(removed_sources=["mondays.tsv"])
-
-
 def test_relations_are_added_by_id_or_name() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "P57", "Jonze")], relation_labels={"P57": "director"})
     changed = graph.with_changes(added=[("Dune", "P57", "Lynch"), ("Dune 2", "director", "Villeneuve")])
@@ -265,12 +259,6 @@ def test_text_relations_follow_their_relations() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "title", "1917"), ("Her", "r", "7")], text_relations=["title", "r"])
     changed = graph.with_changes(relation_labels={"title": "called"}, removed=[("Her", "r", "7")])
     assert changed.text_relations == ("called",)
-
-
-def test_counts_of_what_was_read_go_on() -> None:
-    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "b")])
-    changed = graph.with_changes(added=[("a", "r", "b"), ("a", "r", "c"), ("a", "r", "c")])
-    assert (len(changed), changed.duplicates) == (2, 3)
 
 
 def test_what_was_left_out_of_an_addition_is_counted() -> None:

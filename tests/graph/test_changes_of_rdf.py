@@ -97,14 +97,6 @@ def test_a_prefix_with_another_meaning_is_no_prefix_of_the_graph(read: Read) -> 
     )
 
 
-def test_whole_iris_of_the_graph_stay(read: Read) -> None:
-    graph = read(IN_FULL, ".nt")
-    changed = graph.with_changes(added=read(MUSEUM))
-    assert changed.label("http://museum.example/id/g3") == "Modern Wing"
-    assert "ex:g3" not in changed.entities
-    assert len([*changed.triples("http://museum.example/id/o1", tail="http://museum.example/id/g3")]) == 1
-
-
 def test_facts_are_removed_by_iri(read: Read) -> None:
     changed = read(MUSEUM).with_changes(removed=read(IN_FULL.splitlines()[2], ".nt"))
     assert not [*changed.triples(tail="ex:g3")]

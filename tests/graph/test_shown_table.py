@@ -16,13 +16,8 @@ def cells(html: str) -> list[list[str]]:
 
 def test_every_text_is_a_text() -> None:
     hostile = [
-        "</td><script>alert(1)</script>",
-        '"><img onerror=x>',
-        "&lt;",
-        "a\nb\u2028c",
-        "\ud800",
-        "\u202ex",
-        "\x00",
+        *("</td><script>alert(1)</script>", '"><img onerror=x>', "&lt;"),
+        *("a\nb\u2028c", "\ud800", "\u202ex", "\x00"),
     ]
     shown = cells(html_table(hostile[0], hostile, [hostile]))
     assert shown == [[hostile[0], hostile[1], "&lt;", "a b c", "\ufffd", "x", " "]]
@@ -32,12 +27,6 @@ def test_long_texts_are_cut_and_rows_counted() -> None:
     shown = cells(html_table("many", ["name"], [["x" * 1_000_000]] * (MOST_ROWS + 5)))
     assert shown[0] == ["x" * MOST_CHARACTERS + "…"]
     assert shown[MOST_ROWS:] == [["and 5 more"]]
-
-
-def test_numbers_and_nothing() -> None:
-    assert cells(html_table("", ["a", "b", "c", "d"], [[1234567, 0.12345, None, True]])) == [
-        ["1,234,567", "0.123", "", "True"]
-    ]
 
 
 def test_a_schema() -> None:

@@ -71,13 +71,7 @@ def test_as_data(name: str, shown: str) -> None:
 pieces = st.sampled_from(
     [
         *"[](){}<>|/0123456789,;-^ \n\x1b\u200b\u200c\u200d\u202e\u2028😀می",
-        "INST",
-        "im_start",
-        "<facts>",
-        "</facts>",
-        "[1",
-        "99]",
-        "क्",
+        *("INST", "im_start", "<facts>", "</facts>", "[1", "99]", "क्"),
     ]
 )
 texts = st.text() | st.lists(pieces | st.characters(), max_size=12).map("".join)

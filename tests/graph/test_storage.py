@@ -124,12 +124,6 @@ def test_a_fork_does_not_keep_the_lock(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_left_where_nothing_was_written(tmp_path: Path) -> None:
-    with FolderWriter(tmp_path / "new"):
-        pass
-    assert not (tmp_path / "new").exists()
-
-
 def test_what_a_user_has_there_stays(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "graph.ids-1.column").write_text("mine")

@@ -226,11 +226,7 @@ def test_the_budget_holds_and_is_used(triples: list[Triple], style: Style, budge
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        ({"max_tokens": 0}, "max_tokens is 1 or more.*got 0"),
-        ({"style": "prose"}, "style is .* got 'prose'"),
-    ],
+    ("arguments", "wanted"), [({"max_tokens": 0}, "1 or more.*got 0"), ({"style": "x"}, "got 'x'")]
 )
 def test_bad_arguments(arguments: dict[str, Any], wanted: str) -> None:
     with pytest.raises(InvalidArgumentError, match=wanted):
