@@ -67,11 +67,15 @@ def split_files(home: Path, split: str | None) -> list[Path]:
         if split is not None:
             raise InvalidArgumentError(f"{home} is no folder, so it has no split {split!r}. Leave it out.")
         return [home]
-    if (home / "state.json").is_file():
+    if saved := sorted(home.glob("data-*.arrow")):
         if split is not None:
             raise InvalidArgumentError(f"{home} holds one data set without splits, not {split!r}. Leave it out.")
-        return _saved_files(home)
-    found = {name: files for name in _split_names(home) if (files := _files_of(home, name))}
+        return saved
+    found: dict[str, list[Path]] = {}
+    for file in sorted([*home.glob("*.*"), *home.glob("data/*.*"), *home.glob("*/data-*.arrow")]):
+        if file.is_file() and file.suffix in (*_ARROW, ".jsonl"):
+            name = file.parent.name if file.name.startswith("data-") else file.stem.partition("-")[0]
+            found.setdefault(name, []).append(file)
     wanted = next((name for name in _same(split) if name in found), None)
     if wanted is None:
         raise _no_split(home, split, sorted(found))
@@ -95,38 +99,6 @@ def _no_split(home: Path, split: str | None, there: Sequence[str]) -> InvalidArg
 
 def _same(split: str | None) -> tuple[str | None, ...]:
     return (split, *_SAME_SPLIT) if split in _SAME_SPLIT else (split,)
-
-
-def _split_names(home: Path) -> list[str]:
-    """Return what may be the names of splits: of folders with a saved data set, and the beginnings of file names."""
-    folders = [part.name for part in home.iterdir() if (part / "state.json").is_file()]
-    files = [part for folder in (home, home / "data") for part in folder.glob("*") if _holds_rows(part)]
-    return list(dict.fromkeys([*folders, *(file.stem.partition("-")[0] for file in files)]))
-
-
-def _files_of(home: Path, name: str) -> list[Path]:
-    if (home / name / "state.json").is_file():
-        return _saved_files(home / name)
-    files = sorted(part for folder in (home, home / "data") for part in folder.glob("*") if _holds_rows(part))
-    return [file for file in files if file.stem.partition("-")[0] == name]
-
-
-def _holds_rows(file: Path) -> bool:
-    return file.is_file() and (file.suffix in _ARROW or file.suffix == ".jsonl")
-
-
-def _saved_files(folder: Path) -> list[Path]:
-    """Return the Arrow files of a data set that `save_to_disk` wrote."""
-    state = folder / "state.json"
-    try:
-        names = [file["filename"] for file in json.loads(state.read_bytes())["_data_files"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise QuestionsLoadError(
-            "wanted what `save_to_disk` writes, with '_data_files'; save the data set again.", state
-        ) from error
-    if strange := [name for name in names if not isinstance(name, str) or Path(name).name != name]:
-        raise QuestionsLoadError(f"wanted the names of files beside it, but got {strange[0]!r:.100}.", state)
-    return [folder / name for name in names]
 
 
 def _rows(file: Path) -> Iterator[tuple[int, Any]]:

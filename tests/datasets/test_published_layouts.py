@@ -145,19 +145,6 @@ def test_a_file_has_no_split(tmp_path: Path) -> None:
         list(read_webqsp(tmp_path / "none", "test"))
 
 
-@pytest.mark.parametrize("state", ["{", "[]", '{"_data_files": [{}]}', '{"_data_files": 5}'])
-def test_a_damaged_state(tmp_path: Path, state: str) -> None:
-    (tmp_path / "state.json").write_text(state)
-    with pytest.raises(QuestionsLoadError, match="wanted what `save_to_disk` writes"):
-        list(read_webqsp(tmp_path))
-
-
-def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
-    with pytest.raises(QuestionsLoadError, match="wanted the names of files beside it, but got"):
-        list(read_webqsp(tmp_path))
-
-
 @pytest.mark.parametrize("name", ["test.parquet", "test.arrow"])
 def test_tables_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     pytest.importorskip("pyarrow")

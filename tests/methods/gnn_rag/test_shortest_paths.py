@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.methods.gnn_rag import shortest_paths as module
 from kg_retrievers.methods.gnn_rag.shortest_paths import PathIds, PathsTo, shortest_paths
@@ -152,24 +151,6 @@ def test_rows_that_lie_on_no_path_are_not_looked_at() -> None:
     spoilt = graph.adjacency._replace(neighbors=neighbors)
     [found] = shortest_paths(spoilt, 0, [2], max_hops=2, max_paths=9)
     assert found == (2, [((0, 1, 2), (0, 1))], False)
-
-
-@pytest.mark.parametrize(
-    ("seed", "targets", "fields", "message"),
-    [
-        (8, [0], {}, "seed and targets must be ids of the graph's 8 entities.*got 8 and \\[0\\]"),
-        (-1, [], {}, "8 entities.*-1 where there is none"),
-        (0, [1, 8], {}, "8 entities.*got 0 and \\[1, 8\\]"),
-        (0, [-1], {}, "8 entities"),
-        (0, [0.5], {}, "integers"),
-        (0, ["1"], {}, "integers"),
-        (0, [1], {"max_hops": -1}, "max_hops must be 0 or more, but got -1"),
-        (0, [1], {"max_paths": 0}, "max_paths must be 1 or more, but got 0"),
-    ],
-)
-def test_wrong_arguments_are_refused(seed: int, targets: Any, fields: dict[str, int], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"shortest_paths: .*{message}"):
-        shortest_paths(graph_of(DIAMOND, 8).adjacency, seed, targets, **{"max_hops": 3, "max_paths": 3, **fields})
 
 
 @pytest.mark.real
