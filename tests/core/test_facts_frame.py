@@ -14,12 +14,11 @@ from kg_retrievers.methods.gnn_rag.prompts import PROMPTS as PROMPTS_OF_GNN_RAG
 from kg_retrievers.methods.kaping import prompts as kaping
 from kg_retrievers.methods.sg_rag import prompts as sg_rag
 from kg_retrievers.methods.simgrag import prompts as simgrag
-from kg_retrievers.methods.subgraph_rag import dialogue_prompt
 from kg_retrievers.methods.subgraph_rag import prompts as subgraph_rag
 
 MODULES = (
     *(chains, facts_prompt, path_prompt, g_retriever, kaping, sg_rag, simgrag),
-    *(subgraph_rag, dialogue_prompt),
+    subgraph_rag,
 )
 
 PROMPTS = {

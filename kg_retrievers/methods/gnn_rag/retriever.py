@@ -25,7 +25,6 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
-from kg_retrievers.methods.gnn_rag.presets import RETRIEVAL
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
 from kg_retrievers.methods.gnn_rag.shortest_paths import PathsTo, shortest_paths
 
@@ -34,6 +33,17 @@ THRESHOLD = 0.95
 
 #: Ours: Documents, candidates and paths of a question. The paper has no bound.
 K, MAX_CANDIDATES, MAX_PATHS = 10, 200, 1_000
+
+#: The preset of the paper.
+RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "threshold": 0.95,  #: table 18: the default
+        "include_crossing": True,  #: the published code
+        "granularity": "path",  #: section 4.3: one line for each path
+        "k": 1_000,  #: section 4.3: all paths; as many as `max_paths` allows
+        "answer_prompt": PROMPTS["A"],  #: appendix E.4: prompt A, the default
+    }
+}
 
 
 @with_config(EXACT)

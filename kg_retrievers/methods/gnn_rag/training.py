@@ -6,7 +6,7 @@ sections 4.1 and 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -20,7 +20,6 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
 from kg_retrievers.training.loop import Schedule, stream
@@ -46,6 +45,31 @@ class _Neighborhood:
 
     max_hops: int = Field(ge=1)
     max_nodes: int = Field(ge=1)
+
+
+#: Section 5: SBERT, in the published code this model, by its name on Hugging Face.
+EMBEDDINGS = "all-MiniLM-L6-v2"
+
+#: The preset of the paper.
+TRAINING: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "tokens": "states",  #: equation 3: the tokens of a language model
+        "pooling": "first",  #: equations 3 and 4: [CLS] pooling of questions and relations
+        "inverse": "words",  #: the published code: the words of inverse relations in reverse
+        "relative": False,  #: section 4.1: the probabilities as they are
+        "norms": False,  #: nothing of ours
+        "gates": "own",  #: the published code: one for each instruction
+        "mask_entities": False,  #: section 4.2: the question as it is
+        "width": 50,  #: the published code, as those below
+        "instructions": 3,  #: CWQ and MetaQA; 2 for WebQSP
+        "layers": 3,  #: table 1, and the published code
+        "stages": 2,  #: CWQ and MetaQA; 3 for WebQSP
+        "max_nodes": 2_000,  #: appendix D: m = 2,000
+        "batch_size": 8,
+        "learning_rate": 5e-4,
+        "constant_rate": True,
+    }
+}
 
 
 @takes_presets(TRAINING)
@@ -77,9 +101,8 @@ def train_graph_reasoner(
     `GNNRAGRetriever` then takes, too. Loss: the Kullback-Leibler divergence of the last probabilities from a uniform
     distribution over the answers among them, as in the published code; a question without one supervises nothing.
 
-    `preset="paper"` trains the published network as the published code does: see
-    `kg_retrievers.methods.gnn_rag.presets`, which says what each of its settings is. What is given by hand wins. It
-    wants embeddings that give states of tokens, states `EMBEDDINGS`, and warns where the index has others.
+    `preset="paper"` trains the published network as the published code does: see `TRAINING`. What is given by hand
+    wins. It wants embeddings that give states of tokens, states `EMBEDDINGS`, and warns where the index has others.
 
     *Differs from the published code* by default in steps of four questions instead of eight, with a learning rate of
     0.003 that rises at first and then falls in a straight line instead of one of 0.0005 that stays. *Also with the

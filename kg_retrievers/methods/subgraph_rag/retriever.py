@@ -22,13 +22,22 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
-from kg_retrievers.methods.subgraph_rag.presets import RETRIEVAL
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, parse_answers
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
 K = 100
+
+#: The preset of the paper.
+RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "k": 100,  #: section 4.1: recall and prompts with the first 100 triples; 200 and 500 for larger models
+        "granularity": "triple",  #: section 3.2: a list of triples
+        "max_triples": 100,
+        "style": "triples",
+        "answer_prompt": DIALOGUE_PROMPT,  #: figure 6: system, one example of 30 triples, question
+    }
+}
 
 
 @with_config(EXACT)

@@ -6,7 +6,7 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, sections 3.1 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Loss, Supervising, Supervision, TripleNetwork
-from kg_retrievers.methods.subgraph_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
 from kg_retrievers.training.loop import Schedule, stream
 from kg_retrievers.training.own_graphs import over_one_graph
@@ -25,6 +24,30 @@ from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000
+
+#: Section 4.1: the model that embeds questions, entities and relations, by its name on Hugging Face. It brings code of
+#: its own: `local_embeddings(EMBEDDINGS, trust_remote_code=True)` runs that code.
+EMBEDDINGS = "Alibaba-NLP/gte-large-en-v1.5"
+
+#: The preset of the paper.
+TRAINING: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "topic": "pair",  #: section 3.1: a one-hot encoding of being a topic entity or not
+        "directed": True,  #: section 3.1: along the triples, and against them
+        "rounds": 2,  #: the published configuration
+        "reverse_rounds": 2,
+        "hops": 0,  #: nothing of ours
+        "hidden": 1024,  #: the published code: as wide as the vectors of `EMBEDDINGS`
+        "mask_entities": False,  #: section 3.1: the question as it is
+        "supervision": "directed",  #: the published code: paths follow their triples
+        "loss": "binary",  #: equation 2, factorised
+        "sampled": False,  #: equation 2: all triples
+        "max_nodes": None,  #: appendix B.1: all that is within some hops
+        "batch_size": 1,  #: the published configuration, as the two below
+        "learning_rate": 1e-3,
+        "constant_rate": True,
+    }
+}
 
 
 @takes_presets(TRAINING)
@@ -59,9 +82,8 @@ def train_triple_scorer(
     loss "softmax" (ours), the scores of a question's candidates are a distribution that should be uniform over the
     positive triples: only their order counts. "binary" is the paper's loss (equation 2): each candidate by itself.
 
-    `preset="paper"` trains the paper's network as the paper does: see `kg_retrievers.methods.subgraph_rag.presets`,
-    which says what each of its settings is. What is given by hand wins. It states `EMBEDDINGS`; with those of another
-    index it warns.
+    `preset="paper"` trains the paper's network as the paper does: see `TRAINING`. What is given by hand wins. It states
+    `EMBEDDINGS`; with those of another index it warns.
 
     *Differs from the paper* by default in undirected paths, all of parallel triples, the loss, and questions that are
     embedded without their entities; from the code published with it in `MAX_POSITIVES` and `MAX_NEGATIVES` triples of a

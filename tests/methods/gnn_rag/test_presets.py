@@ -18,9 +18,8 @@ from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
-from kg_retrievers.methods.gnn_rag.presets import EMBEDDINGS, TRAINING
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
-from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
+from kg_retrievers.methods.gnn_rag.training import EMBEDDINGS, TRAINING, train_graph_reasoner
 
 PAPER = TRAINING["paper"]
 OF_MODEL = GraphReasonerConfig.__dataclass_fields__.keys() & PAPER.keys()

@@ -18,11 +18,10 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple, readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Supervising, TripleNetwork
-from kg_retrievers.methods.subgraph_rag.presets import EMBEDDINGS, TRAINING
-from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
+from kg_retrievers.methods.subgraph_rag.prompts import DIALOGUE_PROMPT
+from kg_retrievers.methods.subgraph_rag.training import EMBEDDINGS, TRAINING, train_triple_scorer
 from kg_retrievers.training.dataset import TrainingQuestion
 from kg_retrievers.training.fit import ModelTraining
 

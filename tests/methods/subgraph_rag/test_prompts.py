@@ -11,8 +11,7 @@ from langchain_core.documents import Document
 from kg_retrievers.chains import AnswerInput, llm_answerer, show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.subgraph_rag.dialogue_prompt import DIALOGUE_PROMPT, EXAMPLE_FACTS
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, EXAMPLE_FACTS, parse_answers
 from kg_retrievers.testing import ScriptedChatModel
 
 MOONS = [
