@@ -172,14 +172,6 @@ def test_a_fact_that_is_also_given_without_a_source_stays(tmp_path: Path) -> Non
         graph.with_changes(removed_sources=[""])
 
 
-def test_a_fact_without_a_source_stays() -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "genre", "Drama")])
-    more = [("Her", "genre", "Drama"), ("Her", "genre", "Romance")]
-    changed = graph.with_changes(added=more, source="review.txt")
-    assert changed.sources(more[0]) == changed.sources(more[1]) == ["review.txt"]
-    assert [*changed.with_changes(removed_sources=["review.txt"]).triples()] == [*graph.triples()]
-
-
 @pytest.mark.parametrize(
     ("removed", "message"),
     [

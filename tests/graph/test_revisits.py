@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kg_retrievers.graph import Known, Pattern, Unknown
-from kg_retrievers.graph.pattern import Revisits, decide, decide_revisits, excludes_named, turns
+from kg_retrievers.graph.pattern import Revisits, decide, decide_revisits, excludes_named
 
 X, Y, Z = (Unknown(name) for name in "xyz")
 R = Unknown("relation")
@@ -64,7 +64,3 @@ def test_words_of_names_do_not_exclude() -> None:
     assert decide_revisits(pattern, "What is the sequel of the sequel of The Other?").allowed
     assert not decide_revisits(pattern, "What other sequel has the sequel of The Other?").allowed
     assert not excludes_named("Who knows The Others?", ["the others", ""])
-
-
-def test_a_walk_turns_with_both_directions() -> None:
-    assert [turns(steps) for steps in ([], [False], [True, True], [False, True])] == [False, False, False, True]

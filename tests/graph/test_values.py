@@ -83,16 +83,6 @@ def test_numbers(text: str, number: tuple[float, str]) -> None:
     assert (value.number, value.unit, value.first) == (*number, None)
 
 
-def test_year_is_number_and_date() -> None:
-    value = read_value("1987")
-    assert value is not None
-    assert (value.number, value.first) == (1987, date(1987, 1, 1))
-    assert value.plain == 1987
-    written = read_value("March 1987")
-    assert written is not None
-    assert (written.number, written.plain) == (None, "March 1987")
-
-
 @pytest.mark.parametrize(("text", "truth"), [("true", True), ("YES", True), ("False", False), (" no ", False)])
 def test_truth_values(text: str, truth: bool) -> None:
     assert read_value(text) == Value(text, truth=truth)
