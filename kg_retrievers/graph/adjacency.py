@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
+from kg_retrievers.graph.columns import Array, StringTable, are_first, distinct, offset_type, starts_of
 
 #: How many triples are worked on at once where whole columns of int64 would take much memory.
 BLOCK = 1 << 22
@@ -54,7 +54,7 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
     codes = _packed(columns, widths)
     columns.clear()
     codes.sort()
-    if len(codes) and not (is_first := _are_first(codes)).all():
+    if len(codes) and not (is_first := are_first(codes)).all():
         codes = codes[is_first]
     _, of_relation, of_tail = widths
     made = TripleColumns(
@@ -75,7 +75,10 @@ def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
     Args:
         columns: As of `sort_triples`.
     """
-    order = triple_order(*columns)
+    widths = _widths(columns)
+    is_wide = sum(widths) > _BITS
+    # The sort by one number takes little more than a pass if most triples are in order.
+    order = np.lexsort(columns[::-1]) if is_wide else np.argsort(_packed(columns, widths), kind="stable")
     heads, relations, tails = (column[order] for column in columns)
     columns.clear()
     is_first = np.ones(len(order), np.bool_)
@@ -85,17 +88,6 @@ def rank_triples(columns: list[Array]) -> tuple[TripleColumns, Array]:
     relations = relations.astype(id_type(int(relations.max(initial=0)) + 1), copy=False)
     triples = (heads.astype(np.int32, copy=False), relations, tails.astype(np.int32, copy=False))
     return TripleColumns(*(column[is_first] for column in triples)), ranks
-
-
-def triple_order(heads: Array, relations: Array, tails: Array) -> Array:
-    """Return the positions of triples in the order of their columns, equal ones as they come.
-
-    Cost: little more than a pass where most triples are in order.
-    """
-    widths = _widths((heads, relations, tails))
-    if sum(widths) > _BITS:
-        return np.asarray(np.lexsort((tails, relations, heads)))
-    return np.asarray(np.argsort(_packed((heads, relations, tails), widths), kind="stable"))
 
 
 def order_by_tail(triples: TripleColumns) -> Array:
@@ -139,13 +131,6 @@ def _packed(columns: Sequence[Array], widths: Sequence[int]) -> Array:
         codes <<= width
         codes |= column
     return codes
-
-
-def _are_first(ascending: Array) -> Array:
-    """Return which values differ from the one before."""
-    found = np.ones(len(ascending), np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
-    return found
 
 
 Bools = npt.NDArray[np.bool_]
@@ -195,7 +180,7 @@ class Adjacency(NamedTuple):
         heads, relations, tails = triples
         count = len(heads)
         starts = offset_type(2 * count)
-        first_triples, first_backward = _starts(heads, entities), _starts(tails, entities)
+        first_triples, first_backward = (starts_of(np.bincount(ends, minlength=entities)) for ends in (heads, tails))
         ids = order_by_tail(triples)
         neighbors = np.empty(2 * count, np.int32)
         labels = np.empty(2 * count, id_type(int(relations.max(initial=0)) + 1))
@@ -309,13 +294,6 @@ class Adjacency(NamedTuple):
     def entities_of(self, entries: Array) -> Array:
         """Return the entity of the row of each entry: int64."""
         return self.indptr.searchsorted(entries.astype(self.indptr.dtype), "right") - 1
-
-
-def _starts(rows: Array, size: int) -> Array:
-    """Return where each of so many rows begins, given the row of each item: int64."""
-    starts = np.zeros(size + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
-    return starts
 
 
 def _first_not_below(labels: Array, low: Array, high: Array, label: int) -> Array:
@@ -585,8 +563,7 @@ class RelationSamples(NamedTuple):
             relations: The number of its relations.
         """
         labels, size = adjacency.labels, label_count(relations)
-        firsts = np.ones(len(labels), np.bool_)
-        np.not_equal(labels[1:], labels[:-1], out=firsts[1:])
+        firsts = are_first(labels)
         firsts[adjacency.indptr[:-1][np.diff(adjacency.indptr) > 0]] = True
         forward = label_of(np.arange(relations), False)
         facts, entries, _ = _choose(labels, np.flatnonzero(~is_backward(labels)), size, FACTS)
@@ -633,7 +610,7 @@ class RelationSamples(NamedTuple):
     @property
     def facts_indptr(self) -> Array:
         """Where the facts of each relation begin in `heads` and `tails`; int64, shape (relations + 1)."""
-        return _indptr(np.minimum(self.facts, FACTS))
+        return starts_of(np.minimum(self.facts, FACTS))
 
     def sources_of(self, label: int) -> Array:
         """Return entities that have an entry with a label, ascending; see `has_all`."""
@@ -682,17 +659,13 @@ def _choose(labels: Array, candidates: Array, size: int, most: int | None) -> tu
     of_candidates = _narrow(labels[candidates])
     counts = np.bincount(of_candidates, minlength=size)
     sizes = np.minimum(counts, _most(counts, KEPT) if most is None else most)
-    indptr, chosen = _indptr(sizes), np.repeat(np.arange(size), sizes)
+    indptr, chosen = starts_of(sizes), np.repeat(np.arange(size), sizes)
     places = np.arange(len(chosen)) - indptr[chosen]
     steps = np.maximum(counts - 1, 0) / np.maximum(sizes - 1, 1)
     numbers = np.minimum((places * steps[chosen]).astype(np.int64), counts[chosen] - 1)
     numbers[indptr[1:][sizes > 1] - 1] = counts[sizes > 1] - 1
     order = np.argsort(of_candidates, kind="stable")
-    return counts, candidates[order[_indptr(counts)[chosen] + numbers]], indptr
-
-
-def _indptr(sizes: Array) -> Array:
-    return np.append(0, np.cumsum(sizes, dtype=np.int64))
+    return counts, candidates[order[starts_of(counts)[chosen] + numbers]], indptr
 
 
 def _most(counts: Array, kept: int) -> int:

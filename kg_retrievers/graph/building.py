@@ -13,7 +13,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples, sort_triples
-from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
+from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, starts_of
 from kg_retrievers.graph.types import Triple
 
 
@@ -372,8 +372,7 @@ class Pairs(NamedTuple):
             name: Begins the names of the columns.
             size: How many items there are; the owners ascend.
         """
-        indptr = np.zeros(size + 1, offset_type(len(self.values)))
-        np.cumsum(np.bincount(self.owners, minlength=size), out=indptr[1:])
+        indptr = starts_of(np.bincount(self.owners, minlength=size)).astype(offset_type(len(self.values)))
         return {f"{name}.indptr": indptr, f"{name}.values": self.values.astype(np.int32, copy=False)}
 
     def ascending(self) -> Pairs:

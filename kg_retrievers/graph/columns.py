@@ -253,10 +253,20 @@ def distinct(values: Array) -> Array:
         [1, 3]
     """
     ordered = np.sort(values)
-    firsts = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=firsts[1:])
-    found: Array = ordered[firsts]
+    found: Array = ordered[are_first(ordered)]
     return found
+
+
+def are_first(ascending: Array) -> Array:
+    """Return which values differ from the one before: bool."""
+    found = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
+    return found
+
+
+def starts_of(lengths: Array) -> Array:
+    """Return where each of some rows of these lengths begins, and where the last one ends: int64."""
+    return np.append(0, np.cumsum(lengths, dtype=np.int64))
 
 
 def offset_type(most: int) -> type[np.signedinteger]:

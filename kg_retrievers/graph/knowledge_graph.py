@@ -25,13 +25,12 @@ from kg_retrievers.graph.columns import (
     without_silent,
 )
 from kg_retrievers.graph.constructors import GraphConstructors
-from kg_retrievers.graph.datatypes import read_typed_value
 from kg_retrievers.graph.schema import Schema, schema_of
 from kg_retrievers.graph.storage.bounds import check_graph, check_types
 from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Keep, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns
-from kg_retrievers.graph.values import Value, read_value
+from kg_retrievers.graph.values import Value, read_typed_value, read_value
 from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
 
 #: How many triples are read at once where all are asked for.

@@ -22,7 +22,6 @@ from kg_retrievers.graph.adjacency import (
     reversed_label,
     sort_triples,
     triple_of,
-    triple_order,
 )
 from kg_retrievers.graph.columns import Array
 
@@ -104,7 +103,6 @@ def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, in
     assert [*zip(*(column.tolist() for column in sort_triples([*given_columns])), strict=True)] == ordered
     assert [*zip(*(column.tolist() for column in ranked), strict=True)] == ordered
     assert [ordered[rank] for rank in ranks.tolist()] == facts
-    assert [facts[at] for at in triple_order(*given_columns).tolist()] == sorted(facts)
     by_tail = sorted(range(len(ordered)), key=lambda id: (ordered[id][2], ordered[id][1], ordered[id][0]))
     assert order_by_tail(ranked).tolist() == by_tail
 

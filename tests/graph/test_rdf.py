@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.datatypes import is_valid, read_typed_value
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.rdf.guards import MAX_DEPTH, DepthGuard, JsonGuard
+from kg_retrievers.graph.values import is_valid, read_typed_value
 
 PREFIXES = """
 @prefix dbo: <http://dbpedia.org/ontology/> . @prefix dbr: <http://dbpedia.org/resource/> .

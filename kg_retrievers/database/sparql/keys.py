@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.sparql.terms import BLOCK, Ask, Iri, Term, Text, blocks, is_sendable, is_writable, values
-from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED
+from kg_retrievers.graph.values import is_valid
 
 #: How many kinds of literals that were met are kept beside those of the schema, and of how many IRIs is known whether
 #: they are entities.

@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
-from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.opening import Limits, limit_error
 from kg_retrievers.graph.readers.rdf.parsing import Terms
 from kg_retrievers.graph.readers.text_files import OnError
+from kg_retrievers.graph.values import is_valid
 
 #: Languages of a text that is meant for all of them.
 NO_LANGUAGE = ("", "mul", "und", "zxx")
