@@ -22,7 +22,6 @@ from .datasets import join_graphs as join_graphs
 from .datasets import read_question_set as read_question_set
 from .datasets import read_questions as read_questions
 from .datasets import read_webqsp as read_webqsp
-from .datasets import split_questions as split_questions
 from .drawing import draw as draw
 from .errors import KGRetrieversError as KGRetrieversError
 from .evaluation import Report as Report

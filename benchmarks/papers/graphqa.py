@@ -18,11 +18,11 @@ import re
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.datasets import GraphQuestion, SplitQuestions
+from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.datasets.types import read_lines
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph import KnowledgeGraph
@@ -272,7 +272,15 @@ def _part(questions: Sequence[GraphQuestion], data: Path, split: str | None, *, 
     return found
 
 
-def split_graphqa(questions: Sequence[GraphQuestion], *, by_graph: bool = False) -> SplitQuestions[GraphQuestion]:
+class SplitQuestions(NamedTuple):
+    """The three parts of a question set, each in the order of the set."""
+
+    train: list[GraphQuestion]
+    validation: list[GraphQuestion]
+    test: list[GraphQuestion]
+
+
+def split_graphqa(questions: Sequence[GraphQuestion], *, by_graph: bool = False) -> SplitQuestions:
     """Split ExplaGraphs or SceneGraphs 6:2:2, each question where G-Retriever's code puts it.
 
     That is a permutation by numpy's first generator with the seed 42, cut as scikit-learn cuts it: of the positions of

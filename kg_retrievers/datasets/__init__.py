@@ -5,14 +5,12 @@ from kg_retrievers.datasets.jsonl import read_questions, write_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
 from kg_retrievers.datasets.question_sets import read_question_set
-from kg_retrievers.datasets.splits import SplitQuestions, split_questions
 from kg_retrievers.datasets.types import Question, check_questions
 from kg_retrievers.datasets.webqsp import read_webqsp
 
 __all__ = [
     "GraphQuestion",
     "Question",
-    "SplitQuestions",
     "check_questions",
     "join_graphs",
     "read_metaqa",
@@ -20,6 +18,5 @@ __all__ = [
     "read_question_set",
     "read_questions",
     "read_webqsp",
-    "split_questions",
     "write_questions",
 ]

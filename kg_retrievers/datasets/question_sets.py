@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Literal, get_args
@@ -10,7 +11,6 @@ from typing import Literal, get_args
 from kg_retrievers.datasets.jsonl import read_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
-from kg_retrievers.datasets.splits import draw_questions
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.datasets.webqsp import read_webqsp
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
@@ -63,7 +63,7 @@ def read_question_set(
     if only_hops is not None:
         raise InvalidArgumentError(f"{_WHO}: questions of {format} do not say how many hops they take. Leave it out.")
     _check_limit(limit)
-    return draw_questions(read_webqsp(data, split), limit, seed)
+    return _drawn_one_by_one(read_webqsp(data, split), limit, seed)
 
 
 def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
@@ -134,3 +134,15 @@ def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Questio
     for _, positions in sorted(by_hops.items()):
         drawn += random.sample(positions, min(limit, len(positions)))
     return [questions[position] for position in sorted(drawn)]
+
+
+def _drawn_one_by_one(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
+    """Return at most so many questions, drawn at random and left in their order; no more are kept in memory."""
+    random = Random(seed)
+    kept: list[tuple[int, Question]] = []
+    for position, question in enumerate(questions):
+        if limit is None or position < limit:
+            kept.append((position, question))
+        elif (at := random.randrange(position + 1)) < limit:
+            kept[at] = (position, question)
+    return [question for _, question in sorted(kept, key=itemgetter(0))]

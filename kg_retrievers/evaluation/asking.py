@@ -31,7 +31,7 @@ from kg_retrievers.errors import (
     StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import digest, identity
-from kg_retrievers.evaluation.measuring import Asked, record_of
+from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import Record, Step
 from kg_retrievers.evaluation.steps import StageTrace
 from kg_retrievers.index import embedding_name
@@ -113,8 +113,19 @@ class Asker:
         latency = 1000 * (perf_counter() - began)
         step: Step | None = trace.step if reason or error else "answer"
         reply, error = self._reply(question, documents, config, error)
-        step = step if reason or error else None
-        return record_of(id, Asked(question, retriever, documents, reply, reason, error, step, trace, cost, latency))
+        return record_of(
+            id,
+            question,
+            retriever,
+            documents,
+            reply,
+            reason=reason,
+            error=error,
+            step=step if reason or error else None,
+            trace=trace,
+            cost=cost,
+            latency=latency,
+        )
 
     def _retrieve(
         self, retriever: BaseKGRetriever, question: Question, config: RunnableConfig

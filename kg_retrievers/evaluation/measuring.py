@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
@@ -22,11 +21,24 @@ from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of
 from kg_retrievers.index import GraphIndex, PartRequest
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question that was asked, and what came of it.
+def record_of(
+    id: str,
+    question: Question,
+    retriever: BaseKGRetriever,
+    documents: list[Document],
+    reply: Any,
+    *,
+    reason: str | None,
+    error: str | None,
+    step: Step | None,
+    trace: StageTrace,
+    cost: CostCounter,
+    latency: float,
+) -> Record:
+    """Return the record of a question that was asked.
 
-    Attributes:
+    Args:
+        id: Its position in the run.
         question: The question, with keys of entities.
         retriever: The retriever over the graph that it is about.
         documents: The evidence.
@@ -38,61 +50,20 @@ class Asked:
         cost: The calls of language models.
         latency: The wall time of the retrieval, in milliseconds.
     """
-
-    question: Question
-    retriever: BaseKGRetriever
-    documents: list[Document]
-    reply: Any
-    reason: str | None
-    error: str | None
-    step: Step | None
-    trace: StageTrace
-    cost: CostCounter
-    latency: float
-
-    @property
-    def triples(self) -> dict[Triple, None]:
-        """The distinct triples of the evidence, in their order."""
-        return dict.fromkeys(Triple(*triple) for one in self.documents for triple in one.metadata["triples"])
-
-    @property
-    def value(self) -> Any:
-        """What an operation gave, or a verdict says."""
-        return verdict_value(self.reply) if is_verdict(self.reply) else result_value(self.documents)
-
-    @property
-    def pattern(self) -> dict[str, Any] | None:
-        """The pattern that led to the best evidence, or that nothing fits."""
-        return self.documents[0].metadata["details"].get("pattern") if self.documents else self.trace.pattern
-
-    @property
-    def prediction(self) -> str | list[str] | None:
-        """The answers in the reply; None without answerer."""
-        return None if self.reply is None else predicted_answers(self.reply)
-
-    @property
-    def said(self) -> list[str] | None:
-        """The answers in the reply one by one: of a text, those that the retriever's `parse_answers` reads."""
-        prediction = self.prediction
-        return self.retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether no answer was given, on purpose."""
-        if self.error is not None:
-            return False
-        if self.said is not None:
-            return not "".join(self.said).strip()
-        return not self.documents
-
-
-def record_of(id: str, asked: Asked) -> Record:
-    """Return the record of a question that was asked."""
-    question, documents, triples = asked.question, asked.documents, asked.triples
-    gold, answers = list(question.answers), documents_answers(documents)
-    names, gold_in_graph = _look_up(asked.retriever.index, [*gold, *answers], gold)
-    wanted = [names[key] for key in gold] or _texts(question)
-    nodes = {key for head, _, tail in triples for key in (head, tail)} | set(lone_entities_of(documents))
+    triples = dict.fromkeys(Triple(*triple) for one in documents for triple in one.metadata["triples"])
+    value = verdict_value(reply) if is_verdict(reply) else result_value(documents)
+    prediction = None if reply is None else predicted_answers(reply)
+    said = retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
+    refused = not documents if said is None else not "".join(said).strip()
+    gold, answers, alone = list(question.answers), documents_answers(documents), lone_entities_of(documents)
+    names, gold_in_graph = _look_up(retriever.index, [*gold, *answers], gold)
+    wanted = [names[key] for key in gold] or result_answers({"answers": [], "value": question.value})
+    ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))
+    metrics = question_metrics(question, answers, triples, alone=alone, value=value, ranked=ranked)
+    if said is not None and wanted:
+        metrics |= _text_metrics("\n".join(said) if isinstance(prediction, str) else said, wanted)
+    if question.answerable and wanted:
+        metrics["label_in_evidence"] = label_in_evidence(wanted, documents)
     return {
         "id": id,
         "question": question.text,
@@ -102,57 +73,34 @@ def record_of(id: str, asked: Asked) -> Record:
         "gold": gold,
         "gold_value": question.value,
         "answers": answers,
-        "value": asked.value,
+        "value": value,
         "labels": {key: names[key] for key in (*gold, *answers) if names[key] != key},
         "seed_entities": list(question.seed_entities),
-        "linked": asked.trace.linked,
+        "linked": trace.linked,
         "gold_in_graph": gold_in_graph,
         "triples": len(triples),
-        "nodes": len(nodes),
+        "nodes": len({key for head, _, tail in triples for key in (head, tail)} | set(alone)),
         "tokens": sum(approximate_tokens(document.page_content) for document in documents),
-        "pattern": asked.pattern,
-        "prediction": asked.prediction,
-        "llm_calls": asked.cost.llm_calls,
-        "input_tokens": asked.cost.input_tokens,
-        "output_tokens": asked.cost.output_tokens,
-        "latency_ms": asked.latency,
-        "refused": asked.is_refused,
-        "reason": asked.reason,
-        "error": asked.error,
-        "step": asked.step,
-        "metrics": _graph_metrics(asked, answers) | _text_metrics(asked, wanted) | _name_metrics(asked, wanted),
+        "pattern": documents[0].metadata["details"].get("pattern") if documents else trace.pattern,
+        "prediction": prediction,
+        "llm_calls": cost.llm_calls,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+        "latency_ms": latency,
+        "refused": error is None and refused,
+        "reason": reason,
+        "error": error,
+        "step": step,
+        "metrics": metrics,
     }
 
 
-def _graph_metrics(asked: Asked, answers: Sequence[str]) -> dict[str, float | None]:
-    """Return the metrics that compare entities and triples of the graph."""
-    ranked = list(dict.fromkeys(key for document in asked.documents for key in document.metadata["answers"]))
-    return question_metrics(
-        asked.question,
-        answers,
-        asked.triples,
-        alone=lone_entities_of(asked.documents),
-        value=asked.value,
-        ranked=ranked,
-    )
-
-
-def _text_metrics(asked: Asked, wanted: Sequence[str]) -> dict[str, float | None]:
+def _text_metrics(said: str | Sequence[str], wanted: Sequence[str]) -> dict[str, float | None]:
     """Return the metrics of a reply; a precision above 1, of several answers on one line, counts as 1."""
-    if asked.said is None or not wanted:
-        return {}
-    said = "\n".join(asked.said) if isinstance(asked.prediction, str) else asked.said
     scores = score_prediction(said, wanted)
     precision, recall = min(scores["precision"], 1.0), scores["recall"]
     f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
     return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}
-
-
-def _name_metrics(asked: Asked, wanted: Sequence[str]) -> dict[str, float | None]:
-    """Return the metric that looks for names in the text of the evidence."""
-    if not (asked.question.answerable and wanted):
-        return {}
-    return {"label_in_evidence": label_in_evidence(wanted, asked.documents)}
 
 
 def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
@@ -161,11 +109,6 @@ def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tup
     graph = index.part(PartRequest(distinct)).graph
     held = any(key in graph.entities for key in gold) if gold else None
     return {key: graph.label(key) for key in distinct}, held
-
-
-def _texts(question: Question) -> list[str]:
-    """Return the gold value of a question as texts, as answers say it; nothing where it has none."""
-    return result_answers({"answers": [], "value": question.value})
 
 
 def is_verdict(reply: object) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Header, Record, Step, read_records
 from kg_retrievers.evaluation.steps import count_steps, is_failure
-from kg_retrievers.graph.schema import html_table
 
 #: How questions are grouped: by the number of facts that they join, their type in the words of their set, how many
 #: entities they name, and how many gold answers they have.
@@ -174,14 +173,6 @@ class Report:
         """
         return _figures_by(group, self.records, self._proposes_answers, self.seed)
 
-    def _repr_html_(self) -> str:
-        """Return the figures as a table for notebooks, with a column for each number of hops."""
-        groups = {"all": {**self.metrics, "intervals": self.intervals}, **self.by_hops}
-        names = [name for name in self.metrics if any(one[name] is not None for one in groups.values())]
-        rows = [(name.replace("_", " "), *(_cell(name, figures) for figures in groups.values())) for name in names]
-        heads = ["figure [95 % interval]", *(f"{name} hops" if name.isdigit() else name for name in groups)]
-        return html_table(f"{self.method}: {len(self.records):,} questions", heads, rows)
-
     @property
     def _proposes_answers(self) -> bool:
         return self.metrics["hit"] is not None
@@ -254,14 +245,6 @@ def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, 
     }
 
 
-def _cell(name: str, figures: Mapping[str, Any]) -> str:
-    """Return a figure and its interval as text."""
-    value, interval = figures[name], figures["intervals"].get(name)
-    if value is None:
-        return ""
-    return f"{value:,.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
-
-
 def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
     """Return the figures of the unanswerable questions of one kind."""
     return {"questions": len(records), "abstention": _mean(record["refused"] for record in records)}
@@ -280,19 +263,14 @@ def _costs(records: Sequence[Record]) -> dict[str, float | None]:
     """Return the size of the evidence, the calls of a language model and the wall time."""
     costs: dict[str, float | None] = {}
     for name in ("triples", "nodes", "tokens", "llm_calls"):
-        costs[f"{name}_mean"] = _mean(_sizes(records, name))
-    for name in ("triples", "nodes", "tokens"):
-        sizes = _sizes(records, name)
-        costs[f"{name}_median"] = float(np.median(sizes)) if sizes else None
+        sizes: list[int] = [record[name] for record in records]
+        costs[f"{name}_mean"] = _mean(sizes)
+        if name != "llm_calls":
+            costs[f"{name}_median"] = float(np.median(sizes)) if sizes else None
     latencies = [record["latency_ms"] for record in records]
     for percent in (50, 95):
         costs[f"latency_ms_p{percent}"] = float(np.quantile(latencies, percent / 100)) if latencies else None
     return costs
-
-
-def _sizes(records: Sequence[Record], name: str) -> list[int]:
-    found: list[int | None] = [record[name] for record in records]  # type: ignore[literal-required]
-    return [size for size in found if size is not None]
 
 
 def _values(records: Iterable[Record], name: str) -> list[float]:

@@ -15,7 +15,6 @@ from kg_retrievers.datasets import (
     Question,
     join_graphs,
     read_webqsp,
-    split_questions,
 )
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
@@ -161,20 +160,6 @@ def test_tables_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 # --- GraphQA ----------------------------------------------------------------------------------------------------------
-
-
-def test_questions_that_share_a_text_stay_together() -> None:
-    questions = [Question(f"who is {number % 50}") for number in range(100)]
-    parts = split_questions(questions)
-    assert [len(part) for part in parts] == [60, 20, 20]
-    assert parts == split_questions(questions)
-    assert parts != split_questions(questions, seed=1)
-    texts = [{question.text for question in part} for part in parts]
-    assert not texts[0] & texts[1] | texts[0] & texts[2] | texts[1] & texts[2]
-    assert [len(part) for part in split_questions(questions, (0.5, 0.0, 0.5))] == [50, 0, 50]
-    for shares in ((0.5, 0.5), (0.5, 0.6, -0.1), (0.5, 0.2, 0.2)):
-        with pytest.raises(InvalidArgumentError, match="shares must be three from 0 that sum to 1"):
-            split_questions(questions, shares)  # type: ignore[arg-type]
 
 
 def test_hops_are_refused_where_nothing_tells_them(tmp_path: Path) -> None:

@@ -254,10 +254,6 @@ def test_figures_by_hand() -> None:
     assert report.by_hops["unknown"]["intervals"]["hit"] is None
     assert [one["id"] for one in report.failures] == ["3", "4", "6"]
     assert report.to_dict()["questions"] == 7
-    table = report._repr_html_()
-    assert "m: 7 questions" in table
-    assert "<th>1 hops</th>" in table
-    assert "0.500 [" in table
 
 
 def test_a_method_without_answers_has_no_figures_of_answers() -> None:
