@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 from zlib import crc32
 
 import numba
@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from kg_retrievers.graph import adjacency
+from kg_retrievers.graph import Adjacency, adjacency
 from kg_retrievers.graph.columns import Array
 
 P = ParamSpec("P")
@@ -101,6 +101,32 @@ def _typed_pointer(array: Any) -> Any:
     kind: Any = types.CPointer
     typed = _NJIT(locals={"address": kind(array.dtype)}, no_cpython_wrapper=True, **_OPTIONS)(read)
     return lambda array: typed(array)
+
+
+class Graph(NamedTuple):
+    """Pointers to the columns of an adjacency, and its sizes."""
+
+    indptr: Pointer
+    first_triples: Pointer
+    neighbors: Pointer
+    labels: Pointer
+    backward_triples: Pointer
+    entities: int
+    triples: int
+
+
+@compiled
+def graph_pointers(adjacency: Adjacency) -> Graph:
+    """Return pointers to an adjacency."""
+    return Graph(
+        pointer(adjacency.indptr),
+        pointer(adjacency.first_triples),
+        pointer(adjacency.neighbors),
+        pointer(adjacency.labels),
+        pointer(adjacency.backward_triples),
+        len(adjacency.indptr) - 1,
+        len(adjacency.backward_triples),
+    )
 
 
 def source_checksum(folder: Path) -> int:

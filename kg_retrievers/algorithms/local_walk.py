@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, pointer, wide
-from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
+from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, pointer, wide
 from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import half_of

@@ -51,6 +51,10 @@ class KnowledgeGraph(GraphConstructors):
         types: The types.
         names: All distinct labels and aliases.
         labels: The label of each entity: int32, shape (entities), ids of names.
+        relation_ids: How the source wrote each relation; None where that is its name.
+        source_names: The sources of all facts, and `NO_SOURCE` where a fact is also given without; None where none has
+            one.
+        datatype_names: The datatypes and languages of all literals; None where no literal has one.
         edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
             `edges.heads`, `edges.relations` and `edges.tails` those of all.
         adjacency: The triples by entity, both directions.
@@ -88,8 +92,14 @@ class KnowledgeGraph(GraphConstructors):
         self.types = StringTable.from_columns(self._columns, "types")
         self.names = StringTable.from_columns(self._columns, "names")
         self.labels = frozen(self._columns["labels"])
+        self.relation_ids = self._optional_texts("relation_ids")
+        self.source_names = self._optional_texts("sources")
+        self.datatype_names = self._optional_texts("datatype_names")
         self.adjacency = Adjacency(*map(frozen, Adjacency.from_columns(columns)))
         self.edges = Edges(self.adjacency)
+
+    def _optional_texts(self, name: str) -> StringTable | None:
+        return StringTable.from_columns(self._columns, name) if f"{name}.hashes" in self._columns else None
 
     # --- in ---------------------------------------------------------------------------------------------------------
 
@@ -110,23 +120,22 @@ class KnowledgeGraph(GraphConstructors):
             GraphLoadError: If it is not complete, or damaged so that an id leads to nothing.
         """
         columns, meta = dict(part.columns), part.meta
-        save_again = {
-            "hint_python": "Save the graph again.",
-            "hint_shell": f"To index a file: kg-retrievers index FILE --output {path}",
-        }
         try:
             check_types(columns)
             wanted = [*without_silent(cls.from_triples([])._columns), "duplicates", "skipped", "fingerprint"]
             missing = [name for name in wanted if name not in columns and name not in meta]
             if missing := missing + missing_columns(columns):
-                raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
+                raise ValueError(f"{', '.join(missing)} is missing")
             samples = RelationSamples.take(columns)
             check_graph(columns)
             reading = Reading.from_dict(meta.get("reading", {}))
-        except GraphLoadError:
-            raise
         except (ValueError, KeyError, IndexError, TypeError) as cause:
-            raise GraphLoadError(f"the graph is damaged: {cause}.", path, None, **save_again) from cause
+            raise GraphLoadError(
+                f"the graph is damaged: {cause}.",
+                path,
+                hint_python="Save the graph again.",
+                hint_shell=f"To index a file: kg-retrievers index FILE --output {path}",
+            ) from cause
         about = meta.get("text_relations", ()), meta.get("prefixes"), reading
         graph = cls(columns, meta["duplicates"], meta["skipped"], *about, meta.get("type_ids"))
         graph.fingerprint = meta["fingerprint"]
@@ -405,12 +414,6 @@ cannot hold with on_loss="drop".
         kind = int(self._columns["datatypes"][entity])
         return None if kind == NONE else self.datatype_names[kind]
 
-    @cached_property
-    def datatype_names(self) -> StringTable | None:
-        """The datatypes and languages of all literals; None where no literal has one."""
-        has_datatypes = "datatypes" in self._columns
-        return StringTable.from_columns(self._columns, "datatype_names") if has_datatypes else None
-
     def relation_id(self, name: str) -> str:
         """Return how the source wrote a relation, as "P57" where it is called "director"; its name where they are one.
 
@@ -428,12 +431,6 @@ cannot hold with on_loss="drop".
         ids = self.relation_ids
         return name if ids is None else ids[relation]
 
-    @cached_property
-    def relation_ids(self) -> StringTable | None:
-        """How the source wrote each relation; None where that is its name."""
-        has_ids = "relation_ids.offsets" in self._columns
-        return StringTable.from_columns(self._columns, "relation_ids") if has_ids else None
-
     def sources(self, triple: Sequence[str]) -> list[str]:
         """Return where a fact is from: the named graphs, files or documents that it came with; empty where none did.
 
@@ -447,12 +444,6 @@ cannot hold with on_loss="drop".
             return []
         names = self.source_names
         return [name for source in self._row("triple_sources", int(ids[0])) if (name := names[source])]
-
-    @cached_property
-    def source_names(self) -> StringTable | None:
-        """The sources of all facts, and `NO_SOURCE` where a fact is also given without; None where none has one."""
-        has_sources = "sources.offsets" in self._columns
-        return StringTable.from_columns(self._columns, "sources") if has_sources else None
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kg_retrievers.algorithms.conjunctions import NamedQuestion, mine_conjunctions
-from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation_paths
+from kg_retrievers.algorithms.path_mining import LabelledQuestion, NamedQuestion, mine_conjunctions, mine_relation_paths
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kg_retrievers.algorithms.conjunctions import MAX_ENTRIES, NamedQuestion, mine_conjunctions
+from kg_retrievers.algorithms.path_mining import WALK_ENTRIES, NamedQuestion, mine_conjunctions
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError
@@ -215,7 +215,7 @@ def _walk_scores(
                 graph.adjacency,
                 np.array([start]),
                 max_hops=max_hops,
-                max_entries=MAX_ENTRIES,
+                max_entries=WALK_ENTRIES,
                 without=-1 if may_return else start,
             )
             for path, ends in walks:

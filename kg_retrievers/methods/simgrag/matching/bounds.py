@@ -9,8 +9,7 @@ Entities that no match below the limit of the search can have are left out.
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import compiled, wide
-from kg_retrievers.algorithms.graph_pointers import Graph
+from kg_retrievers.algorithms.compiled import Graph, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, wide
-from kg_retrievers.algorithms.graph_pointers import Graph
+from kg_retrievers.algorithms.compiled import Graph, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.layout import START, TREE

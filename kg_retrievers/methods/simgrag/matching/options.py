@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import Pointer, compiled, wide
-from kg_retrievers.algorithms.graph_pointers import Graph
+from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, wide
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE

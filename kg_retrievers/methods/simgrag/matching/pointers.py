@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import Pointer, compiled, pointer, wide
-from kg_retrievers.algorithms.graph_pointers import Graph
+from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, pointer, wide
 from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.layout import LEVEL

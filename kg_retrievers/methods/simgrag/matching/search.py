@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum, wide
-from kg_retrievers.algorithms.graph_pointers import Graph, graph_pointers
+from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, source_checksum, wide
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
