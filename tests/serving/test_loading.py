@@ -81,9 +81,9 @@ def test_each_method_is_built_by_its_name(method: Method, index: GraphIndex) -> 
 
 
 def test_several_methods_are_a_union(index: GraphIndex) -> None:
-    union = loading.build_retriever(find_methods("simgrag+pcst"), index, {"fusion": "score"})
+    union = loading.build_retriever(find_methods("simgrag+pcst"), index, {"granularity": "triple"})
     assert isinstance(union, UnionRetriever)
-    assert union.fusion == "score"
+    assert union.granularity == "triple"
     assert [type(one).__name__ for one in union.retrievers] == ["SimGRAGRetriever", "PCSTRetriever"]
 
 

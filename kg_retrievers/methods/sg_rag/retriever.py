@@ -1,8 +1,7 @@
 """SG-RAG: a Cypher query written for the question, whose rows are subgraphs.
 
 A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge
-Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv). Merging and ordering of subgraphs: the same authors, SG-RAG MOT,
-Machine Learning and Knowledge Extraction 7(3), 2025, 74.
+Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     complete_query,
     read_queries,
 )
-from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, breadth_first, grouped, subgraphs_of
+from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, subgraphs_of
 
 #: Each preset by its name.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -54,13 +53,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "k": 1000,
         #: Section 4.1: "(Subject, Relation, Object)".
         "style": "triples",
-        #: The order of the records.
-        "order": "by_row",
     },
 }
-
-#: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
-OVERLAP = 0.5
 
 
 class CypherRetriever(BaseKGRetriever):
@@ -85,8 +79,7 @@ class CypherRetriever(BaseKGRetriever):
 
     Differs from the paper: templates come from examples with answers or patterns, not from a person; names are
     parameters; a triple that several subgraphs share is shown once, with the first
-    of them, unless each is a Document (`preset="paper"`); "rows" of the details counts them. `ties="overlap"` and
-    `order="breadth_first"` are the merging and ordering of SG-RAG MOT, with our own measure of overlap.
+    of them, unless each is a Document (`preset="paper"`); "rows" of the details counts them.
 
     Cost: no call of the language model, or one or two where it is asked; then one to `MAX_QUERIES` queries. Without
     `executor`, the graph is loaded into an embedded database the first time, and again in each copy of the retriever:
@@ -120,13 +113,8 @@ class CypherRetriever(BaseKGRetriever):
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "triples"
-    #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one. "overlap": of
-    #: the first `MAX_MERGED` rows, those that overlap by `overlap` or more are one; see `merge_overlapping`.
-    ties: Literal["merge", "break", "overlap"] = "merge"
-    #: The least overlap of two subgraphs that are merged.
-    overlap: float = Field(default=OVERLAP, gt=0, le=1, strict=True)
-    #: The triples of a piece of evidence come "by_row", or in the order of a "breadth_first" search from the entities.
-    order: Literal["by_row", "breadth_first"] = "by_row"
+    #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one.
+    ties: Literal["merge", "break"] = "merge"
     #: The most rows of a query; where there are more, the evidence is marked as truncated.
     max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS, strict=True)
     #: The most bindings from which an operation is computed; where there are more, a count is a lower bound.
@@ -274,10 +262,10 @@ class CypherRetriever(BaseKGRetriever):
         for tried, written in enumerate(queries, 1):
             rows = run(written, self.max_rows)
             details = {**self._details(state, written), "tried": tried, "rows": len(rows)}
-            groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
-            seeds = state.get("seed_entities") or []
+            subgraphs = subgraphs_of(rows, self.graph)
+            groups = [[one] for one in subgraphs] if self.ties == "break" else [subgraphs] * bool(subgraphs)
             truncated = rows.truncated or written.get("truncated", False)
-            if found := [self._evidence(group, seeds, truncated, details) for group in groups]:
+            if found := [self._evidence(group, truncated, details) for group in groups]:
                 return [replace(one, confidence=written.get("confidence")) for one in found]
         return []
 
@@ -311,14 +299,9 @@ class CypherRetriever(BaseKGRetriever):
             )
         ]
 
-    def _evidence(
-        self, group: Sequence[Subgraph], seeds: Sequence[str], truncated: bool, details: Mapping[str, Any]
-    ) -> Evidence:
-        triples = list(dict.fromkeys(triple for subgraph in group for triple in subgraph.triples))
-        if self.order == "breadth_first":
-            triples = breadth_first(triples, seeds)
+    def _evidence(self, group: Sequence[Subgraph], truncated: bool, details: Mapping[str, Any]) -> Evidence:
         return Evidence(
-            triples=tuple(triples),
+            triples=tuple(dict.fromkeys(triple for subgraph in group for triple in subgraph.triples)),
             score=1.0,
             answers=tuple(dict.fromkeys(key for subgraph in group for key in subgraph.answers)),
             truncated=truncated,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Any, Literal
+from typing import Any
 
 from kg_retrievers.graph import Evidence, Path, Triple
 from kg_retrievers.graph.types import path_rows, read_paths
@@ -31,25 +31,21 @@ class MemberResult:
     paths: Sequence[Path]
 
 
-def member_results(
-    member: str, found: Sequence[Mapping[str, Any]], weight: float, fusion: Literal["rank", "score"]
-) -> list[MemberResult]:
+def member_results(member: str, found: Sequence[Mapping[str, Any]], weight: float) -> list[MemberResult]:
     """Return what a member found, best first, with what each adds to a score.
 
     Args:
         member: Its name.
         found: The keys of `Evidence` each, triples as lists.
         weight: What it counts.
-        fusion: What counts of it; see `UnionRetriever`.
     """
     rows = sorted(found, key=lambda row: -row["score"])
     scores = [float(row["score"]) for row in rows]
     ranks: dict[float, int] = {}
     for rank, score in enumerate(scores, 1):
         ranks.setdefault(score, rank)
-    values = [1 / (RANK_OFFSET + ranks[score]) for score in scores] if fusion == "rank" else _normalized(scores)
     results = []
-    for row, score, value in zip(rows, scores, values, strict=True):
+    for row, score in zip(rows, scores, strict=True):
         triples = tuple(Triple(*triple) for triple in row["triples"])
         details = {**row["details"]}
         paths = read_paths(details.pop("paths", None), triples)
@@ -62,17 +58,8 @@ def member_results(
             details=details,
             value=row.get("value"),
         )
-        results.append(MemberResult(member, ranks[score], weight * value, evidence, paths))
+        results.append(MemberResult(member, ranks[score], weight / (RANK_OFFSET + ranks[score]), evidence, paths))
     return results
-
-
-def _normalized(scores: Sequence[float]) -> list[float]:
-    """Return scores on a line from the lowest, 0, to the highest, 1; 1 for all where they are equal."""
-    if not scores:
-        return []
-    low = min(scores) / 2  # halves, since a difference may be more than a float can hold
-    spread = max(scores) / 2 - low
-    return [(score / 2 - low) / spread if spread else 1.0 for score in scores]
 
 
 def fuse(results: Sequence[MemberResult], *, single_triples: bool) -> list[Evidence]:

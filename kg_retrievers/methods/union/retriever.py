@@ -91,14 +91,9 @@ class UnionState(RetrievalState, total=False):
 class UnionRetriever(BaseKGRetriever):
     """Asks several retrievers at the same time and fuses what they find.
 
-    Documents of the same triples, in any order, become one. Its score, over the members that found it:
-
-    - `fusion="rank"`: the sum of weight / (60 + rank), in (0, sum of weights / 61]: reciprocal rank fusion. Equal
-      scores of a member are equal ranks, the best of theirs, so that its top group stays one.
-    - "score": the sum of weight * (score - lowest) / (highest - lowest), in [0, sum of weights], with the lowest and
-      highest score of the member's Documents for this question; 1 where all are equal. So scores may be of any range,
-      also negative as those of cosines; the last Document of a member then counts nothing (CombSUM with the
-      normalisation of J. Lee, Analyses of multiple evidence combination, SIGIR 1997).
+    Documents of the same triples, in any order, become one. Its score is the sum of weight / (60 + rank) over the
+    members that found it, in (0, sum of weights / 61]: reciprocal rank fusion. Equal scores of a member are equal
+    ranks, the best of theirs, so that its top group stays one.
 
     Each member contributes only its best matching Document. At equal scores, Documents that propose answers come first,
     then the members' order decides. By rank and with equal weights, the best of each member are on a par, so that their
@@ -152,8 +147,6 @@ class UnionRetriever(BaseKGRetriever):
     member_k: int | None = Field(default=None, ge=1, le=MAX_K)
     #: What one Document holds: "subgraph" for what those of the members do, paths and single triples among them.
     granularity: Literal["subgraph", "triple"] = "subgraph"
-    #: What a score is made of.
-    fusion: Literal["rank", "score"] = "rank"
     #: The weight of each member, in order; None for 1 each.
     weights: tuple[Annotated[float, Field(gt=0, le=MAX_WEIGHT, allow_inf_nan=False)], ...] | None = None
     #: What to do where a member fails: "skip" goes on without it, unless all fail or the error is one of the set-up or
@@ -385,7 +378,7 @@ class UnionRetriever(BaseKGRetriever):
         results = [
             result
             for member, weight in zip(members, weights, strict=True)
-            for result in member_results(member, found.get(member, ()), weight, self.fusion)
+            for result in member_results(member, found.get(member, ()), weight)
         ]
         evidence = fuse(results, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}

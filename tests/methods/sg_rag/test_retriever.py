@@ -41,7 +41,6 @@ from kg_retrievers.methods.sg_rag import (
     LLMCypherWriter,
     PatternCypherWriter,
     TemplateCypherWriter,
-    subgraphs,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 from kg_retrievers.questions.reading import Reading
@@ -157,26 +156,6 @@ def test_all_rows_or_one_each() -> None:
     assert [row.metadata["answers"] for row in rows] == [["Adams"], ["Mara"], ["Streep"]]
     assert [row.metadata["details"]["row"] for row in rows] == [1, 2, 3]
     assert all(len(row.metadata["triples"]) == 2 for row in rows)
-
-
-def test_overlapping_rows_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = "Who starred in films by Jonze?"
-    fields = {"ties": "overlap", "order": "breadth_first", "k": 5}
-    groups = retriever(overlap=1 / 3, **fields).invoke(question)  # both of Her share a fact of three
-    assert [group.metadata["answers"] for group in groups] == [["Adams", "Mara"], ["Streep"]]
-    assert groups[0].metadata["triples"] == [["Her", BY, "Jonze"], ["Her", STAR, "Adams"], ["Her", STAR, "Mara"]]
-    assert len(retriever(overlap=0.4, **fields).invoke(question)) == 3
-    monkeypatch.setattr(subgraphs, "MAX_MERGED", 1)
-    assert len(retriever(overlap=1 / 3, **fields).invoke(question)) == 3
-
-
-def test_triples_in_the_order_of_a_search() -> None:
-    query = "MATCH (f)-[r1:starring]->(x), (f)-[r0:directed_by]->(d {key: $d}) RETURN x.key AS target, r1, r0"
-    given = {"cypher": {"query": query, "parameters": {"d": "Jonze"}}, "seed_entities": ["Jonze"]}
-    by_row = retriever().invoke("?", **given)[0].metadata["triples"]
-    breadth_first = retriever(order="breadth_first").invoke("?", **given)[0].metadata["triples"]
-    assert [relation for _, relation, _ in by_row] == [STAR, BY, STAR, STAR, BY]
-    assert [relation for _, relation, _ in breadth_first] == [BY, BY, STAR, STAR, STAR]
 
 
 def test_what_a_name_may_mean_is_tried_until_there_are_rows() -> None:
@@ -527,9 +506,6 @@ def test_what_writers_are_taken() -> None:
     ("field", "value", "wanted"),
     [
         ("ties", "best", "must be 'merge', 'break' or 'overlap', but got 'best'"),
-        ("order", "rows", "must be 'by_row' or 'breadth_first', but got 'rows'"),
-        ("overlap", 0.0, "greater than 0, but got 0.0"),
-        ("overlap", True, "number, but got True"),
         ("max_rows", 0, "greater than or equal to 1, but got 0"),
         ("max_rows", 1.5, "integer, but got 1.5"),
         ("max_rows", True, "integer, but got True"),

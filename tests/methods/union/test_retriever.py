@@ -198,26 +198,6 @@ def test_weights_by_hand() -> None:
     assert seen(UnionRetriever.of(one, other, weights=(1, 3)).invoke("?"))[0][0] == [BC]
 
 
-def test_score_fusion_by_hand() -> None:
-    """Scores of any range; one alone, and those that are all equal, count 1."""
-    cosines = told(([AB], 0.6), ([BC], 0.1), ([CD], -0.4))
-    prizes = told(([BC], 30), ([DE], 10))
-    alike = told(([CD], -2), ([EA], -2))
-    documents = UnionRetriever.of(cosines, prizes, alike, fusion="score", weights=[1, 2, 0.5]).invoke("?")
-    assert [triples for triples, _ in seen(documents)] == [[BC], [AB], [CD], [EA], [DE]]
-    assert [score for _, score in seen(documents)] == pytest.approx([2.5, 1, 0.5, 0.5, 0])
-    nothing = UnionRetriever.of(told(), told(([AB], 0)), fusion="score").invoke("?")
-    assert seen(nothing) == [([AB], 1.0)]
-
-
-def test_scores_as_far_apart_as_can_be() -> None:
-    huge = told(([AB], 1.7e308), ([BC], 0), ([CD], -1.7e308))
-    scores = [score for _, score in seen(UnionRetriever.of(huge, fusion="score").invoke("?"))]
-    assert scores == [1.0, 0.5, 0.0]
-    tiny = told(([AB], 5e-324), ([BC], 0))
-    assert [score for _, score in seen(UnionRetriever.of(tiny, fusion="score").invoke("?"))] == [1.0, 1.0]
-
-
 # --- what becomes one, and what is left out ---------------------------------------------------------------------------
 
 
@@ -719,7 +699,6 @@ def test_fields_are_checked() -> None:
     refused("finite", weights=[1, float("inf")])
     refused("less than or equal to", weights=[1, 1e7])
     refused("answer_prompt", answer_prompt="Answer {question} from {evidence}.")
-    refused("fusion", fusion="sum")
     refused("granularity", granularity="path")
 
 
@@ -787,7 +766,6 @@ def test_evaluation_tells_unions_apart() -> None:
         settings_of(pcst(edge_cost=1), similar),
         settings_of(UnionRetriever.of(pcst()), similar),
         settings_of(pcst(), similar, member_k=3),
-        settings_of(pcst(), similar, fusion="score"),
         settings_of(pcst(), similar, weights=[2, 1]),
         settings_of(pcst(), similar, weights=[1, 2]),
     ]

@@ -37,7 +37,7 @@ def union(pattern: Pattern, **fields: Any) -> UnionRetriever:
 
 
 @pytest.mark.parametrize(("pattern", "value", "answer"), [(COUNT, 2, "2"), (NONE, False, "no")])
-@pytest.mark.parametrize("fields", [{}, {"fusion": "score"}, {"granularity": "triple"}], ids=str)
+@pytest.mark.parametrize("fields", [{}, {"granularity": "triple"}], ids=str)
 def test_the_value_is_that_of_the_member_that_gives_one(
     pattern: Pattern, value: Any, answer: str, fields: dict[str, Any]
 ) -> None:
