@@ -592,14 +592,11 @@ class RelationSamples(NamedTuple):
         return samples
 
     def _check(self, entities: int, relations: int) -> None:
-        facts, sources, indptr = self.facts, self.sources, self.kept_indptr
-        fits = len(facts) == relations and len(sources) == label_count(relations) == len(indptr) - 1
-        fits = fits and facts.min(initial=0) >= 0 and not indptr[0] and indptr[-1] == len(self.kept)
-        fits = fits and bool((np.diff(indptr) >= 0).all() and (np.diff(indptr) <= sources).all())
+        indptr, ids = self.kept_indptr, np.concatenate([self.heads, self.tails, self.kept])
+        fits = len(self.facts) == relations and len(self.sources) == label_count(relations) == len(indptr) - 1
+        fits = fits and not indptr[0] and indptr[-1] == len(self.kept) and bool((np.diff(indptr) >= 0).all())
         fits = fits and len(self.heads) == len(self.tails) == self.facts_indptr[-1]
-        fits = fits and sources.max(initial=0) <= entities
-        for ids in (self.heads, self.tails, self.kept):
-            fits = fits and ids.min(initial=0) >= 0 and ids.max(initial=-1) < entities
+        fits = fits and ids.min(initial=0) >= 0 and ids.max(initial=-1) < entities
         if not fits:
             raise ValueError(f"{_PREFIX}* is of another graph")
 

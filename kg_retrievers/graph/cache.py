@@ -116,7 +116,7 @@ class Cache:
         """
         with self._lock:
             kept = self._values.get(name)
-            if kept is None or not _same(kept[0], made_from):
+            if kept is None or [*map(id, kept[0])] != [*map(id, made_from)]:
                 kept = self._values[name] = made_from, make()
             value: T = kept[1]
             return value
@@ -124,7 +124,3 @@ class Cache:
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
         """Copy and pickle as an empty one."""
         return Cache, ()
-
-
-def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -12,7 +12,7 @@ from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
+from kg_retrievers.graph.values import DATES_HOLD, NUMBERS_HOLD, Value, unit_symbol
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -116,7 +116,7 @@ class ValueColumns:
         found = np.zeros(len(entities), bool)
         if literal.first and literal.last:
             low, high = literal.first.toordinal(), literal.last.toordinal()
-            found[dates] = dates_hold(self.first[entities[dates]], self.last[entities[dates]], comparison, low, high)
+            found[dates] = DATES_HOLD[comparison](self.first[entities[dates]], self.last[entities[dates]], low, high)
         if literal.number is not None:
             found[numbers] = NUMBERS_HOLD[comparison](self.numbers[entities[numbers]], literal.number)
         if comparison in ("=", "!="):  # what is left is compared by its text

@@ -188,7 +188,7 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
         (True, False)
     """
     if value.first and value.last and other.first and other.last:
-        return bool(dates_hold(value.first, value.last, comparison, other.first, other.last))
+        return bool(DATES_HOLD[comparison](value.first, value.last, other.first, other.last))
     if value.number is not None and other.number is not None:
         if _same_unit(value.unit, other.unit):
             return bool(NUMBERS_HOLD[comparison](value.number, other.number))
@@ -206,21 +206,15 @@ NUMBERS_HOLD: Mapping[Comparison, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def dates_hold(first: Any, last: Any, comparison: Comparison, low: Any, high: Any) -> Any:
-    """Return whether dates from `first` to `last` certainly compare so with one from `low` to `high`; arrays or not."""
-    match comparison:
-        case "<":
-            return last < low
-        case "<=":
-            return last <= high
-        case ">":
-            return first > high
-        case ">=":
-            return first >= low
-        case "=":
-            return (first >= low) & (last <= high)
-        case "!=":
-            return (last < low) | (first > high)
+#: Tell whether dates from `first` to `last` certainly compare so with one from `low` to `high`; arrays or not.
+DATES_HOLD: Mapping[Comparison, Callable[[Any, Any, Any, Any], Any]] = {
+    "<": lambda first, last, low, high: last < low,
+    "<=": lambda first, last, low, high: last <= high,
+    ">": lambda first, last, low, high: first > high,
+    ">=": lambda first, last, low, high: first >= low,
+    "=": lambda first, last, low, high: (first >= low) & (last <= high),
+    "!=": lambda first, last, low, high: (last < low) | (first > high),
+}
 
 
 #: Units that are written in several ways, in small letters: their case tells nothing.
