@@ -20,7 +20,7 @@ from kg_retrievers.chains import FactVerifier
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, join_graphs
-from kg_retrievers.datasets.splits import draw_questions
+from kg_retrievers.datasets.question_sets import draw_questions
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import STATIC, load_embeddings, load_llm

@@ -63,7 +63,7 @@ def read_question_set(
     if only_hops is not None:
         raise InvalidArgumentError(f"{_WHO}: questions of {format} do not say how many hops they take. Leave it out.")
     _check_limit(limit)
-    return _drawn_one_by_one(read_webqsp(data, split), limit, seed)
+    return draw_questions(read_webqsp(data, split), limit, seed)
 
 
 def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
@@ -136,7 +136,7 @@ def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Questio
     return [questions[position] for position in sorted(drawn)]
 
 
-def _drawn_one_by_one(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
+def draw_questions(questions: Iterable[Question], limit: int | None, seed: int) -> list[Question]:
     """Return at most so many questions, drawn at random and left in their order; no more are kept in memory."""
     random = Random(seed)
     kept: list[tuple[int, Question]] = []

@@ -18,7 +18,7 @@ from benchmarks.papers.graphqa import (
     read_scene_graphs,
 )
 from kg_retrievers.datasets import GraphQuestion
-from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.errors import InvalidArgumentError
 
 
 def write(path: Path, text: str) -> Path:
@@ -50,16 +50,6 @@ def test_explagraphs_row(tmp_path: Path, header: str) -> None:
     assert second.text.startswith('Argument 1: The "three strikes" law\nArgument 2: too é\n')
     assert (second.answers, second.id) == (("counter",), "1")
     assert triples(second) == [("a b", "is a", "c"), ("c", "not causes", "a b")]
-
-
-@pytest.mark.parametrize(
-    "row", ["a\tb\tsupport", " \tb\tsupport\t(a; r; b)", "a\tb\tneutral\t(a; r; b)", "a\tb\tsupport\t(a; r; b)(c; r"]
-)
-def test_malformed_explagraphs_row(tmp_path: Path, row: str) -> None:
-    path = write(tmp_path / "dev.tsv", f"{ROW}\n{row}\n")
-    with pytest.raises(QuestionsLoadError, match="wanted 'argument<TAB>argument<TAB>support or counter") as caught:
-        read_explagraphs(path)
-    assert (caught.value.path, caught.value.line) == (path, 2)
 
 
 @pytest.mark.real
@@ -115,35 +105,6 @@ def test_scene_graphs(tmp_path: Path) -> None:
     }
 
 
-def test_scene_graph_questions_as_a_table(tmp_path: Path) -> None:
-    graphs, _ = scene_files(tmp_path, {"2370799": SCENE, "7": {"objects": {}}}, {})
-    table = write(
-        tmp_path / "questions.CSV",
-        'q_id,image_id,question,answer,full_answer\n5,2370799,"Is it small, yellow?",yes,\n6,7,What is it?,sky,\n',
-    )
-    first, second = read_scene_graphs(graphs, table)
-    assert (first.id, first.text, first.answers) == ("0", "Is it small, yellow?", ("yes",))
-    assert (second.id, len(second.graph.entities)) == ("1", 0)
-
-
-@pytest.mark.parametrize(
-    ("scene", "message"),
-    [
-        ({}, "'objects' is missing"),
-        (
-            SCENE | {"objects": {"67": BANANA | {"relations": [{"object": "61", "name": "near"}]}}},
-            "none of its",
-        ),
-    ],
-)
-def test_malformed_scene_graph(tmp_path: Path, scene: Any, message: str) -> None:
-    graphs, questions = scene_files(tmp_path, {"2370799": scene}, {"0531": ASKED})
-    with pytest.raises(QuestionsLoadError, match="under the image '2370799', but") as caught:
-        read_scene_graphs(graphs, questions)
-    assert caught.value.path == graphs
-    assert message in str(caught.value)
-
-
 def write_explagraphs(folder: Path, count: int) -> Path:
     folder.mkdir()
     rows = "".join(f"one {number}\ttwo\tsupport\t(a{number}; causes; b)\n" for number in range(count))
@@ -164,18 +125,6 @@ def test_explagraphs_is_split_as_published(tmp_path: Path) -> None:
     assert len(read_graphqa_explagraphs(folder / "train_dev.tsv", "test")) == len(test)
     with pytest.raises(InvalidArgumentError, match="GraphQA has the splits train, val and test, but got 'all'"):
         read_graphqa_explagraphs(folder, "all")
-
-
-def test_listed_positions_are_taken(tmp_path: Path) -> None:
-    folder = write_explagraphs(tmp_path / "expla", 5)
-    (folder / "split").mkdir()
-    (folder / "split" / "val_indices.txt").write_text("4\n0\n")
-    assert ids(read_graphqa_explagraphs(folder, "val")) == ["0", "4"]
-    for wrong in ("5", "-1", "one"):
-        (folder / "split" / "val_indices.txt").write_text(f"4\n{wrong}\n")
-        with pytest.raises(QuestionsLoadError, match="wanted a number from 0 to 4") as caught:
-            read_graphqa_explagraphs(folder, "val")
-        assert caught.value.line == 2
 
 
 def write_scenes(folder: Path, images: int) -> Path:
@@ -236,29 +185,3 @@ def test_claims(tmp_path: Path, types: list[str], kind: str | None) -> None:
     assert second.value is True
     assert not isinstance(first, GraphQuestion)
     assert read_factkg(tmp_path, "test") == [first, second]
-
-
-def test_claims_with_a_graph(tmp_path: Path) -> None:
-    graph = [["Adam_McQuaid", "weight", "94802.4"]]
-    path = write_lines(tmp_path / "dev.jsonl", [CLAIM, CLAIM | {"graph": graph}])
-    _, second = read_factkg(path)
-    assert isinstance(second, GraphQuestion)
-    assert (second.id, second.value, len(second.graph)) == ("1", False, 1)
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        (CLAIM | {"Label": [True, False]}, "'Label' must hold one of true and false"),
-        (CLAIM | {"Label": ["true"]}, "Label.0 must be a valid boolean"),
-        (CLAIM | {"Entity_set": None}, "Entity_set must be a valid list"),
-        (CLAIM | {"graph": [["a", "b"]]}, "graph.0.2 is missing"),
-        (CLAIM | {"graph": [["a", "b", ""]]}, "three non-empty texts"),
-        ({key: value for key, value in CLAIM.items() if key != "types"}, "types is missing"),
-        (CLAIM | {"claim": ""}, "the text must not be empty"),
-    ],
-)
-def test_malformed_claims(tmp_path: Path, row: dict[str, Any], told: str) -> None:
-    with pytest.raises(QuestionsLoadError, match=r"test.jsonl:2: ") as caught:
-        read_factkg(write_lines(tmp_path / "test.jsonl", [CLAIM, row]))
-    assert told in str(caught.value)

@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.papers.worked_examples import with_answer_shots, with_verdict_shots
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Pattern, Unknown
 
 FACTS = [(f"Film {number}", "directed_by", f"Person {number}") for number in range(14)]
@@ -56,27 +55,6 @@ def test_the_answer_prompt_shows_as_many_examples_of_the_user_as_wanted(
         "Question: Who directed Film 3?\nEvidence:\n<facts>\n[1]\nFilm 3 -> directed by -> Person 3\n</facts>\n"
         "Reason: So says [1].\nAnswer: Person 3"
     )
-
-
-def test_several_documents_and_gold_answers_that_they_lack() -> None:
-    facts = [("A", "by", "P"), ("A", "by", "Q"), ("B", "by", "Q")]
-    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels={"P": "Pat"}), HashedEmbeddings())
-    retriever = SimGRAGRetriever.from_index(index, preset="paper", k=2)
-    pattern = Pattern.of(("A", "by", Unknown("x")), target="x")
-    examples = [
-        Question("By whom is A?", answers=("P", "Q"), pattern=pattern),
-        Question("Who likes A?", answers=("B",), pattern=pattern),
-    ]
-    both, neither = shots_in(with_answer_shots(retriever, examples))
-    assert both.endswith("Reason: So say [1] and [2].\nAnswer: Pat; Q")
-    assert neither.endswith("Answer: The evidence does not say.")
-
-
-def test_examples_without_evidence_are_passed_over(retriever: SimGRAGRetriever) -> None:
-    strange = Question("Zzz qqq?", answers=("Person 1",))
-    assert len(shots_in(with_answer_shots(retriever, [strange, *QUESTIONS[:3]], shots=2))) == 2
-    with pytest.raises(InvalidArgumentError, match="no example"):
-        with_answer_shots(retriever, [strange])
 
 
 def test_the_verdict_prompt_shows_claims_of_the_user(retriever: SimGRAGRetriever) -> None:

@@ -83,12 +83,8 @@ def test_webqsp_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
         (b'{"question": "\xe8"}', "in UTF-8, but got other bytes"),
         ([1], "must be a valid dictionary, but got [1]"),
         (BIEBER | {"question": " "}, "the text must not be empty, but got ' '"),
-        (BIEBER | {"id": 5}, "id must be a valid string, but got 5"),
-        (BIEBER | {"graph": None}, "graph must be a valid list, but got None"),
         (BIEBER | {"graph": [["a", "r"]]}, "graph.0.2 is missing in ['a', 'r']"),
-        (BIEBER | {"graph": [["a", "r", 5]]}, "graph.0.2 must be a valid string, but got 5"),
         (BIEBER | {"graph": [["a", "r", "\ud800"]]}, "half a surrogate pair"),
-        (BIEBER | {"answer": "Jaxon Bieber"}, "answer must be a valid list, but got 'Jaxon Bieber'"),
         ({key: value for key, value in BIEBER.items() if key != "q_entity"}, "q_entity is missing in"),
     ],
 )
@@ -125,17 +121,10 @@ def test_the_evidence_of_an_example() -> None:
     "metadata",
     [
         {},
-        {"triples": None},
         {"triples": "abc"},
-        {"triples": ["abc"]},
-        {"triples": [5]},
         {"triples": [["a", "b"]]},
-        {"triples": [[1, 2, 3]]},
         {"triples": [["a", "r", None]]},
-        {"triples": [], "labels": None},
-        {"triples": [], "labels": ["a"]},
         {"triples": [], "labels": {"a": 5}},
-        {"triples": [], "labels": {5: "a"}},
     ],
 )
 def test_evidence_that_is_none(metadata: dict[str, Any]) -> None:

@@ -19,10 +19,9 @@ from kg_retrievers import (
     SimGRAGRetriever,
     evaluate,
 )
-from kg_retrievers.bulk import LocalWorkers
 from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.index.question_indexes import KeptVectors, QuestionIndexes
+from kg_retrievers.index.question_indexes import QuestionIndexes
 
 
 class CountingEmbeddings(HashedEmbeddings):
@@ -68,15 +67,6 @@ def test_questions_over_the_shared_graph_may_stand_beside_them(index: GraphIndex
     shared = Question("Who directed Jaws?", answers=("Spielberg",))
     report = evaluate(SimGRAGRetriever.from_index(index), [*QUESTIONS, shared])
     assert report.metrics["hit"] == 1.0
-
-
-@pytest.mark.heavy
-def test_workers_get_the_graphs(index: GraphIndex) -> None:
-    retriever = NeighborhoodRetriever.from_index(index, k=1)
-    alone = evaluate(retriever, QUESTIONS)
-    with LocalWorkers(1) as workers:
-        shared = evaluate(retriever, QUESTIONS, workers=workers)
-    assert [one["triples"] for one in shared.records] == [one["triples"] for one in alone.records] == [2, 2, 2]
 
 
 def test_records_belong_to_the_graphs(index: GraphIndex, tmp_path: Path) -> None:
@@ -129,17 +119,6 @@ def test_a_text_is_embedded_once_for_all_graphs(tmp_path: Path) -> None:
     plain = GraphIndex.build(QUESTIONS[0].graph, HashedEmbeddings())
     for one in (first, again):
         assert np.array_equal(one.relation_vectors, plain.relation_vectors)
-
-
-def test_vectors_in_memory_are_those_used_last() -> None:
-    kept = KeptVectors(most=2)
-    rows = {text: np.full(2, number, np.float32) for number, text in enumerate("abc")}
-    kept.put("model", {"a": rows["a"]})
-    kept.put("model", {"b": rows["b"]})
-    assert kept.get("model", ["a", "c"]).keys() == {"a"}
-    kept.put("model", {"c": rows["c"]})
-    assert kept.get("model", ["a", "b", "c"]).keys() == {"a", "c"}
-    assert kept.get("other", ["a"]) == {}
 
 
 def test_answers_in_words_are_not_compared_by_key(index: GraphIndex) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
@@ -17,7 +16,6 @@ from kg_retrievers import (
     LLMPatternGenerator,
     NeighborhoodRetriever,
     Pattern,
-    PCSTRetriever,
     Question,
     SimGRAGRetriever,
     Triple,
@@ -27,7 +25,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import Report
-from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import grouped
 from kg_retrievers.evaluation.steps import STEPS, failed_step
 from kg_retrievers.testing import ScriptedChatModel
@@ -191,19 +188,6 @@ def test_ranked_answers() -> None:
     for position, first, ten in ((0, 1, 1), (9, 0, 1), (10, 0, 0)):
         metrics = evaluate(retriever, [Question("Who?", answers=(answers[position],))]).metrics
         assert (metrics["first_hit"], metrics["hits@10"], metrics["hit"]) == (first, ten, 1)
-
-
-def test_an_entity_alone_is_evidence() -> None:
-    """What an edge costs keeps every edge away."""
-    scene = KnowledgeGraph.from_triples([("cat", "on", "mat"), ("lamp", "near", "mat")])
-    retriever = PCSTRetriever.from_index(GraphIndex.build(scene, HashedEmbeddings()), preset="paper", edge_cost=100)
-    question = Question("Is there a lamp?", seed_entities=("lamp",), answers=("lamp",))
-    right, wrong = evaluate(retriever, [question, replace(question, answers=("cat",))]).records
-    assert (right["triples"], right["nodes"]) == (0, 1)
-    assert right["metrics"]["answer_recall"] == right["metrics"]["coverage"] == 1
-    assert wrong["metrics"]["answer_recall"] == wrong["metrics"]["coverage"] == 0
-    said = {**right, "prediction": "a sofa", "metrics": {**right["metrics"], "text_hit": 0.0, "text_accuracy": 0.0}}
-    assert failed_step(cast(Record, said), proposes_answers=False) == "answer"
 
 
 def test_no_records_no_groups() -> None:

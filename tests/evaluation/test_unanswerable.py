@@ -53,6 +53,7 @@ def walks(graph: KnowledgeGraph, question: Question) -> tuple[set[str], set[str]
 
 
 @pytest.mark.real
+@pytest.mark.heavy
 def test_questions_that_metaqa_cannot_answer(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
     answerable = read_question_set(data_dir / "metaqa", "metaqa", limit=50)
     made = unanswerable_questions(answerable, metaqa_graph, 31, seed=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_retrievers.datasets import Question
-from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph import Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
@@ -97,13 +97,3 @@ def test_answers_beyond_max_hops(max_hops: int, usable: int) -> None:
     """Her, Spike Jonze, Adaptation, Charlie Kaufman."""
     found = found_in(Question("Who?", ("Her",), ("Charlie Kaufman",)), max_hops=max_hops)
     assert (len(found.usable), found.unreachable) == (usable, 1 - usable)
-
-
-def test_no_questions() -> None:
-    assert found_in() == TrainingQuestions([], 0, 0, 0)
-    empty = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(32))
-    assert training_questions(empty, [Question("Who directed Her?", ("Her",), ("x",))], 3).without_entities == 1
-
-
-def test_many_are_written_with_commas() -> None:
-    assert str(TrainingQuestions([], 12_345, 0, 1_000)).startswith("0 questions; not used: 12,345 name no entity")

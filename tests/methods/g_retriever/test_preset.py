@@ -16,7 +16,6 @@ from kg_retrievers import (
     HashedEmbeddings,
     KnowledgeGraph,
     PCSTRetriever,
-    UnionRetriever,
     answer_chain,
     build_workflow,
     cited_answer_chain,
@@ -152,12 +151,6 @@ def test_an_entity_alone_passes_through_chains_and_workflows() -> None:
     assert "1/lamp" in draw(documents).to_networkx()
     single = scene(lone_entities=True, granularity="triple", k=2).invoke(question)
     assert [lone_entities_of(one) for one in single] == [["1/lamp"], ["1/mat"]]
-
-
-def test_a_union_keeps_entities_alone() -> None:
-    union = UnionRetriever.of(scene(lone_entities=True, k=3), scene(edge_cost=0.1))
-    found = union.invoke("name: red lamp")
-    assert {tuple(lone_entities_of(document)) for document in found} == {("1/lamp",), ("1/cat",), ("1/mat",), ()}
 
 
 @pytest.mark.parametrize(

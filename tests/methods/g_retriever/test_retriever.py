@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,26 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
-from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever, Question, build_workflow
-from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.verbalize import as_data, table_lines
+from kg_retrievers.graph.verbalize import table_lines
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 from kg_retrievers.methods.g_retriever.retriever import LONGEST_WALK, PREFERENCE
-from kg_retrievers.sample import load_graph, load_questions
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import RetrieverContract, tiny_graph
 
 EMBEDDINGS = HashedEmbeddings()
-SAMPLE = GraphIndex.build(load_graph(), EMBEDDINGS)
 TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
 
 Facts = list[tuple[str, str, str]]
@@ -277,24 +268,6 @@ def test_what_holds_for_every_list(case: tuple[PCSTRetriever, dict[str, Any]]) -
         assert set(of_triples) <= covered  # the cost falls, so that the best edge left pays
 
 
-@given(cases(), st.integers(1, 5))
-@settings(max_examples=60)
-def test_a_shorter_list_is_the_beginning(case: tuple[PCSTRetriever, dict[str, Any]], k: int) -> None:
-    retriever, given = case
-    assert retriever.invoke("?", k=k, **given) == retriever.invoke("?", k=100, **given)[:k]
-
-
-def test_k_larger_than_the_graph() -> None:
-    """Every fact in reach once, then no more."""
-    around = [
-        triple for triple in tiny_graph().triples() if {triple.head, triple.tail} & {"Amélie", "Alien Resurrection"}
-    ]
-    for question in ("Who starred in Amélie?", "Which films did Jean-Pierre Jeunet direct?"):
-        documents = pcst(TINY, granularity="triple", k=1000).invoke(question)
-        assert sorted(fact for (fact,) in triples(documents)) == sorted(around)
-        TestPCST().check_documents(pcst(TINY), documents)
-
-
 def test_the_order_of_facts_does_not_count() -> None:
     """Where no prizes are equal."""
     given = ranks(["Her", "Charlie Kaufman", "Drama"], IN_ORDER)
@@ -309,33 +282,7 @@ def test_the_order_of_facts_does_not_count() -> None:
         assert scores(documents) == pytest.approx(scores(expected))
 
 
-def test_threads() -> None:
-    questions = [question.text for question in load_questions()][:24]
-    expected = [triples(documents) for documents in map(pcst(SAMPLE, k=3).invoke, questions)]
-    with ThreadPoolExecutor(8) as threads:
-        assert [triples(documents) for documents in threads.map(pcst(SAMPLE, k=3).invoke, questions)] == expected
-
-
 # --- which entities ---
-
-
-def test_the_question_names_them() -> None:
-    (document,) = pcst(SAMPLE).invoke("Who directed Inception?")
-    assert triples([document])[0][0] == ("Inception", "directed_by", "Christopher Nolan")
-    assert ["Inception", "Inception"] in document.metadata["details"]["entities"]
-    assert document.metadata["answers"] == []
-
-
-def test_seeds_of_one_label() -> None:
-    """Both films called "Dune" are meant, unless one is given."""
-    documents = pcst(TINY, k=9).invoke("Who directed Dune?")
-    assert {fact for facts in triples(documents) for fact in facts} == {
-        ("Dune (1984)", BY, "David Lynch"),
-        ("Dune (2021)", BY, "Denis Villeneuve"),
-    }
-    assert documents[0].page_content.splitlines()[1] == "0,Dune"
-    (given,) = pcst(TINY, k=9).invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
-    assert triples([given]) == [[("Dune (2021)", BY, "Denis Villeneuve")]]
 
 
 def test_several_seeds() -> None:
@@ -351,14 +298,6 @@ def test_seeds_all_get_a_prize() -> None:
     """However few `k_nodes` are, the entities of the question count."""
     (document,) = pcst([("A", "r", "B")], k_nodes=1).invoke("?", **ranks(["A", "B"], ["r"], ["A", "B"]))
     assert document.metadata["details"]["prizes"] == 1 + 1 + 5
-
-
-def test_link() -> None:
-    """The question without its entities is what ranks relations."""
-    assert pcst(TINY).link("Did Spike Jonze direct Her?") == (["Spike Jonze", "Her"], "Did _ direct _?")
-    assert pcst(TINY).link("Did Spike Jonze direct Her?", ["Her"]) == (["Her"], "Did Spike Jonze direct _?")
-    assert pcst(TINY, scope="graph").link("Did he direct Her?") == ([], "Did he direct Her?")
-    assert pcst(TINY, scope="graph").link("Did he direct Her?", ["Her"]) == (["Her"], "Did he direct _?")
 
 
 @pytest.mark.parametrize("scope", ["neighborhood", "graph"])
@@ -386,80 +325,7 @@ def test_loops_and_parallel_relations() -> None:
 # --- what is shown ---
 
 
-def tables(text: str) -> tuple[list[str], set[tuple[str, str, str]]]:
-    """Read the names of the first table, by number, and the rows of the second, by these names."""
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    between = rows.index([])
-    assert (rows[0], rows[between + 1]) == (["node_id", "node_attr"], ["src", "edge_attr", "dst"])
-    assert [number for number, _ in rows[1:between]] == [str(number) for number in range(between - 1)]
-    names = [name for _, name in rows[1:between]]
-    return names, {(names[int(head)], relation, names[int(tail)]) for head, relation, tail in rows[between + 2 :]}
-
-
-def test_names_of_any_kind() -> None:
-    """Commas, quotes, line breaks, blanks, emoji and tables in keys and labels; each row stays one line."""
-    keys = ["a,b", 'say "hi"', "two\nlines", " blank ", "🎬,🎭", "src,edge_attr,dst", "node_id", "r\rn", "tab\there"]
-    labels = {"a,b": 'label, of "a"', "two\nlines": "千と千尋\n\n0,1", "🎬,🎭": "👩‍🚀", "node_id": "0"}
-    facts = [(here, "next,to", there) for here, there in pairwise(keys)]
-    graph = KnowledgeGraph.from_triples(facts, labels=labels)
-    retriever = pcst(graph, max_hops=None)
-    (document,) = retriever.invoke("What now?", seed_entities=["src,edge_attr,dst", "two\nlines", "🎬,🎭"], k=1)
-    found = triples([document])[0]
-    names, rows = tables(document.page_content)
-    assert names == list(dict.fromkeys(as_data(graph.label(key)) for head, _, tail in found for key in (head, tail)))
-    assert rows == {(as_data(graph.label(head)), "next,to", as_data(graph.label(tail))) for head, _, tail in found}
-    assert {as_data(graph.label(key)) for key in ("two\nlines", "🎬,🎭", "src,edge_attr,dst")} <= set(names)
-    everything = retriever.invoke("What now?", seed_entities=["src,edge_attr,dst"], k=99)
-    assert {fact for facts in triples(everything) for fact in facts} >= set(facts[2:8])
-    TestPCST().check_documents(retriever, everything)
-
-
-def test_styles() -> None:
-    given = ranks(["Her"], IN_ORDER)
-    (document,) = pcst(FILMS).invoke("?", **given)
-    names, rows = tables(document.page_content)
-    assert names == ["Her", "Spike Jonze", "Adaptation", "Drama"]
-    assert ("Her", "directed by", "Spike Jonze") in rows
-    (document,) = pcst(FILMS, style="triples").invoke("?", **given)
-    assert document.page_content.splitlines()[0] == "Her -> directed by -> Spike Jonze"
-
-
-def test_prompt() -> None:
-    check_placeholders(ANSWER_PROMPT, ["question", "evidence"], "answer")
-    assert pcst(TINY).prompts == {"answer": ANSWER_PROMPT}
-    own = PromptTemplate.from_template("{question} {evidence}")
-    assert pcst(TINY, answer_prompt=own).answer_prompt == own
-    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match=r"answer_prompt: (the|wanted a) prompt"):
-            pcst(TINY, answer_prompt=bad)
-
-
-def test_the_example_of_the_prompt_is_written_as_tables() -> None:
-    facts = [
-        Triple("Rusalka", "composed_by", "Antonín Dvořák"),
-        Triple("Antonín Dvořák", "birth_place", "Nelahozeves, Bohemia"),
-    ]
-    assert "\n".join(table_lines(facts)) in ANSWER_PROMPT.format(question="", evidence="")
-
-
 # --- what bounds it ---
-
-LINE: Facts = [(f"n{place}", "r", f"n{place + 1}") for place in range(8)]
-
-
-@pytest.mark.parametrize(("hops", "reached"), [(1, 1), (2, 2), (5, 5), (None, 8)])
-@pytest.mark.parametrize("prizes", ["paths", "paper", "published"])
-def test_max_hops(hops: int | None, reached: int, prizes: str) -> None:
-    documents = pcst(LINE, max_hops=hops, prizes=prizes, granularity="triple").invoke("?", k=99, **ranks(["n0"], ["r"]))
-    assert sorted(fact for (fact,) in triples(documents)) == LINE[:reached]
-
-
-def test_max_nodes() -> None:
-    star = [("hub", "r", f"leaf {leaf}") for leaf in range(9)]
-    for most, cut in ((1, True), (2, True), (4, True), (10, False), (None, False)):
-        documents = pcst(star, max_nodes=most).invoke("?", k=99, **ranks(["hub"], ["r"]))
-        assert sum(len(facts) for facts in triples(documents)) == (9 if most is None else most - 1)
-        assert all(document.metadata["truncated"] is cut for document in documents)
 
 
 @pytest.mark.parametrize(("most", "found"), [(1, [HER]), (2, [HER, ADAPTATION]), (3, [HER, ADAPTATION, DRAMA])])
@@ -500,23 +366,6 @@ def test_fields_are_checked(field: dict[str, Any]) -> None:
     retriever = pcst(TINY)
     with pytest.raises(InvalidArgumentError, match=name):
         setattr(retriever, name, field[name])
-
-
-def test_from_index() -> None:
-    """It asks no language model, learns from no examples, and is not trained."""
-    retriever = pcst(TINY, llm=ScriptedChatModel(replies=[]), examples=load_questions())
-    assert retriever.invoke("Who directed Her?") == pcst(TINY).invoke("Who directed Her?")
-    assert [stage.calls_model for stage in retriever.stages] == [False, False]
-    assert [stage.name for stage in retriever.stages] == ["rank_nodes_and_edges", "solve_pcst"]
-    with pytest.raises(InvalidArgumentError, match="not trained"):
-        pcst(TINY, model=object())
-
-
-def test_it_is_measured_by_what_it_retrieves() -> None:
-    """It proposes no answers, so that nothing is said about them."""
-    report = evaluate(pcst(TINY), [Question("Who directed Her?", ("Her",), ("Spike Jonze",))], topic="linked")
-    assert report.metrics["hit"] is None
-    assert report.metrics["llm_calls_mean"] == 0.0
 
 
 # --- what a person edits ---
@@ -567,40 +416,6 @@ def test_what_is_supplied_is_checked(key: str, name: str, rows: Any) -> None:
         pcst(TINY).invoke("?", **given)
 
 
-def test_names_of_the_other_table_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="ranked_entities"):
-        pcst(TINY).invoke("?", **ranks([BY], [BY], ["Her"]))
-    with pytest.raises(InvalidArgumentError, match="ranked_relations"):
-        pcst(TINY).invoke("?", **ranks(["Her"], ["Her"]))
-
-
-async def test_edits_in_a_workflow() -> None:
-    """A person stops the run before it solves, and puts another relation first."""
-    question, config = "Who starred in Amélie?", {"configurable": {"thread_id": "1"}}
-    retriever = pcst(TINY, granularity="triple", k=3)
-    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["solve_pcst"])
-    workflow.invoke({"question": question}, config)
-    state = workflow.get_state(config)
-    assert state.next == ("solve_pcst",)
-    relations = state.values["ranked_relations"]
-    assert relations[0][0] == "starring"
-    for bad in ("starring", [["starring"]], [["played_by", 1.0]], [["starring", "1"]]):
-        with pytest.raises(InvalidArgumentError, match="ranked_relations"):
-            workflow.update_state(config, {"ranked_relations": bad})
-        with pytest.raises(InvalidArgumentError, match="ranked_relations"):
-            await workflow.aupdate_state(config, {"ranked_relations": bad})
-    with pytest.raises(InvalidArgumentError, match="ranked_entities"):
-        workflow.update_state(config, {"ranked_entities": [["Xyzzyplugh", 1.0]]})
-    edited = sorted(relations, key=lambda row: row[0] != BY)
-    workflow.update_state(config, {"ranked_relations": edited})
-    assert workflow.get_state(config).next == ("solve_pcst",)
-    output = workflow.invoke(None, config)
-    supplied = {key: state.values[key] for key in ("seed_entities", "ranked_entities")}
-    assert output["documents"] == retriever.invoke(question, ranked_relations=edited, **supplied)
-    assert triples(output["documents"])[0] == [("Amélie", BY, "Jean-Pierre Jeunet")]
-    assert triples(retriever.invoke(question))[0][0][1] == "starring"
-
-
 # --- on a real graph ---
 
 
@@ -627,29 +442,6 @@ def test_three_hops_on_metaqa(data_dir: Path, metaqa_graph: KnowledgeGraph, coun
 
 
 # --- what is supplied, and what is left for the next ---
-
-
-def test_what_is_supplied_alone_is_kept() -> None:
-    retriever = pcst(TINY, granularity="triple")
-    for name, relation in ((BY, BY), ("starring", "starring")):
-        documents = retriever.invoke("Who starred in Amélie?", ranked_relations=[[name, 1.0]])
-        assert triples(documents)[0][0][1] == relation
-    documents = retriever.invoke("Who directed Her?", ranked_entities=[["Adaptation", 1.0]])
-    prized = documents[0].metadata["details"]["entities"]
-    assert sorted(prized) == [["Adaptation", "Adaptation"], ["Her", "Her"]]
-
-
-def test_a_relation_that_is_ranked_alone_is_preferred() -> None:
-    retriever = pcst(FILMS, granularity="triple")
-    for name, fact in ((GENRE, ("Her", GENRE, "Drama")), (BY, HER)):
-        assert triples(retriever.invoke("?", **ranks(["Her"], [name]))) == [[fact]]
-
-
-@pytest.mark.parametrize("name", ["seed_entities", "ranked_entities", "ranked_relations"])
-def test_none_is_as_if_left_out(name: str) -> None:
-    question = "Who directed Her?"
-    state = pcst(TINY).stages[0].run.invoke(pcst(TINY).initial_state(question))
-    assert pcst(TINY).invoke(question, **(state | {name: None})) == pcst(TINY).invoke(question)
 
 
 @pytest.mark.parametrize(("key", "name"), [("ranked_entities", "Her"), ("ranked_relations", BY)])
@@ -688,20 +480,6 @@ def test_the_best_path_pays_whatever_an_edge_costs(cost: float) -> None:
     documents = pcst(FILMS, edge_cost=cost).invoke("?", k=9, **ranks(["Her"], IN_ORDER))
     assert triples(documents)[0] == [HER]
     assert {fact for facts in triples(documents) for fact in facts} == set(FILMS)
-
-
-def test_another_index_is_linked_anew() -> None:
-    other = GraphIndex.build(KnowledgeGraph.from_triples([("New York", "in", "USA")]), HashedEmbeddings())
-    retriever = pcst(TINY)
-    retriever.invoke("Who directed Her?")
-    retriever.index = other
-    assert triples(retriever.invoke("Where is New York?")) == [[("New York", "in", "USA")]]
-
-
-def test_seeds_within_each_other() -> None:
-    graph = KnowledgeGraph.from_triples([("Synecdoche, New York", WRITTEN, "Kaufman"), ("New York", "in", "USA")])
-    seeds = ["New York", "Synecdoche, New York"]
-    assert pcst(graph).link("Who wrote Synecdoche, New York in 2008?", seeds) == (seeds, "Who wrote _ in 2008?")
 
 
 def test_prompt_snapshot() -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.vectorstores import InMemoryVectorStore
-from training_task import HELD_OUT, INDEX, LEARNED, asked, films, interrupted, same
+from training_task import HELD_OUT, INDEX, LEARNED, asked, interrupted, same
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
 from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
@@ -113,7 +112,6 @@ def test_a_reasoner_goes_on(
         ({"max_hops": 0}, "train_graph_reasoner: max_hops must be greater than or equal to 1, but got 0"),
         ({"max_nodes": 0}, "train_graph_reasoner: max_nodes must be greater than or equal to 1, but got 0"),
         ({"max_nodes": None}, "train_graph_reasoner: max_nodes must be a valid integer, but got None"),
-        ({"max_nodes": True}, "train_graph_reasoner: max_nodes must be a valid integer, but got True"),
         ({"hidden": 4}, r"train_graph_reasoner: there is no argument 'hidden'\. There are: \[.*'width'"),
         ({"dimension": 4}, "train_graph_reasoner: there is no argument 'dimension'"),
     ],
@@ -122,31 +120,6 @@ def test_a_reasoner_goes_on(
 def test_arguments_of_a_reasoner_out_of_range(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         reasoned(**arguments)
-
-
-def test_what_a_reasoner_cannot_be_trained_on() -> None:
-    for index, questions, message in (
-        (INDEX, [], "train_graph_reasoner: there is nothing to train on: 0 questions"),
-        (INDEX, ["who?"], "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
-        (INDEX, 5, "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
-        (INDEX.graph, LEARNED, "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
-        (
-            GraphIndex.build(KnowledgeGraph.from_triples([], labels={"A": "A", "B": "B"}), HashedEmbeddings(8)),
-            [Question("A?", ("A",), ("B",))],
-            "train_graph_reasoner: there is nothing to train on: 0 questions; not used: 1 have no answer near",
-        ),
-        (
-            GraphIndex.build(
-                films(),
-                INDEX.embeddings,
-                store=VectorStoreSearch(InMemoryVectorStore(INDEX.embeddings), "cosine_similarity"),
-            ),
-            LEARNED[:9],
-            "train_graph_reasoner: the names of the index are in a vector store",
-        ),
-    ):
-        with pytest.raises(InvalidArgumentError, match=f"^{message}"):
-            train_graph_reasoner(index, questions, **LITTLE)  # type: ignore[arg-type]
 
 
 CHAIN = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Jonze", "made", "Adaptation")])

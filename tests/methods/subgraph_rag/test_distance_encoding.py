@@ -224,20 +224,6 @@ def test_films_supervised_by_hand() -> None:
 # --- all three ---
 
 
-@given(cases_with_weights(), st.booleans(), st.randoms(use_true_random=False))
-@settings(max_examples=100)
-def test_the_order_of_triples_does_not_count(drawn: tuple[Case, Any], directed: bool, random: Any) -> None:
-    case, weights = drawn
-    order = list(range(len(case.triples)))
-    random.shuffle(order)
-    other = case._replace(triples=[case.triples[place] for place in order], seeds=case.seeds[::-1] * 2)
-    rounds = {"rounds": 2, "reverse_rounds": 2 * directed, "directed": directed}
-    assert encode(other, **rounds) == pytest.approx(encode(case, **rounds), abs=1e-6)
-    assert follow(other, weights) == pytest.approx(follow(case, weights), abs=1e-12)
-    positive = supervise(case, directed=directed)
-    assert supervise(other, directed=directed) == [positive[place] for place in order]
-
-
 def test_the_pair_of_the_paper() -> None:
     """For each column one before it: the share of walks that end at what is no seed."""
     heads, tails, her = np.array([0, 2]), np.array([1, 1]), np.array([0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -210,17 +209,6 @@ def test_it_agrees_with_what_is_trained(case: Case, data: st.DataObject) -> None
     assert found == pytest.approx(np.concatenate(expected), abs=1e-5)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_blocks_make_no_difference(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    index, scorer = indexed(tiny_graph()), drawn(**config)
-    asked = "who starred in _ ?", np.arange(len(index.graph)), numbers([0, 3])
-    expected = scorer.on(index).score(*asked)
-    for size in (1, 3, 16):
-        monkeypatch.setattr(triple_scorer, "BLOCK", size)
-        monkeypatch.setattr(triple_scorer, "ENTITY_BLOCK", size)
-        assert scorer.on(index).score(*asked) == pytest.approx(expected, abs=1e-5)
-
-
 def test_only_the_candidates_are_seen() -> None:
     """What else the graph holds of their entities changes nothing."""
     facts = [("Her", "by", "Spike Jonze"), ("Her", "in", "2013")]
@@ -230,17 +218,6 @@ def test_only_the_candidates_are_seen() -> None:
         for index in (small, large)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-
-
-def test_from_many_threads() -> None:
-    """A fresh scorer that several threads ask at once."""
-    index = indexed(tiny_graph())
-    triples = np.arange(len(index.graph))
-    asked = [(f"question {n} about _", triples[n:], numbers([n])) for n in range(8)] * 4
-    expected = [drawn().on(index).score(*arguments).tolist() for arguments in asked]
-    on_graph = drawn().on(index)
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda arguments: on_graph.score(*arguments).tolist(), asked)) == expected
 
 
 @pytest.mark.parametrize("leaves", [2, 3, 5, 17, 40, 100])
@@ -374,21 +351,9 @@ def test_distances_need_a_mark() -> None:
     ("config", "message"),
     [
         ({"dimension": 0}, "dimension must be greater than or equal to 1, but got 0"),
-        ({"hidden": 0}, "hidden must be greater than or equal to 1, but got 0"),
         ({"hidden": True}, "hidden must be a valid integer, but got True"),
-        ({"hidden": 8.0}, "hidden must be a valid integer, but got 8.0"),
-        ({"rank": 0}, "rank must be greater than or equal to 1, but got 0"),
-        ({"rounds": -1}, "rounds must be greater than or equal to 0, but got -1"),
-        ({"rounds": "4"}, "rounds must be a valid integer, but got '4'"),
-        ({"hops": -1}, "hops must be greater than or equal to 0, but got -1"),
-        ({"hops": None}, "hops must be a valid integer, but got None"),
-        ({"directed": True, "reverse_rounds": -1}, "reverse_rounds must be greater than or equal to 0, but got -1"),
         ({"reverse_rounds": 1}, "reverse_rounds must be 0 unless directed is true, but got 1"),
-        ({"directed": 1}, "directed must be a valid boolean, but got 1"),
         ({"identifiers": "("}, r"identifiers: no regular expression \(missing \), .*\), but got '\('"),
-        ({"identifiers": None}, "identifiers must be a valid string, but got None"),
-        ({"identifiers": b".*"}, "identifiers must be a valid string, but got b"),
-        ({"identifiers": re.compile(".*")}, "identifiers must be a valid string, but got re.compile"),
         ({"identifiers": "a{99999999999999}"}, "identifiers: no regular expression .*, but got 'a"),
     ],
     ids=lambda value: str(value)[:40],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from training_task import HELD_OUT, INDEX, LEARNED, interrupted, same
+from training_task import HELD_OUT, INDEX, LEARNED
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -19,10 +19,8 @@ from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.model import TripleScorer
 from kg_retrievers.methods.subgraph_rag.network import Example, Supervising, TripleNetwork
 from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
-from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.fit import ModelTraining, _Examples, _gain
-from kg_retrievers.training.loop import UNFINISHED
 
 SMALL: dict[str, Any] = {"hidden": 32, "rank": 8}
 FEW: dict[str, Any] = {"hidden": 6, "rank": 3, "num_examples": 48, "validations": 3, "learning_rate": 0.02}
@@ -100,81 +98,6 @@ def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[Tripl
 @pytest.fixture(scope="module")
 def done() -> ModelTraining[TripleScorer]:
     return trained()
-
-
-def test_what_is_kept_of_examples_makes_no_difference(
-    done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for room in (0, 200):
-        monkeypatch.setattr(fit, "KEPT_TRIPLES", room)
-        assert same(trained().model.weights, done.model.weights)
-
-
-@pytest.mark.parametrize("where", ["loss", "validation"])
-def test_a_scorer_goes_on(
-    tmp_path: Path, done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    """Interrupted in the second round of three; in the end only the scorer is there."""
-    with monkeypatch.context() as patched:
-        if where == "loss":
-            patched.setattr(TripleNetwork, "loss", interrupted(3, TripleNetwork.loss))
-        else:
-            patched.setattr(fit, "_gain", interrupted(20, fit._gain))
-        with pytest.raises(KeyboardInterrupt):
-            trained(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [UNFINISHED]
-    again = trained(tmp_path)
-    assert same(again.model.weights, done.model.weights)
-    assert again.history == done.history
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors"]
-    opened = TripleScorer.from_pretrained(tmp_path)
-    assert same(opened.weights, done.model.weights)
-    assert opened.training == done.model.training
-    assert opened.on(INDEX).score("who directed _?", np.arange(4), np.array([0])).shape == (4,)
-
-
-@pytest.fixture(scope="module")
-def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a training that was interrupted after its first round."""
-    folder = tmp_path_factory.mktemp("scorer")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TripleNetwork, "loss", interrupted(3, TripleNetwork.loss))
-        with pytest.raises(KeyboardInterrupt):
-            trained(folder)
-    return folder
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"seed": 1}, {"num_examples": 56}, {"batch_size": 4}, {"loss": "binary"}, {"max_hops": 2}, {"max_nodes": None},
-        {"supervision": "directed"}, {"hidden": 7}, {"hops": 0}, {"identifiers": ""}, {"directed": True},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_other_settings_are_refused(broken_off: Path, other: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
-        trained(broken_off, **other)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"loss": "hinge"}, "train_triple_scorer: loss must be 'softmax' or 'binary', but got 'hinge'"),
-        ({"supervision": "both"}, "supervision must be 'undirected', 'directed' or 'triples', but got 'both'"),
-        ({"num_examples": 0}, "num_examples must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"hidden": 0}, "hidden must be"),
-        ({"max_hops": "3"}, "max_hops must be a valid integer, but got '3'"),
-        ({"max_nodes": 0}, "max_nodes must be greater than or equal to 1, but got 0"),
-        ({"max_hops": 0}, "max_hops must be greater than or equal to 1, but got 0"),
-        ({"roundz": 2}, "no argument 'roundz'"),
-    ],
-    ids=str,
-)
-def test_arguments_out_of_range(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=message):
-        trained(**arguments)
 
 
 def test_nothing_to_train_on() -> None:
@@ -268,22 +191,3 @@ def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.
     with pytest.raises(InvalidArgumentError, match=f"of {count} questions, none has what it should teach"):
         train_triple_scorer(index, asked, max_nodes=1, num_examples=num_examples, validations=2, hidden=4)
     assert len(looked_at) == len(set(looked_at)) == count
-
-
-def test_to_train_as_the_paper_does() -> None:
-    """With the arguments that are written down for it."""
-    found = train_triple_scorer(
-        INDEX, LEARNED[:9], directed=True, rounds=2, reverse_rounds=2, hops=0, hidden=128, supervision="directed",
-        loss="binary", batch_size=1, learning_rate=0.001, num_examples=4,
-    )  # fmt: skip
-    assert found.model.config == TripleScorerConfig(128, 128, rounds=2, reverse_rounds=2, directed=True, hops=0)
-
-
-def test_a_training_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """But a bar on stderr, where one is wanted."""
-    trained(tmp_path / "model")
-    assert capfd.readouterr() == ("", "")
-    trained(progress=True)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "Training" in err

@@ -11,17 +11,14 @@ import numpy as np
 import pytest
 import torch
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
-from peft import PeftModel
 from safetensors.torch import save_file
 from small_language_model import build
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, PCSTRetriever
+from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
 from kg_retrievers.agents import Budget, build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.retriever import OnRefusal
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
@@ -33,7 +30,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
     GraphPromptModel,
     graph_prompt_examples,
 )
-from kg_retrievers.methods.g_retriever.graph_prompt.encoders import PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
@@ -179,13 +176,6 @@ def test_chat_templates(lm: CausalLM) -> None:
 
 
 # --- soft tokens ------------------------------------------------------------------------------------------------------
-
-
-def test_entities_without_triples_are_nodes() -> None:
-    graph = PromptGraph.of([Triple("b", "r", "a")], {"c": "lone_one"}, ["c"])
-    assert (graph.names, graph.ends.tolist()) == (("b", "a", "lone one"), [[0], [1]])
-    alone = PromptGraph.of([], {}, ["c", "d"])
-    assert (alone.names, alone.relations, alone.ends.shape, alone.kinds.shape) == (("c", "d"), (), (2, 0), (0,))
 
 
 ENCODERS = pytest.mark.parametrize(
@@ -365,20 +355,6 @@ def test_examples_of_questions(retriever: PCSTRetriever) -> None:
     assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
 
 
-@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
-def test_refused_questions_are_examples_without_a_graph(
-    on_refusal: OnRefusal, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The graph is empty whatever the reason, nothing is logged, and a retriever may be part of a chain."""
-    index = GraphIndex.build(tiny_graph(), EMBEDDINGS)
-    retriever = NeighborhoodRetriever.from_index(index, on_refusal=on_refusal)
-    without_facts = [Question("What is a Western?", answers=("Her",)), Question("Xyzzy?", answers=("Her",))]
-    assert [example.triples for example in graph_prompt_examples(retriever, without_facts)] == [(), ()]
-    assert not caplog.records
-    chain = retriever | RunnableLambda(list)
-    assert [example.triples for example in graph_prompt_examples(chain, without_facts)] == [(), ()]
-
-
 def test_examples_of_graphs() -> None:
     graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "A"})
     example = GraphPromptExample.of_graph(GraphQuestion("Why?", answers=("x",), graph=graph, id="0"))
@@ -426,29 +402,14 @@ def test_examples_that_are_none(values: Any, message: str) -> None:
         ({"encoder": "rnn"}, "encoder must be 'transformer', 'gat' or 'gcn', but got 'rnn'"),
         ({"width": 10, "heads": 4}, "a multiple of heads=4"),
         ({"layers": 1}, "layers must be greater than or equal to 2, but got 1"),
-        ({"soft_tokens": 0}, "soft_tokens must be greater than or equal to 1 with an encoder, but got 0"),
         ({"soft_tokens": True}, "soft_tokens must be a valid integer, but got True"),
-        ({"projection": 0}, "projection must be greater than or equal to 1, but got 0"),
-        ({"show_graph": 1}, "show_graph must be a valid boolean, but got 1"),
         ({"lora_dropout": 1.0}, "lora_dropout must be less than 1, but got 1.0"),
-        ({"lora_targets": "q_proj"}, "lora_targets must be a valid tuple, but got 'q_proj'"),
         ({"lora_targets": ()}, "lora_targets must have at least 1 item"),
-        ({"before": 3}, "before must be a valid string, but got 3"),
     ],
 )
 def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         GraphPromptConfig(**values)
-
-
-def test_settings_of_the_paper() -> None:
-    assert GraphPromptConfig.of("frozen") == GraphPromptConfig()
-    assert GraphPromptConfig.of("prompt-tuning", soft_tokens=3) == GraphPromptConfig(encoder=None, soft_tokens=3)
-    assert GraphPromptConfig.of("lora", encoder=None, soft_tokens=0).lora_rank == 8
-    with pytest.raises(InvalidArgumentError, match="setting is one of"):
-        GraphPromptConfig.of("full")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="no field 'depth'"):
-        GraphPromptConfig.of("frozen", depth=2)
 
 
 def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: Path) -> None:
@@ -514,39 +475,6 @@ def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) ->
     assert [path.name for path in tmp_path.rglob("*")] == ["model.safetensors"]
     for name, weight in made.network.parameters.items():
         assert torch.equal(weight, again.network.parameters[name])
-
-
-def test_adapters_are_those_of_peft(folder: Path, tmp_path: Path) -> None:
-    made = model(CausalLM.load(folder), lora_rank=2)
-    made.network.model.save_pretrained(tmp_path)
-    tuned = PeftModel.from_pretrained(CausalLM.load(folder).model, tmp_path)
-    ids = torch.tensor([[5, 6, 7]])
-    assert torch.equal(tuned(input_ids=ids).logits, made.network.model(input_ids=ids).logits)
-
-
-@pytest.mark.parametrize("config", [{}, {"lora_rank": 2}])
-def test_a_language_model_is_not_written_over(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
-    shutil.copytree(folder, tmp_path / "lm")
-    with pytest.raises(InvalidArgumentError, match="holds a model of Hugging Face, which would be lost"):
-        model(CausalLM.load(folder), **config).save_pretrained(tmp_path / "lm")
-    assert digest_of(tmp_path / "lm") == digest_of(folder)
-
-
-def digest_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
-
-
-def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:
-    """How long an answer may be, and in which numbers it is computed."""
-    lm = CausalLM.load(folder, dtype="bfloat16")
-    made = model(lm, max_answer_tokens=5)
-    assert made.max_new_tokens == 5
-    made.save_pretrained(tmp_path)
-    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
-    assert (again.max_new_tokens, again.network.lm.dtype) == (5, "bfloat16")
-    assert again.fingerprint == made.fingerprint
-    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, precision="float32").network.lm.dtype == "float32"
-    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, lm).network.lm.dtype == "bfloat16"
 
 
 def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:
