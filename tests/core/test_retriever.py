@@ -328,12 +328,12 @@ def test_documents_hold_the_evidence() -> None:
 def test_documents_show_the_paths_of_the_evidence() -> None:
     """Where they are some among its triples, and it is not cut to single ones."""
     directed, starring = Triple("Her", "directed_by", "Jonze"), Triple("Her", "starring", "Adams")
-    joined = "Jonze <- directed by <- Her -> starring -> Adams"
+    apart = "Her -> directed by -> Jonze\nHer -> starring -> Adams"
     for paths, text in (
         ([["Her", [0]], ["Adams", [1]]], "Her -> directed by -> Jonze\nAdams <- starring <- Her"),
-        ([["Jonze", [0, 1]]], joined),
-        ([["Her", [2]], "?", [[], []]], joined),
-        (2, joined),
+        ([["Jonze", [0, 1]]], "Jonze <- directed by <- Her -> starring -> Adams"),
+        ([["Her", [2]], "?", [[], []]], apart),
+        (2, apart),
     ):
         evidence = Evidence((directed, starring), 1.0, details={"paths": paths, "by": "hand"})
         (document,) = toy(style="paths").documents_from([evidence], 1)
