@@ -25,7 +25,6 @@ from kg_retrievers.cli.options import (
     field_values,
     flag,
     option,
-    share,
 )
 from kg_retrievers.cli.show import announce_compilation, evidence, lines_of, note, show, single_triples, status, summary
 from kg_retrievers.cli.sources import (
@@ -69,7 +68,7 @@ def ask(
     k: K = None,
     entity: Annotated[list[str], option("NAME", "An entity that the question is about.")] = [],
     min_confidence: Annotated[
-        float | None, option("P", "Refuse answers that are less likely right, from 0 to 1.", parser=share)
+        float | None, option("P", "Refuse answers that are less likely right, from 0 to 1.", min=0, max=1)
     ] = None,
     explain: Annotated[bool, flag("--explain", "How the question leads to the evidence.")] = False,
     why_not: Annotated[str | None, option("ENTITY", "What keeps an entity out of the evidence.")] = None,

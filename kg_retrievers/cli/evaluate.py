@@ -29,11 +29,9 @@ from kg_retrievers.cli.options import (
     Reading,
     Workers,
     field_values,
-    natural,
     new_file,
     open_workers,
     option,
-    positive,
 )
 from kg_retrievers.cli.show import announce_compilation, message, note, on_terminal, show_comparison, status
 from kg_retrievers.cli.sources import (
@@ -77,7 +75,7 @@ Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", pars
 class MeasuredWith:
     """What a measurement counts, and what methods get in it."""
 
-    unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", parser=positive)] = None
+    unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", min=1)] = None
     topic: Annotated[
         Literal["given", "linked"],
         option("WHICH", "Are question entities given?", panel=ADVANCED),
@@ -125,7 +123,7 @@ def evaluate(
     source = Source(str(questions.graph), reading, embedded, connection)
     measurement = _read(data, questions, given, settings, source, models, prompt)
     with measurement.database:
-        report = measurement.run(methods, measurement.build(methods, fields, given.preset), records)
+        report = measurement.run(methods, measurement.build(methods, fields), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by, figures=figure), output, as_json)
     return 0
 
@@ -143,7 +141,7 @@ def compare(
     data: Annotated[str | None, option("FILE_OR_FOLDER", "The questions.")] = None,
     method: Annotated[list[str], option("NAME", "all, or as `evaluate`. Repeatable.")] = [],
     records: Annotated[str | None, option("FOLDER", "Keep the results, or go on.")] = None,
-    failures: Annotated[int, option("N", "Failures to show (default: 10).", parser=natural)] = 10,
+    failures: Annotated[int, option("N", "Failures to show (default: 10).", min=0)] = 10,
     by: By = "hops",
     figure: Figures = [],
     output: Output = None,
@@ -242,8 +240,7 @@ def _build_all(
     refused: dict[str, Exception] = {}
     for methods in chosen:
         try:
-            fitting, preset = _fitting(methods, fields, measurement.given.preset)
-            built.append((methods, measurement.build(methods, fitting, preset)))
+            built.append((methods, measurement.build(methods, fields)))
         except (InvalidArgumentError, MissingExtraError) as error:
             refused[registry.joined_names(methods)] = error
     if not built:
@@ -251,23 +248,6 @@ def _build_all(
     for name, reason in refused.items():
         note(f"{name} is left out: {message(reason)}")
     return built
-
-
-def _fitting(methods: _Methods, fields: Mapping[str, Any], preset: str | None) -> tuple[dict[str, Any], str | None]:
-    """Return the fields and the preset that these methods have, of those that some method has."""
-    if not fields and preset is None:
-        return {}, None
-    name = registry.joined_names(methods)
-    of_some = {
-        field for method in (*registry.METHODS, registry.UNION) for field in method.load_retriever().model_fields
-    }
-    missing = fields.keys() & of_some - registry.retriever_class(methods).model_fields.keys()
-    if missing:
-        note(f"{name} has no field {', '.join(sorted(missing))}; it goes without")
-    if preset is not None and any(preset not in method.load_retriever().presets for method in methods):
-        note(f"{name} goes without the preset {preset}")
-        preset = None
-    return {field: value for field, value in fields.items() if field not in missing}, preset
 
 
 # --- one measurement --------------------------------------------------------------------------------------------------
@@ -303,7 +283,7 @@ class Measurement:
     models: Mapping[str, SavedModel]
     prompt: tuple[SavedModel, Runnable[Any, Any]] | None
 
-    def build(self, methods: _Methods, fields: Mapping[str, Any], preset: str | None) -> BaseKGRetriever:
+    def build(self, methods: _Methods, fields: Mapping[str, Any]) -> BaseKGRetriever:
         """Build the retriever of a method, or the union of several."""
         return build_retriever(
             methods,
@@ -313,7 +293,7 @@ class Measurement:
             examples=share_examples(methods, self.examples),
             models={name: saved for name, saved in self.models.items() if name in {one.name for one in methods}},
             executor=self.database.of_one_graph,
-            preset=preset,
+            preset=self.given.preset,
         )
 
     def run(self, methods: _Methods, retriever: BaseKGRetriever, records: str | Path | None) -> Report:

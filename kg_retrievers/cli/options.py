@@ -53,40 +53,6 @@ LAST_PORT = 65_535
 # --- what an option may be --------------------------------------------------------------------------------------------
 
 
-def positive(value: str | int) -> int:
-    """Take an integer of 1 or more, as a default is one."""
-    text = str(value)
-    if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"wanted an integer of 1 or more, but got {text!r}")
-    return int(text)
-
-
-def natural(value: str | int) -> int:
-    """Take an integer of 0 or more, as a default is one."""
-    text = str(value)
-    if not text.isdecimal():
-        raise typer.BadParameter(f"wanted an integer of 0 or more, but got {text!r}")
-    return int(text)
-
-
-def port_number(text: str) -> int:
-    """Take the number of a port, 0 for a free one."""
-    if not text.isdecimal() or int(text) > LAST_PORT:
-        raise typer.BadParameter(f"wanted a port from 0 to {LAST_PORT:,}, but got {text!r}")
-    return int(text)
-
-
-def share(text: str) -> float:
-    """Take a number from 0 to 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= 1:
-        raise typer.BadParameter(f"wanted a number from 0 to 1, but got {text!r}")
-    return value
-
-
 def hop_numbers(text: str) -> list[int]:
     """Take numbers of hops between commas, and return each once, ascending."""
     if not all(part.isdecimal() and int(part) for part in text.split(",")):
@@ -254,11 +220,11 @@ _GRAPH = "A file, a folder of `index`, a database (file or URI), or a SPARQL end
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH, parser=place, show_default=False)]
 GraphOption = Annotated[str | None, option("GRAPH", "The graph, as `ask` takes it.", "--graph", parser=place)]
 Method = Annotated[str | None, option("NAME", METHODS_HELP, parser=methods)]
-K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", parser=positive)]
+K = Annotated[int | None, option("N", "How many pieces of evidence.", "--k", min=1)]
 Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance=0.5.")]
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
-Seed = Annotated[int, option("N", "Of random numbers (default: 0).", parser=natural)]
+Seed = Annotated[int, option("N", "Of random numbers (default: 0).", min=0)]
 EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors for further runs.", panel=ADVANCED)]
 Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
 Vectors = Annotated[
@@ -365,9 +331,7 @@ class Connection:
 
     connect: Annotated[bool, flag("--connect", "Leave the graph in its database.", ADVANCED)] = False
     vectors: Vectors = None
-    max_facts: Annotated[
-        int | None, option("N", "Facts that a question fetches then.", parser=positive, panel=ADVANCED)
-    ] = None
+    max_facts: Annotated[int | None, option("N", "Facts that a question fetches then.", min=1, panel=ADVANCED)] = None
 
 
 @dataclass(frozen=True)
@@ -398,7 +362,7 @@ class QuestionSet:
     format: Annotated[Format, option("FORMAT", f"{', '.join(get_args(Format))} (default: jsonl).")] = "jsonl"
     split: Annotated[str | None, option("NAME", "A part, such as test.")] = None
     hops: Annotated[Any, option("1,2,3", "Questions that join so many facts.", parser=hop_numbers)] = None
-    limit: Annotated[int | None, option("N", "At most N of each number of hops.", parser=positive)] = None
+    limit: Annotated[int | None, option("N", "At most N of each number of hops.", min=1)] = None
     seed: Seed = 0
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.options import Graph, Json, Reading, Seed, option, positive
+from kg_retrievers.cli.options import Graph, Json, Reading, Seed, option
 from kg_retrievers.cli.show import grid, note, show, status
 from kg_retrievers.cli.sources import Source, read_graph
 from kg_retrievers.errors import InvalidArgumentError
@@ -18,8 +18,8 @@ def questions(
     graph: Graph,
     output: Annotated[str, option("FILE", "A new file, as JSON lines.")],
     reading: Reading,
-    count: Annotated[int, option("N", "How many (default: 1000).", parser=positive)] = 1000,
-    max_hops: Annotated[int, option("N", "The most facts of a walk, up to 3 (default: 3).", parser=positive)] = 3,
+    count: Annotated[int, option("N", "How many (default: 1000).", min=1)] = 1000,
+    max_hops: Annotated[int, option("N", "The most facts of a walk, up to 3 (default: 3).", min=1)] = 3,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> int:

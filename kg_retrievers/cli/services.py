@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
 from kg_retrievers.cli.options import (
+    LAST_PORT,
     Connection,
     Embedded,
     Given,
@@ -19,7 +20,6 @@ from kg_retrievers.cli.options import (
     Reading,
     flag,
     option,
-    port_number,
 )
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.cli.sources import QueryDatabase, Source, check_database, read_index
@@ -38,7 +38,7 @@ _SERVER = "The server"
 Host = Annotated[str | None, option("ADDRESS", "Default: 127.0.0.1. Another one takes a token.", panel=_SERVER)]
 Port = Annotated[
     int | None,
-    option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", parser=port_number, panel=_SERVER),
+    option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=LAST_PORT, panel=_SERVER),
 ]
 TokenFile = Annotated[
     str | None,

@@ -275,6 +275,7 @@ def run(argv: Sequence[str] | None) -> int:
 def _usage_message(error: typer.TyperException) -> str:
     """Return one line about a mistake in the arguments, with the command that helps; passwords are hidden."""
     text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
+    text = text.replace("Input should be", "wanted a value")
     text = re.sub(r"^Invalid value for '(\S*)':", r"\1:", text)
     text = re.sub(r" \(Possible options: (.*)\)$", r"; did you mean \1?", " ".join(text.split()))
     where = getattr(getattr(error, "ctx", None), "command_path", "kg-retrievers")

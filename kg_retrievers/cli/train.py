@@ -21,7 +21,6 @@ from kg_retrievers.cli.options import (
     field_values,
     open_workers,
     option,
-    positive,
 )
 from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
 from kg_retrievers.cli.sources import Source, index_of_graphs, read_index
@@ -57,9 +56,7 @@ def train(
         str | None, option("FILE_OR_FOLDER", "Questions that say when to stop (default: a tenth).")
     ] = None,
     validation_split: Annotated[str | None, option("NAME", "A part of them.")] = None,
-    num_examples: Annotated[
-        int | None, option("N", "How many questions to look at, each time counted.", parser=positive)
-    ] = None,
+    num_examples: Annotated[int | None, option("N", "How many questions to look at, each time counted.", min=1)] = None,
     field: Annotated[list[str], option("NAME=VALUE", "A setting of the training or the model.")] = [],
     preset: Preset = None,
     embedding_cache: EmbeddingCache = None,

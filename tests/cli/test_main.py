@@ -203,7 +203,7 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
 @pytest.mark.parametrize("wrong", ["1.5", "nan"])
 def test_the_least_confidence_is_a_share(run: Run, wrong: str) -> None:
     told = mistake(run("ask", "films.csv", HER, f"--min-confidence={wrong}"))
-    assert f"wanted a number from 0 to 1, but got {wrong!r}" in told
+    assert "--min-confidence: wanted a value" in told
 
 
 #: What is said where no earlier call has compiled a method.
@@ -452,7 +452,7 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv"], "Missing argument 'QUESTION'. See: kg-retrievers ask --help"),
         (["ask", "films.csv", " "], "the question is empty"),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
-        (["ask", "films.csv", HER, "--k", "0"], "--k: wanted an integer of 1 or more, but got '0'. See: "),
+        (["ask", "films.csv", HER, "--k", "0"], "--k: wanted a value greater than or equal to 1. See: "),
         (["ask", "films.csv", HER, "--k", "1000001"], "less than or equal to 1000000, but got 1000001"),
         (
             ["ask", "films.csv", HER, "--method", "simrag"],
@@ -473,7 +473,7 @@ def test_demo(run: Run) -> None:
             ["ask", "wide.csv", HER, "--columns", "film,who"],
             "Give --columns HEAD,RELATION,TAIL, each as in the header.",
         ),
-        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output FOLDER"),
+        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output"),
         (
             ["info", "films.csv", "--read", "text_relations=directed"],
             "Give --read text_relations= one of them; `info` lists all.",

@@ -505,7 +505,7 @@ def test_what_writers_are_taken() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "wanted"),
     [
-        ("ties", "best", "must be 'merge', 'break' or 'overlap', but got 'best'"),
+        ("ties", "best", "must be 'merge' or 'break', but got 'best'"),
         ("max_rows", 0, "greater than or equal to 1, but got 0"),
         ("max_rows", 1.5, "integer, but got 1.5"),
         ("max_rows", True, "integer, but got True"),
