@@ -19,7 +19,7 @@ from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.asking import AskBatch, Asker, Topic
 from kg_retrievers.evaluation.identity import digest
-from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued
+from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, PartRequest
@@ -131,13 +131,13 @@ def evaluate(
             }
         ),
     }
-    with continued(records, header) as (done, writer):
-        waiting = list(enumerate(asked, 1))[len(done) :]
-        made = _made(asker, waiting, workers)
-        label = f"Asking {header['method']}"
-        for record in track(made, label, len(waiting), console=Console(stderr=True)) if progress else made:
-            writer.add(record)
-            done.append(record)
+    done = continued(records, header)
+    waiting = list(enumerate(asked, 1))[len(done) :]
+    made = _made(asker, waiting, workers)
+    label = f"Asking {header['method']}"
+    for record in track(made, label, len(waiting), console=Console(stderr=True)) if progress else made:
+        keep_record(records, record)
+        done.append(record)
     return Report.from_header(header, done)
 
 

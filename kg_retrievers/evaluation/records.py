@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from os import SEEK_END
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -106,21 +104,19 @@ def read_records(path: str | Path) -> tuple[Header, list[Record]]:
     return _parsed(_content(Path(path)), path)
 
 
-@contextmanager
-def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Record], Writer]]:
+def continued(path: str | Path | None, header: Header) -> list[Record]:
     """Open a file of records to continue it, or begin a new one; None keeps nothing.
 
-    Yields:
-        The records that are there, and what writes more of them.
+    Returns:
+        The records that are there.
 
     Raises:
         FileFormatError: If the file is there and is none of records, or cannot be read.
-        FileWriteError: If it cannot be written, or more of it later; what is there stays.
+        FileWriteError: If it cannot be written; what is there stays.
         InvalidArgumentError: If it belongs to a run of other settings; names them.
     """
     if path is None:
-        yield [], Writer(None)
-        return
+        return []
     path, first = Path(path), _written(header)
     content = _content(path) if path.exists() else b""
     begun = not first.startswith(content)  # else there is nothing, or a first line that was not written to its end
@@ -130,41 +126,21 @@ def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Re
             f"{path} holds records of a run with other settings: {'; '.join(different)}. "
             "Name another file, or delete this one."
         )
-    with _opened(path, content.rfind(b"\n") + 1 if begun else 0) as file:
-        writer = Writer(file)
-        if not begun:
-            writer.add(header)
-        yield records, writer
+    with raise_write_errors(path), path.open("r+b" if begun else "wb") as file:
+        file.truncate(content.rfind(b"\n") + 1 if begun else 0)
+        file.write(b"" if begun else first)
+    return records
 
 
-@contextmanager
-def _opened(path: Path, size: int) -> Iterator[BinaryIO]:
-    """Open a file, keep its first `size` bytes and append to them; closing it raises `FileWriteError`, too."""
-    with raise_write_errors(path):
-        file = path.open("r+b" if size else "wb")
-    try:
-        with raise_write_errors(path):
-            file.truncate(size)
-            file.seek(0, SEEK_END)
-        yield file
-    finally:
-        with raise_write_errors(path):
-            file.close()
+def keep_record(path: str | Path | None, record: Record) -> None:
+    """Add a record to the file, so that what was done is there whatever comes; None keeps nothing.
 
-
-class Writer:
-    """Adds records to a file, each at once, so that what was done is there whatever comes."""
-
-    def __init__(self, file: BinaryIO | None) -> None:
-        """Take an open file, or None to keep nothing."""
-        self._file = file
-
-    def add(self, row: Record | Header) -> None:
-        """Write a line."""
-        if self._file:
-            with raise_write_errors(self._file.name):
-                self._file.write(_written(row))
-                self._file.flush()
+    Raises:
+        FileWriteError: If it cannot be written.
+    """
+    if path is not None:
+        with raise_write_errors(path), open(path, "ab") as file:
+            file.write(_written(record))
 
 
 def _written(row: Mapping[str, Any]) -> bytes:
