@@ -83,18 +83,16 @@ def split_files(home: Path, split: str | None) -> list[Path]:
 
 
 def _no_split(home: Path, split: str | None, there: Sequence[str]) -> InvalidArgumentError:
-    names = " or ".join(filter(None, (", ".join(there[:-1]), *there[-1:])))
     if not there:
         return InvalidArgumentError(
             f"{home} holds no split; wanted files as test.jsonl or test-00000-of-00001.parquet."
         )
-    if split is None:
-        return InvalidArgumentError(
-            f"{home} is a folder, and no split of it is named.",
-            hint_python=f"Name one of its splits: split={there[0]!r}; there are {names}.",
-            hint_shell=f"Name one of its splits: --split {names}.",
-        )
-    return InvalidArgumentError(f"{home} has no split {split!r}; there are: {names}.")
+    got = "none is named" if split is None else f"there is no {split!r}"
+    return InvalidArgumentError(
+        f"{home} is a folder with splits, of which {got}.",
+        hint_python=f"Name one of its splits: split=...; there are: {', '.join(there)}.",
+        hint_shell=f"Name one of its splits: --split {' or '.join(there)}.",
+    )
 
 
 def _same(split: str | None) -> tuple[str | None, ...]:

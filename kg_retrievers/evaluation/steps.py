@@ -28,8 +28,7 @@ from kg_retrievers.evaluation.records import Record, Step
 #: The steps, in their order.
 STEPS: tuple[Step, ...] = get_args(Step)
 
-# The errors of a retriever that say at which step it failed; "pattern" is whatever says what to look for.
-_OF_LINKING = (EntityLinkingError,)
+# The errors of a retriever that say that it failed to find out what to look for.
 _OF_PATTERN = (LowConfidenceError, PatternError, QuerySafetyError, ReplyError, ModelCallError)
 
 
@@ -72,7 +71,7 @@ def step_of(error: BaseException) -> Step | None:
         >>> step_of(EntityLinkingError("no entity was found"))
         'linking'
     """
-    if isinstance(error, _OF_LINKING):
+    if isinstance(error, EntityLinkingError):
         return "linking"
     return "pattern" if isinstance(error, _OF_PATTERN) else None
 
