@@ -288,9 +288,8 @@ class GraphBuilder:
 
     def _name_columns(self) -> dict[str, Array]:
         names, size = TextIds(), len(self._entities)
-        if not ({*map(type, self.labels.values())} <= {str} and all(self.labels.values())):
-            for key, label in self.labels.items():
-                _check_text("label", key, label)
+        for key, label in self.labels.items():
+            _check_text("label", key, label)
         called = map(self.labels.get, self._entities, self._entities)
         labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
         aliases = self._described("alias", "aliases", self.aliases, names)

@@ -464,9 +464,7 @@ cannot hold with on_loss="drop".
 
     def entities_of_names(self, names: Array) -> tuple[Array, Array]:
         """Return the ids of the entities with some names, name after name, and how many entities each name has."""
-        indptr = self._columns["name_entities.indptr"]
-        rows, _ = entries_between(indptr[names], indptr[names + 1])
-        return self._columns["name_entities.values"][rows], indptr[names + 1] - indptr[names]
+        return self._rows("name_entities", names)
 
     def entity_types(self, entity: int) -> list[int]:
         """Return the ids of the types of an entity, given by its id."""
@@ -491,9 +489,7 @@ cannot hold with on_loss="drop".
 
     def types_among(self, entities: Array) -> list[int]:
         """Return the ids of the types of some entities, given by id; ascending."""
-        indptr = self._columns["entity_types.indptr"]
-        rows, _ = entries_between(indptr[entities], indptr[entities + 1])
-        found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
+        found: list[int] = np.unique(self._rows("entity_types", entities)[0]).tolist()
         return found
 
     def _id_of(self, key: str) -> int:
@@ -507,3 +503,9 @@ cannot hold with on_loss="drop".
         indptr = self._columns[f"{name}.indptr"]
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
+
+    def _rows(self, name: str, rows: Array) -> tuple[Array, Array]:
+        """Return the ids of several rows, row after row, and how many each has."""
+        indptr = self._columns[f"{name}.indptr"]
+        entries, _ = entries_between(indptr[rows], indptr[rows + 1])
+        return self._columns[f"{name}.values"][entries], indptr[rows + 1] - indptr[rows]

@@ -138,12 +138,10 @@ class ValueColumns:
 
     def _numbers_fit(self, entities: Array, literal: Value) -> Array:
         """Return which entities say a number in a unit that does not differ."""
-        if literal.number is None:
-            return np.zeros(len(entities), bool)
-        units = self.units[entities]
-        symbol = unit_symbol(literal.unit)
-        fit = (units == 0) | (units == self.unit_symbols.get(symbol, -1)) if symbol else np.ones(len(entities), bool)
-        present: Array = fit & ~np.isnan(self.numbers[entities])
+        present: Array = ~np.isnan(self.numbers[entities]) & (literal.number is not None)
+        if symbol := unit_symbol(literal.unit):
+            units = self.units[entities]
+            present &= (units == 0) | (units == self.unit_symbols.get(symbol, -1))
         return present
 
 

@@ -67,7 +67,7 @@ def test_sources_are_noted_and_removed(run: Run) -> None:
         (["films.index", "--remove", "old.tsv", "--source", "x"], "--source says where the facts of --add are from"),
         (["films.index", "--remove", "wrong.csv"], "No entity has the key 'Spike Jones'."),
         (["films.index", "--add", "broken.csv"], "broken.csv:2"),
-        (["films.index", "--remove-source", "x"], "no fact of the graph is from 'x'; none has a source"),
+        (["films.index", "--remove-source", "x"], "no fact of the graph is from 'x'. Its sources: none"),
     ],
 )
 def test_what_is_wrong_is_refused_and_nothing_is_changed(run: Run, argv: list[str], words: str) -> None:

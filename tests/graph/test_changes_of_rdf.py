@@ -124,11 +124,8 @@ def test_blank_nodes_of_two_files_are_others(read: Read) -> None:
 
 def test_blank_nodes_remove_no_fact_of_another_file(read: Read) -> None:
     removal = read(f'{PREFIXES} ex:o1 mus:hangsIn ex:g3 . [] mus:unit "cm" .')
-    with pytest.raises(
-        InvalidArgumentError, match=r"1 of the facts to remove have blank nodes, as \('_:b0', "
-    ) as caught:
+    with pytest.raises(InvalidArgumentError, match=r"\('_:b0', .* A blank node of one file is none of another"):
         read(MUSEUM).with_changes(removed=removal)
-    assert "_:b7<TAB>relation<TAB>tail" in caught.value.hint_shell
     assert len(read(MUSEUM).with_changes(removed=[("_:b0", "mus:unit", "cm")])) == len(read(MUSEUM)) - 1
 
 

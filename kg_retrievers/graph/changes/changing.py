@@ -15,7 +15,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
-from kg_retrievers.graph.changes.keys import NewTexts, check_blank_nodes, new_texts
+from kg_retrievers.graph.changes.keys import RDF, NewTexts, new_texts
 from kg_retrievers.graph.changes.merge import EMPTY, Descriptions, Merge, Said, mask, new_ids, source_pairs
 from kg_retrievers.graph.columns import Array
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
+Rows = Iterable[Sequence[str]]
+
+
 class Changes(TypedDict, total=False):
     """What `KnowledgeGraph.with_changes` takes; it says what each means."""
 
-    added: Iterable[Sequence[str]] | KnowledgeGraph
-    removed: Iterable[Sequence[str]] | KnowledgeGraph
+    added: Rows | KnowledgeGraph
+    removed: Rows | KnowledgeGraph
     labels: Mapping[str, str] | None
     aliases: Mapping[str, Sequence[str]] | None
     types: Mapping[str, Sequence[str]] | None
@@ -41,13 +44,11 @@ class GraphChange(NamedTuple):
 
     Attributes:
         graph: The changed graph.
-        entities: The earlier id of each entity, -1 where it is new.
         names: The earlier id of each name, -1 where it is new.
         triples: The earlier id of each triple, -1 where it is new.
     """
 
     graph: KnowledgeGraph
-    entities: Array
     names: Array
     triples: Array
 
@@ -61,7 +62,7 @@ def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChan
     added = changes.get("added", ())
     said = Said(changes.get("labels") or {}, changes.get("aliases") or {}, changes.get("types") or {})
     if not isinstance(added, type(graph)):
-        addition = graph.from_triples(_rows(added), **said._asdict())
+        addition = graph.from_triples(cast("Rows", added), **said._asdict())
         return _change(Merge(graph, addition, NewTexts({})), changes, said)
     first = _change(Merge(graph, added, new_texts(graph, added)), changes, None)
     if not any(said):
@@ -126,22 +127,17 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
         graph.reading.joined(addition.reading).changed(new, len(graph) - len(origins) + new),
         type_ids,
     )
-    return GraphChange(changed, merge.entities.origins(kept_entities), name_origins, origins)
-
-
-def _rows(triples: Iterable[Sequence[str]] | KnowledgeGraph) -> Iterable[Sequence[str]]:
-    return cast("Iterable[Sequence[str]]", triples)
+    return GraphChange(changed, name_origins, origins)
 
 
 def _removal(
-    graph: KnowledgeGraph, removed: Iterable[Sequence[str]] | KnowledgeGraph
+    graph: KnowledgeGraph, removed: Rows | KnowledgeGraph
 ) -> tuple[KnowledgeGraph, tuple[Array, Array, Array]]:
     """Return the facts to remove as a graph, and head, relation and tail of each by the ids of the graph."""
     if isinstance(removed, type(graph)):
-        check_blank_nodes(removed)
         merge = Merge(graph, removed, new_texts(graph, removed))
     else:
-        merge = Merge(graph, graph.from_triples(_rows(removed)), NewTexts({}))
+        merge = Merge(graph, graph.from_triples(cast("Rows", removed)), NewTexts({}))
     heads, relations, tails = merge.edges()
     sizes = len(graph.entities), len(graph.relations)
     _check_removed(graph, merge.addition, (np.maximum(heads, tails) >= sizes[0]) | (relations >= sizes[1]))
@@ -159,9 +155,11 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
         return
     head, relation, tail = removal.triple(int(found[0]))
     others = f", nor are {len(found) - 1:,} others to remove" if len(found) > 1 else ""
-    advice = []
+    advice, is_rdf = [], removal.reading.format in RDF
     for end in dict.fromkeys((head, tail)):
-        if end not in graph.entities:
+        if is_rdf and end.startswith("_:"):
+            advice.append("A blank node of one file is none of another: name it by its key in the graph, in a table.")
+        elif end not in graph.entities:
             named = graph.entities_named(end)
             advice.append(f"The key of {end!r} is {listed(named, 3)}." if named else f"No entity has the key {end!r}.")
     if not advice:
@@ -187,11 +185,11 @@ def _source_ids(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
         ids.append(table.find(source))
         if ids[-1] < 0 or not source:
             near = did_you_mean(source, names)
-            known = f"{f'; {near}' if near else '.'} Its sources: {listed(names)}." if names else "; none has a source."
             raise InvalidArgumentError(
-                f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{known}",
-                hint_python="See `graph.source_names`." if names else "",
-                hint_shell="`info` counts them." if names else "",
+                f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{f'; {near}' if near else '.'} "
+                f"Its sources: {listed(names) or 'none'}.",
+                hint_python="See `graph.source_names`.",
+                hint_shell="`info` counts them.",
             )
     return np.array(ids, np.int64)
 
@@ -232,13 +230,8 @@ def join_additions(graph: KnowledgeGraph, additions: Iterable[KnowledgeGraph]) -
 
 
 def join_removals(graph: KnowledgeGraph, removals: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
-    """Return graphs to remove as one, with the keys of a graph.
-
-    Raises:
-        InvalidArgumentError: If one that was read from RDF has facts with blank nodes.
-    """
+    """Return graphs to remove as one, with the keys of a graph."""
     joined = graph.from_triples(())
     for removal in removals:
-        check_blank_nodes(removal)
         joined = _change(Merge(joined, removal, new_texts(graph, removal)), {}, None).graph
     return joined

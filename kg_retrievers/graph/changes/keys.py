@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import StringTable
 from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.rdf.parsing import FORMATS
@@ -104,22 +103,3 @@ def _free(nodes: list[str], start: str, known: Container[str]) -> dict[str, str]
         return {}
     free = (name for name in (f"{start}{number}" for number in count()) if name not in known)
     return dict(zip(nodes, islice(free, len(nodes)), strict=True))
-
-
-def check_blank_nodes(removal: KnowledgeGraph) -> None:
-    """Check that facts to remove that were read from RDF name no blank node.
-
-    Raises:
-        InvalidArgumentError: If they do.
-    """
-    if removal.reading.format not in RDF:
-        return
-    blank = np.array([key.startswith("_:") for key in removal.entities], np.bool_)
-    found = np.flatnonzero(blank[removal.edges.heads] | blank[removal.edges.tails])
-    if len(found):
-        raise InvalidArgumentError(
-            f"KnowledgeGraph.with_changes: {len(found):,} of the facts to remove have blank nodes, as "
-            f"{tuple(removal.triple(int(found[0])))}. A blank node of one file is none of another.",
-            hint_python='Name them by the keys of the graph: removed=[("_:b7", relation, tail)].',
-            hint_shell="Name them by the keys of the graph, in a TSV file: _:b7<TAB>relation<TAB>tail.",
-        )
