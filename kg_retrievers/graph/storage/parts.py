@@ -635,9 +635,10 @@ def _read(path: Path) -> bytes | None:
 
 
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
-    return error(f"the folder holds no saved {name}.", folder, **_hints(folder, "Save it there first."))
+    place = folder if may_hold_save(folder) else "FOLDER"
+    return error(f"the folder holds no saved {name}.", folder, **_hints(place, "Save it there first."))
 
 
-def _hints(folder: Path, on_python: str = "Save it again.") -> dict[str, Any]:
+def _hints(folder: Path | str, on_python: str = "Save it again.") -> dict[str, Any]:
     on_shell = f"To index a file: kg-retrievers index FILE --output {folder}"
     return {"hint_python": on_python, "hint_shell": on_shell}
