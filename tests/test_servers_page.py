@@ -56,6 +56,7 @@ def test_the_compose_file_says_that_it_was_not_run() -> None:
     assert "it was not run here" in PAGE
 
 
+@pytest.mark.heavy
 def test_the_users_of_the_page_may_do_their_work_and_no_more(
     run: Run, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

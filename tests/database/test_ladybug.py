@@ -85,6 +85,7 @@ ODD = [
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(ODD)
 
 
+@pytest.mark.heavy
 @settings(max_examples=8)
 @given(
     st.lists(st.tuples(texts, texts, texts), max_size=8),

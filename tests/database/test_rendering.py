@@ -77,6 +77,7 @@ def test_a_database_finds_what_brute_force_finds(
     check_found(databases, number, pattern, mode)
 
 
+@pytest.mark.heavy
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 3), patterns(), st.fixed_dictionaries(MODES))
 def test_an_endpoint_finds_what_brute_force_finds(

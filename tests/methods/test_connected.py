@@ -74,6 +74,7 @@ class TestSimGRAG(Connected, RetrieverContract):
     exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
 
 
+@pytest.mark.heavy
 class TestSimGRAGWithoutVectors(TestSimGRAG):
     """Names are found by the database alone."""
 
@@ -87,23 +88,27 @@ class TestSimGRAGByExamples(TestSimGRAG):
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": PATTERNS}) | fields)
 
 
+@pytest.mark.heavy
 class TestNeighborhood(Connected, RetrieverContract):
     retriever_class = NeighborhoodRetriever
     exact_k_fields: ClassVar[dict[str, Any]] = {"granularity": "triple", "max_hops": 2}
     takes_llm = False
 
 
+@pytest.mark.heavy
 class TestPCST(Connected, RetrieverContract):
     retriever_class = PCSTRetriever
     takes_llm = False
 
 
+@pytest.mark.heavy
 class TestTripleSimilarity(Connected, RetrieverContract):
     retriever_class = TripleSimilarityRetriever
     exact_k_fields: ClassVar[dict[str, Any]] = {}
     takes_llm = False
 
 
+@pytest.mark.heavy
 class TestRelationPaths(Connected, RetrieverContract):
     retriever_class = RelationPathRetriever
 
@@ -123,6 +128,7 @@ class TestRelationPathsByLLM(Connected, RetrieverContract):
         pytest.skip("the contract expects no calls of a language model")
 
 
+@pytest.mark.heavy
 class TestGNNRAG(Connected, RetrieverContract):
     retriever_class = GNNRAGRetriever
     takes_llm = False
@@ -131,6 +137,7 @@ class TestGNNRAG(Connected, RetrieverContract):
         return super().make_retriever(index, **{"model": REASONER, "threshold": 1} | fields)
 
 
+@pytest.mark.heavy
 class TestSubgraphRAG(Connected, RetrieverContract):
     retriever_class = SubgraphRAGRetriever
     takes_llm = False

@@ -183,6 +183,7 @@ def test_embeddings_of_langchain_need_it(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- what is loaded ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_studio_does_without_the_shell() -> None:
     code = (
         "import sys, kg_retrievers.serving.studio\n"

@@ -98,6 +98,7 @@ def iter_of_nothing() -> Any:
     yield
 
 
+@pytest.mark.heavy
 def test_another_process_starts_where_one_broke_down() -> None:
     with pytest.raises(BrokenProcessPool):
         call_in_other_process(os._exit, 1)

@@ -35,6 +35,7 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
         yield ray
 
 
+@pytest.mark.heavy
 def test_the_same_questions_are_used(workers: Workers) -> None:
     asked = [*LEARNED, *ODD, *HELD_OUT]
     expected = training_questions(INDEX, asked, 2)

@@ -36,6 +36,7 @@ RELATIONS = ["orbits", "emits light", "collides with", "is near", "precedes", "w
 QUESTION = "what emits gamma light near the beta wing"
 
 
+@pytest.mark.heavy
 class TestPCSTOfThePaper(RetrieverContract):
     retriever_class = PCSTRetriever
     takes_llm = False

@@ -71,6 +71,7 @@ class TestGNNRAG(RetrieverContract):
         return super().make_retriever(index, **({"model": MODEL, "threshold": 1} | fields))
 
 
+@pytest.mark.heavy
 class TestGNNRAGAsPaths(TestGNNRAG):
     exact_k_fields = {"granularity": "path"}  # noqa: RUF012
 
@@ -78,6 +79,7 @@ class TestGNNRAGAsPaths(TestGNNRAG):
         return super().make_retriever(index, **({"granularity": "path"} | fields))
 
 
+@pytest.mark.heavy
 class TestGNNRAGAsSubgraphs(TestGNNRAG):
     """All paths with the same relations together, which is the default."""
 

@@ -130,6 +130,7 @@ def test_few_of_very_many_paths_look_at_few_rows(monkeypatch: pytest.MonkeyPatch
     assert len(looked) == len(set(looked)) <= 4 + 30
 
 
+@pytest.mark.heavy
 def test_rows_that_lie_on_no_path_are_not_looked_at() -> None:
     """A hub that is as far away as the target: its row holds nonsense here."""
     graph = graph_of([(0, 0, 1), (1, 0, 2), (1, 0, 3)] + [(3, 0, leaf) for leaf in range(4, 90)], 90)

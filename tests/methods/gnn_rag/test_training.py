@@ -35,6 +35,7 @@ def reasoner() -> ModelTraining[GraphReasoner]:
     return reasoned()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_reasoner_learns(seed: int) -> None:
     """On films that it never saw, and on another graph whose entities it never saw."""

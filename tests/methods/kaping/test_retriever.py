@@ -40,6 +40,7 @@ class TestTripleSimilarity(RetrieverContract):
     takes_llm = False
 
 
+@pytest.mark.heavy
 class TestTripleSimilarityInTheWholeGraph(RetrieverContract):
     retriever_class = TripleSimilarityRetriever
     exact_k_fields = {}  # noqa: RUF012

@@ -50,6 +50,7 @@ def differing(answers: Answers, questions: Sequence[Question], executor: Executo
     return other, sum(found)
 
 
+@pytest.mark.heavy
 def test_the_sample_graph_in_memory_and_on_ladybug() -> None:
     index = GraphIndex.build(load_graph(), HashedEmbeddings())
     questions = [replace(question, pattern=None) for question in load_questions()]

@@ -191,6 +191,7 @@ def test_a_database_finds_what_the_matcher_finds(backends: list[Backends], numbe
     assert in_database == in_memory
 
 
+@pytest.mark.heavy
 @settings(max_examples=150)
 @given(st.integers(0, 1), questions())
 def test_an_endpoint_finds_what_the_matcher_finds(endpoints: list[Backends], number: int, pattern: Pattern) -> None:

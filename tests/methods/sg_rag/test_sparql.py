@@ -61,6 +61,7 @@ def prompts(retriever: CypherRetriever) -> list[str]:
     return ["\n".join(message.text for message in messages) for messages in retriever.writer.llm.prompts]
 
 
+@pytest.mark.heavy
 def test_the_sample_graph_in_memory_and_at_an_endpoint(tmp_path: Path) -> None:
     graph = load_graph()
     graph.write(tmp_path / "sample.nt")

@@ -57,6 +57,7 @@ class TestSubgraphRAG(RetrieverContract):
         return super().make_retriever(index, **({"model": MODEL} | fields))
 
 
+@pytest.mark.heavy
 class TestSubgraphRAGAsSubgraphs(TestSubgraphRAG):
     """One Document for each part of the graph that the question names."""
 

@@ -45,6 +45,7 @@ def mean_loss(scorer: TripleScorer, loss: str, questions: TrainingQuestions) -> 
         return float(network.loss([examples.of(one) for one in questions.usable], np.random.default_rng(0)))
 
 
+@pytest.mark.heavy
 def test_a_scorer_learns(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
     """On films that it never saw."""
     loss, done = training

@@ -69,6 +69,7 @@ class TestUnion(RetrieverContract):
         return UnionRetriever.from_index(index, retrievers=retrievers, **fields)
 
 
+@pytest.mark.heavy
 class TestUnionWithALanguageModel(TestUnion):
     """One that proposes answers and may call a language model, and one that does not."""
 

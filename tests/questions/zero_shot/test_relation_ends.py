@@ -34,7 +34,7 @@ def test_the_relations_around_each_end(rows: list[tuple[str, str, str]]) -> None
     graph = KnowledgeGraph.from_triples(rows)
     ends = RelationEnds.of_graph(graph)
     for relation in range(len(graph.relations)):
-        facts = graph.edges[graph.edges.relations == relation]
+        facts = graph.edges[np.flatnonzero(graph.edges.relations == relation)]
         heads, tails = facts[:, 0].tolist(), facts[:, 2].tolist()
         assert ends.around_heads[relation] == around(graph, heads, 2 * relation)
         assert ends.around_tails[relation] == around(graph, tails, 2 * relation + 1)
