@@ -46,31 +46,46 @@ def _texts(part: Any, inside: tuple[int, ...]) -> Iterator[str]:
         return
     kind = part if isinstance(part, type) else type(part)
     yield f"{kind.__module__}.{kind.__qualname__}"
-    own = _own_texts(part)
-    yield from own if own is not None else _texts_of_parts(part, kind, (*inside, id(part)))
-
-
-def _own_texts(part: Any) -> list[str] | None:
-    """Return what a part is, where nothing in it is looked at; None where it is looked into."""
     match part:
         case None | bool() | int() | float() | str() | bytes():
-            return [repr(part)]
+            yield repr(part)
         case np.ndarray():
-            return [f"{part.dtype} {part.shape} {blake2b(part.tobytes()).hexdigest()}"]
+            yield f"{part.dtype} {part.shape} {blake2b(part.tobytes()).hexdigest()}"
         case EntityLinker():  # the rest is made of the index when it is first needed
-            return [f"{part.index.fingerprint} {part.max_candidates} {part.no_entity}"]
+            yield f"{part.index.fingerprint} {part.max_candidates} {part.no_entity}"
         case BaseLanguageModel():
-            return _model_texts(part)
+            yield from _model_texts(part)
         case BasePromptTemplate():
-            return [dumps(part)]
+            yield dumps(part)
+        case Cache() | type() | DatabaseExecutor():  # made of the rest; or where facts are, which changes no result
+            return
         case set() | frozenset():
-            return sorted(identity(item) for item in part)
-        case Cache():  # made of the rest
-            return []
-        case type() | DatabaseExecutor():  # a database is where facts are, and another place changes no result
-            return []
+            yield from sorted(identity(item) for item in part)
         case _:
-            return None
+            yield from _texts_of_parts(part, kind, (*inside, id(part)))
+
+
+def _texts_of_parts(part: Any, kind: type, within: tuple[int, ...]) -> Iterator[str]:
+    """Yield the texts of what a part holds."""
+    match part:
+        case Mapping():
+            yield from chain.from_iterable(_texts(one, within) for pair in part.items() for one in pair)
+        case list() | tuple():
+            yield from chain.from_iterable(_texts(one, within) for one in part)
+        case partial():
+            yield from _texts((part.func, part.args, part.keywords), within)
+        case MethodType():
+            yield from _texts((part.__func__, part.__self__), within)
+        case FunctionType():
+            yield part.__qualname__
+            yield from _texts([cell.cell_contents for cell in part.__closure__ or ()], within)
+        case _ if isinstance(getattr(part, "fingerprint", None), str):  # such as an index, or a model that answers
+            yield part.fingerprint
+        case _:
+            for name, value in sorted(getattr(part, "__dict__", {}).items()):
+                if not isinstance(getattr_static(kind, name, None), cached_property):
+                    yield name
+                    yield from _texts(value, within)
 
 
 def _model_texts(model: BaseLanguageModel[Any]) -> list[str]:
@@ -78,30 +93,3 @@ def _model_texts(model: BaseLanguageModel[Any]) -> list[str]:
     named = {name: getattr(model, name, None) for name in ("model_name", "model", "model_id")}
     parameters = sorted({**named, **model._identifying_params}.items())
     return [f"{name}={value!r}" for name, value in parameters if isinstance(value, bool | int | float | str)]
-
-
-def _texts_of_parts(part: Any, kind: type, inside: tuple[int, ...]) -> Iterator[str]:
-    """Yield the texts of what a part holds."""
-    match part:
-        case Mapping():
-            yield from chain.from_iterable(_texts(one, inside) for pair in part.items() for one in pair)
-        case list() | tuple():
-            yield from chain.from_iterable(_texts(one, inside) for one in part)
-        case partial():
-            yield from _texts((part.func, part.args, part.keywords), inside)
-        case MethodType():
-            yield from _texts((part.__func__, part.__self__), inside)
-        case FunctionType():
-            yield part.__qualname__
-            yield from _texts([cell.cell_contents for cell in part.__closure__ or ()], inside)
-        case _ if isinstance(getattr(part, "fingerprint", None), str):  # such as an index, or a model that answers
-            yield part.fingerprint
-        case _:
-            yield from _texts_of_attributes(part, kind, inside)
-
-
-def _texts_of_attributes(part: Any, kind: type, inside: tuple[int, ...]) -> Iterator[str]:
-    for name, value in sorted(getattr(part, "__dict__", {}).items()):
-        if not isinstance(getattr_static(kind, name, None), cached_property):
-            yield name
-            yield from _texts(value, inside)
