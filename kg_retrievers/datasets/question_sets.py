@@ -57,12 +57,13 @@ def read_question_set(
     """
     if format not in get_args(QuestionFormat):
         raise InvalidArgumentError(f"{_WHO}: format is one of {get_args(QuestionFormat)}, but got {format!r}.")
+    if limit is not None and limit < 1:
+        raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
     if format in _ONE_GRAPH:
         questions = _ONE_GRAPH[format](Path(data), split, only_hops)
         return questions if limit is None else _drawn(questions, limit, seed)
     if only_hops is not None:
         raise InvalidArgumentError(f"{_WHO}: questions of {format} do not say how many hops they take. Leave it out.")
-    _check_limit(limit)
     return draw_questions(read_webqsp(data, split), limit, seed)
 
 
@@ -119,13 +120,7 @@ _ONE_GRAPH: dict[str, Callable[[Path, str | None, Collection[int] | None], list[
 }
 
 
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 1:
-        raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
-
-
 def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
-    _check_limit(limit)
     random = Random(seed)
     by_hops: dict[int, list[int]] = {}
     for position, question in enumerate(questions):

@@ -23,11 +23,6 @@ def normal_form(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def prediction_lines(prediction: str | Sequence[str]) -> list[str]:
-    """Return the lines of a text prediction; a list is one already."""
-    return prediction.strip().split("\n") if isinstance(prediction, str) else list(prediction)
-
-
 def score_prediction(prediction: str | Sequence[str], ground_truth: Sequence[str]) -> dict[str, float]:
     r"""Score one prediction; see `score_predictions`, whose figures are the means of these, in percent.
 
@@ -35,7 +30,7 @@ def score_prediction(prediction: str | Sequence[str], ground_truth: Sequence[str
         >>> score_prediction("Spike Jonze\nAmy Adams", ["Spike Jonze"])
         {'accuracy': 1.0, 'hit': 1.0, 'hits@1': 1.0, 'f1': 0.6666666666666666, 'precision': 0.5, 'recall': 1.0}
     """
-    lines = prediction_lines(prediction)
+    lines = prediction.strip().split("\n") if isinstance(prediction, str) else list(prediction)
     whole, first = normal_form(" ".join(lines)), normal_form(lines[0]) if lines else ""
     gold = [normal_form(answer) for answer in ground_truth]
     matched = sum(answer in whole for answer in gold) if lines else 0

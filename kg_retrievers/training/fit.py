@@ -29,7 +29,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.linking import describe_unknown_answer
 from kg_retrievers.training.dataset import SHARED_SIZE, TrainingQuestion, TrainingQuestions, training_questions
-from kg_retrievers.training.loop import Schedule, Trainer, first_epoch, forget_unfinished, stream
+from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, order_of, stream
 
 try:
     import torch
@@ -243,7 +243,7 @@ def train_on_questions(
     _check_supervision(who, learner, learned, schedule)
     run = _Run(learner, learned, validating)
     if workers:
-        first = first_epoch(len(learned.usable), schedule).tolist()
+        first = order_of(len(learned.usable), seed, 0)[: schedule.steps * schedule.batch_size].tolist()
         run.examples.make([*validating.usable, *(learned.usable[position] for position in first)], workers, progress)
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}

@@ -278,11 +278,6 @@ def order_of(items: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
     return stream(seed, "order", epoch).permutation(items)
 
 
-def first_epoch(items: int, schedule: Schedule) -> npt.NDArray[np.int64]:
-    """Return the items that a training looks at first, each once, as many as it looks at."""
-    return order_of(items, schedule.seed, 0)[: schedule.steps * schedule.batch_size]
-
-
 #: The folder inside of the output that keeps an unfinished training, and the method of its checkpoint.
 UNFINISHED = "unfinished"
 
