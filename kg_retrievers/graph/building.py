@@ -51,10 +51,7 @@ class Reading:
 
     def joined(self, more: Reading) -> Reading:
         """Return it with what was left out of another source, too."""
-        both = Reading(self.format, dict(self.understood), dict(self.left_out), dict(self.options), dict(self.changes))
-        for what, number in more.left_out.items():
-            both.leave_out(what, number)
-        return both
+        return replace(self, left_out=dict(Counter(self.left_out) + Counter(more.left_out)))
 
     def changed(self, added: int, removed: int) -> Reading:
         """Return it with a change that added and removed so many facts; itself where it did neither."""

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from io import StringIO
 from typing import Any, Literal, Protocol, TypeGuard, get_args
 from unicodedata import category, combining
 
@@ -334,16 +335,10 @@ def table_lines(
     return [*_csv_rows([("node_id", "node_attr"), *nodes]), "", *_csv_rows([("src", "edge_attr", "dst"), *edges])]
 
 
-class _Echo:
-    """A file that returns what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
-    writer = csv.writer(_Echo())
-    return [writer.writerow(row).removesuffix("\r\n") for row in rows]
+    written = StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue().removesuffix("\n").split("\n")
 
 
 def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list[str]:
