@@ -333,15 +333,6 @@ def test_published_metaqa(data_dir: Path, tmp_path: Path, hop: int, paraphrases:
 
 
 @pytest.mark.real
-def test_paraphrases_ask_the_same_questions(data_dir: Path) -> None:
-    plain, ntm = (read_metaqa(data_dir / "metaqa", 1, paraphrases=paraphrases) for paraphrases in (False, True))
-    assert all(
-        (one.seed_entities, one.answers, one.kind) == (other.seed_entities, other.answers, other.kind)
-        for one, other in zip(plain, ntm, strict=True)
-    )
-
-
-@pytest.mark.real
 @pytest.mark.parametrize(("hop", "count"), [(2, 1_908), (3, 5_198)])
 def test_published_pathquestion(data_dir: Path, hop: int, count: int) -> None:
     folder = data_dir / "pathquestion"

@@ -24,8 +24,6 @@ from kg_retrievers import (
     evaluate,
 )
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation import Report
-from kg_retrievers.evaluation.report import grouped
 from kg_retrievers.evaluation.steps import STEPS, failed_step
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -188,7 +186,3 @@ def test_ranked_answers() -> None:
     for position, first, ten in ((0, 1, 1), (9, 0, 1), (10, 0, 0)):
         metrics = evaluate(retriever, [Question("Who?", answers=(answers[position],))]).metrics
         assert (metrics["first_hit"], metrics["hits@10"], metrics["hit"]) == (first, ten, 1)
-
-
-def test_no_records_no_groups() -> None:
-    assert grouped([], "kind") == Report.from_records("m", []).by("answers") == {}

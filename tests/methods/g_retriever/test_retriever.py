@@ -313,15 +313,6 @@ def test_an_entity_without_facts(scope: str, prizes: str) -> None:
     assert pcst([], **(fields | {"scope": "graph"})).invoke("What is a Western?") == []
 
 
-def test_loops_and_parallel_relations() -> None:
-    (document,) = pcst(TINY).invoke("What does Synecdoche, New York contain?")
-    assert triples([document])[0][0] == ("Synecdoche, New York", "contains", "Synecdoche, New York")
-    (document,) = pcst(TINY).invoke("Who directed and wrote Her?")
-    assert {("Her", BY, "Spike Jonze"), ("Her", WRITTEN, "Spike Jonze")} <= set(triples([document])[0])
-    loop = [("Her", "contains", "Her")]
-    assert triples(pcst(loop).invoke("?", k=3, **ranks(["Her"], ["contains"]))) == [loop]
-
-
 # --- what is shown ---
 
 
@@ -442,14 +433,6 @@ def test_three_hops_on_metaqa(data_dir: Path, metaqa_graph: KnowledgeGraph, coun
 
 
 # --- what is supplied, and what is left for the next ---
-
-
-@pytest.mark.parametrize(("key", "name"), [("ranked_entities", "Her"), ("ranked_relations", BY)])
-@pytest.mark.parametrize("numbers", [[1.0, 0.5], [float("nan")], [float("inf")]], ids=["twice", "nan", "inf"])
-def test_names_are_distinct_and_similarities_finite(key: str, name: str, numbers: list[float]) -> None:
-    given = ranks(["Her"], [BY]) | {key: [[name, number] for number in numbers]}
-    with pytest.raises(InvalidArgumentError, match=rf"^PCSTRetriever: {key}\S* (must|is) "):
-        pcst(TINY).invoke("?", **given)
 
 
 def test_what_max_triples_leaves_out_comes_with_the_next() -> None:

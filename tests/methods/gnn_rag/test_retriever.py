@@ -270,22 +270,6 @@ def test_max_candidates() -> None:
     assert documents[0].metadata["truncated"] is True
 
 
-def test_parallel_relations_and_directions_are_told() -> None:
-    """Each makes a path of its own; triples are followed either way."""
-    facts = [("Her", BY, "Spike Jonze"), ("Her", WRITTEN, "Spike Jonze"), ("Spike Jonze", "made", "Her")]
-    retriever = told(facts, {"Spike Jonze": 1.0})
-    documents = retriever.invoke("Who made Her?")
-    assert sorted(texts(documents)) == [
-        "Her -> directed by -> Spike Jonze",
-        "Her -> written by -> Spike Jonze",
-        "Her <- made <- Spike Jonze",
-    ]
-    steps = [(BY, "forward"), ("made", "backward"), (WRITTEN, "forward")]
-    assert sorted(details(documents, "relation_path")) == [[list(step)] for step in steps]
-    assert answers(documents) == [["Spike Jonze"]] * 3
-    assert done(retriever, "Who made Her?")["answers"] == ["Spike Jonze"]
-
-
 # --- against brute force ----------------------------------------------------------------------------------------------
 
 

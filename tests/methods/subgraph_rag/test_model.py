@@ -261,14 +261,6 @@ def test_names(label: str) -> None:
     assert not without_text(KnowledgeGraph.from_triples([(label, "r", label)]), IDENTIFIERS).any()
 
 
-def test_none_and_all() -> None:
-    graph = KnowledgeGraph.from_triples([("m.0a1", "r", "Her"), ("Q1", "r", "🎬")], labels={"Her": "two\nlines"})
-    assert without_text(graph, "").tolist() == [False] * 4
-    assert without_text(graph, ".*").tolist() == [True] * 4
-    empty = without_text(KnowledgeGraph.from_triples([]), IDENTIFIERS)
-    assert (empty.dtype, empty.shape) == (np.bool_, (0,))
-
-
 @pytest.mark.parametrize("config", CONFIGS)
 def test_large_graphs_compute_for_each_question(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     facts = [

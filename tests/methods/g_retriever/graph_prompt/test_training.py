@@ -53,6 +53,7 @@ LEARNED, VALIDATING = examples(10), examples(4, seed=1)
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model in its folder."""
+    torch.set_num_threads(1)
     texts = [f"Question: Which colour?\nAnswer:{color}" for color in COLORS]
     return build(tmp_path_factory.mktemp("lm"), texts, hidden=16, heads=2, vocabulary=320, pretrain_steps=2)
 
