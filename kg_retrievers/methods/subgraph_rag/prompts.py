@@ -4,7 +4,8 @@ The method is that of "Simple Is Effective: The Roles of Graphs and Large Langua
 Retrieval-Augmented Generation" (M. Li, S. Miao, P. Li, ICLR 2025, arXiv:2410.20724), section 3.2, figures 2 and 6: the
 facts, then the question; explain, then give each answer on a line that begins with "ans:", and "ans: not available"
 where there is none (appendix E). The words and the worked examples are our own. Differs from the paper: all is one
-message; facts are lines with arrows; a second example shows facts that do not suffice.
+message; facts are lines with arrows; a second example shows facts that do not suffice. `DIALOGUE_PROMPT` has the form
+of figure 6, with numbered triples in a frame that is said to be data.
 """
 
 from __future__ import annotations
