@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 import kg_retrievers
-from kg_retrievers.database.neo4j_login import address_in
+from kg_retrievers.database.login import address_in, checked_url
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_database_file, is_public, is_uri
@@ -77,8 +77,6 @@ def place(text: str) -> str:
         if scheme.lower() in NEO4J_SCHEMES:
             address_in(text)
         elif scheme.lower() in SPARQL_SCHEMES:
-            from kg_retrievers.database.sparql.endpoint import checked_url  # loads httpx, which the help does not need
-
             checked_url(f"{scheme.lower().removeprefix('sparql+')}://{rest}")
         else:
             raise InvalidArgumentError(

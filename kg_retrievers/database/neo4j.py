@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kg_retrievers.database.executor import DatabaseExecutor, Fetched
-from kg_retrievers.database.neo4j_login import address_in, credentials
+from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
@@ -112,7 +112,7 @@ class Neo4jExecutor(DatabaseExecutor):
         try:
             self._driver = neo4j.AsyncGraphDatabase.driver(
                 uri,
-                auth=credentials() if auth is None else auth,
+                auth=credentials("Neo4jExecutor", "NEO4J") if auth is None else auth,
                 connection_timeout=connection_timeout,
                 connection_acquisition_timeout=connection_timeout,
             )

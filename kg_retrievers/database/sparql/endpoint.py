@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 
+from kg_retrievers.database.login import checked_url, credentials
 from kg_retrievers.deadline import call_foreign, check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import (
     DatabaseError,
@@ -25,7 +25,7 @@ from kg_retrievers.errors import (
     DatabaseUnavailableError,
     InvalidArgumentError,
 )
-from kg_retrievers.redaction import hide_secrets, names_secret
+from kg_retrievers.redaction import hide_secrets
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Endpoint:
         self._interval = 1 / requests_per_second if requests_per_second else 0.0
         self._lock, self._next = threading.Lock(), 0.0
         headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip"} | (_authorization() if login else {})
-        auth = _basic_login() if login else None
+        auth = credentials("SparqlExecutor", "SPARQL") if login else None
         try:
             self._client = httpx.Client(headers=headers, auth=auth, follow_redirects=False)
         except (UnicodeError, ValueError) as cause:
@@ -260,35 +260,6 @@ class Endpoint:
             f"SparqlExecutor: {self.url} does not answer as a SPARQL endpoint: {what}. Is this the address of its "
             "queries, as http://localhost:7878/query?"
         )
-
-
-def checked_url(url: str) -> str:
-    """Return the address of an endpoint.
-
-    Raises:
-        InvalidArgumentError: If it is none, or a name or password is in it; the message does not show them.
-    """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    if host is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or names_secret(parts.query):
-        raise InvalidArgumentError(
-            "SparqlExecutor: wanted a URL as in 'http://localhost:7878/query', without user name and password; these "
-            "are read from the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or SPARQL_TOKEN."
-        )
-    return url
-
-
-def _basic_login() -> tuple[str, str] | None:
-    name, password = os.environ.get("SPARQL_USERNAME"), os.environ.get("SPARQL_PASSWORD")
-    if (name is None) != (password is None):
-        missing = "SPARQL_USERNAME" if name is None else "SPARQL_PASSWORD"
-        raise InvalidArgumentError(
-            f"SparqlExecutor: the environment variable {missing} is not set. Set it, or neither."
-        )
-    return (name, password) if name is not None and password is not None else None
 
 
 def _authorization() -> dict[str, str]:
