@@ -127,15 +127,13 @@ def executor(server: MisbehavingServer, **options: Any) -> Neo4jExecutor:
     return Neo4jExecutor(f"bolt://127.0.0.1:{server.port}", key="name", explain=False, **options)
 
 
-def sampled(conducts: dict[str, Conduct]) -> list[Any]:
-    """Every third by default, the others in `make test-all`."""
-    return [
+@pytest.mark.parametrize(
+    "conduct",
+    [
         pytest.param(conduct, id=name, marks=[pytest.mark.heavy] if number % 3 else [])
-        for number, (name, conduct) in enumerate(conducts.items())
-    ]
-
-
-@pytest.mark.parametrize("conduct", sampled(VIOLATIONS))
+        for number, (name, conduct) in enumerate(VIOLATIONS.items())
+    ],
+)
 def test_a_violation_is_a_typed_error(conduct: Conduct) -> None:
     with MisbehavingServer(conduct) as server, executor(server) as database:
         began = time.monotonic()
@@ -165,7 +163,7 @@ def test_a_query_ends_at_its_timeout(conduct: Conduct) -> None:
         assert time.monotonic() - began < TIMEOUT + LATE
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("asynchronous", [pytest.param(False, marks=pytest.mark.heavy), True], ids=["sync", "async"])
 async def test_a_run_ends_at_its_budget_and_cancels_the_query(asynchronous: bool) -> None:
     index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
     with MisbehavingServer(bolt({RUN: say_nothing})) as server, executor(server) as database:

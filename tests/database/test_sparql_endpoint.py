@@ -248,6 +248,7 @@ def test_a_count_that_is_none() -> None:
         executor.read_graph(10)
 
 
+@pytest.mark.heavy
 def test_an_endpoint_that_drips_while_it_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kg_retrievers.database.sparql.schema.LISTING_TIMEOUT", 0.1)
     monkeypatch.setattr("kg_retrievers.database.sparql.executor.SCHEMA_TIMEOUT", 1.0)
