@@ -30,7 +30,7 @@ from kg_retrievers.sample import load_graph, load_questions
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
-SIZES: dict[str, Any] = {"epochs": 1, "width": 8, "heads": 2, "projection": 8, "layers": 2, "threads": 1}
+SIZES: dict[str, Any] = {"epochs": 1, "width": 8, "heads": 2, "projection": 8, "layers": 2}
 ASK = ("ask", GRAPH, HER, "--model")
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 
