@@ -164,6 +164,7 @@ def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, in
 # --- a LadybugDB file -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_file_is_made_once(run: Run, folder: Path) -> None:
     asked = ("ask", "films.csv", HER, *CYPHER)
     _, alone, _ = run(*asked, "--json")

@@ -78,6 +78,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.heavy
 def test_an_interrupted_index_can_be_repeated(run: Run) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED_SAVE, *INDEX], check=False, timeout=120)
     assert killed.returncode < 0

@@ -77,7 +77,7 @@ def test_a_method_is_trained_and_measured(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test, train or validation."),
+        (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test or train or validation."),
         (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
     ],
 )

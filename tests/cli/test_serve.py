@@ -27,6 +27,7 @@ def command(place: Path, port: int, *more: str) -> list[str]:
     return [sys.executable, "-m", "kg_retrievers.cli", "serve", str(place), "--port", str(port), *more]
 
 
+@pytest.mark.heavy
 def test_a_saved_index_is_served_until_the_process_ends(graph: Path, tmp_path: Path, run: Run) -> None:
     folder, port, log = tmp_path / "films.index", free_port(), tmp_path / "log"
     assert run("index", str(graph), "--output", str(folder))[0] == 0

@@ -169,6 +169,7 @@ def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     assert "Her (film) [Her]  directed_by  Spike Jonze" in out
 
 
+@pytest.mark.heavy
 def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     validated = (*TRAIN, "--validation", "taught.jsonl")
     assert run(*validated, "--output", "whole")[0] == 0
@@ -215,6 +216,7 @@ def test_ask_shows_single_triples_in_one_table(run: Run) -> None:
     assert "Evidence 1: score " in out
 
 
+@pytest.mark.heavy
 def test_compare_gives_a_model_to_its_method(run: Run) -> None:
     models = ("--model", "model", "--model", "reasoner")
     code, out, err = run("compare", *ASKED, "--method", "subgraph-rag", "--method", "pcst", *models, "--json")

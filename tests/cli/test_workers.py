@@ -25,7 +25,8 @@ def test_wrong_workers_are_told(name: str) -> None:
         workers_name(name)
 
 
-@pytest.mark.parametrize("workers", ["2", pytest.param("ray", marks=pytest.mark.heavy)])
+@pytest.mark.heavy
+@pytest.mark.parametrize("workers", ["2", "ray"])
 def test_the_work_of_commands_is_shared(
     run: Run, workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

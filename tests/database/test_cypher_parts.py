@@ -113,6 +113,7 @@ def test_wrong_arguments(hub: LadybugExecutor) -> None:
     assert hub.sample_facts(["no such relation"], 3)[:2] == ([], False)
 
 
+@pytest.mark.heavy
 def test_a_part_that_takes_too_long_or_a_closed_database() -> None:
     graph = KnowledgeGraph.from_triples([("a", relation, "b") for relation in RELATIONS])
     with LadybugExecutor.from_graph(graph) as executor:

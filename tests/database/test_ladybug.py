@@ -146,6 +146,7 @@ def test_schema(executor: LadybugExecutor) -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_file_is_kept_and_opened_again(graph: KnowledgeGraph, tmp_path: Path) -> None:
     path = tmp_path / "it's mine.lbdb"
     with LadybugExecutor.from_graph(graph, path) as first, LadybugExecutor(path) as second:
@@ -156,6 +157,7 @@ def test_a_file_is_kept_and_opened_again(graph: KnowledgeGraph, tmp_path: Path) 
         LadybugExecutor.from_graph(graph, path)
 
 
+@pytest.mark.heavy
 def test_what_a_file_does_not_hold_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     frame = [{"head": "Her", "relation": "director", "tail": "Spike Jonze", "source": "credits"}]
     graph = KnowledgeGraph.from_frame(frame, text_relations=["director"])

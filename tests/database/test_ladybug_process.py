@@ -190,6 +190,7 @@ def test_the_time_to_compile_is_limited(executor: LadybugExecutor) -> None:
         executor.explain("MATCH (n) RETURN n", timeout=0)
 
 
+@pytest.mark.heavy
 def test_the_start_of_a_process_is_part_of_the_time(executor: LadybugExecutor) -> None:
     """A query that comes too early for the process that replaces another fails, and the process starts."""
     assert works(executor)
@@ -239,6 +240,7 @@ def test_the_process_is_kept_and_replaced_when_it_dies(executor: LadybugExecutor
     assert process_of(executor) is not process
 
 
+@pytest.mark.heavy
 def test_it_ends_with_the_executor(graph: KnowledgeGraph) -> None:
     executor = LadybugExecutor.from_graph(graph)
     process = process_of(executor)
@@ -380,6 +382,7 @@ def test_cancel(executor: LadybugExecutor) -> None:
     assert works(executor)
 
 
+@pytest.mark.heavy
 def test_an_async_call_is_cancelled(executor: LadybugExecutor) -> None:
     assert works(executor)
     process, threads = process_of(executor), threading.active_count()
@@ -485,6 +488,7 @@ def test_a_fork_starts_its_own(graph: KnowledgeGraph) -> None:
         assert works(executor)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
@@ -521,6 +525,7 @@ def test_a_wait_for_busy_processes_ends_with_the_budget(full_pool: LadybugExecut
         full_pool.run("RETURN 1")
 
 
+@pytest.mark.heavy
 async def test_a_wait_for_busy_processes_ends_when_nobody_waits(full_pool: LadybugExecutor) -> None:
     errors: list[Exception] = []
 

@@ -148,6 +148,7 @@ def test_a_request_is_sent_again(failure: Answer) -> None:
     assert len(server.requests) == 4
 
 
+@pytest.mark.heavy
 def test_the_endpoint_says_when_to_ask_again() -> None:
     found, server = ask(status(429, Retry_After="1"), good)
     assert found.rows

@@ -147,6 +147,7 @@ def test_queries_that_are_given_or_written_may_name_types() -> None:
         retriever.invoke("Who made films?", cypher=query.replace("Movie", "Film"))
 
 
+@pytest.mark.heavy
 def test_arrows_between_types_are_turned() -> None:
     index = GraphIndex.build(GRAPH, HashedEmbeddings())
     turned = "MATCH (m:Movie)<-[r:by]-(p:People) WHERE p.key IN $e0 RETURN m.key AS target, r"

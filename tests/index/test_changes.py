@@ -108,7 +108,7 @@ def check_equal(index: GraphIndex, other: GraphIndex) -> None:
 some_changes = given(st.lists(TRIPLES, max_size=8), st.lists(CHANGE, min_size=1, max_size=4), st.booleans())
 
 
-@settings(max_examples=12)
+@settings(max_examples=2)
 @some_changes
 def test_changed_indexes_equal_one_built_anew(facts: Any, changes: Any, triples: bool) -> None:
     check_changes(facts, changes, triples)

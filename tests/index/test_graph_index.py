@@ -434,7 +434,12 @@ GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmb
 @pytest.mark.parametrize("before", [pytest.param(False, marks=pytest.mark.heavy), True], ids=["empty", "over another"])
 @pytest.mark.parametrize(
     "deadly",
-    [2, pytest.param(-8, marks=pytest.mark.heavy), -1, pytest.param(0, marks=pytest.mark.heavy)],
+    [
+        pytest.param(2, marks=pytest.mark.heavy),
+        pytest.param(-8, marks=pytest.mark.heavy),
+        -1,
+        pytest.param(0, marks=pytest.mark.heavy),
+    ],
     ids=["in the graph", "in the index", "before", "after"],
 )
 def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool, deadly: int) -> None:

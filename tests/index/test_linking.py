@@ -211,6 +211,7 @@ def test_typos(linker: EntityLinker, question: str, text: str, entity: str | Non
         assert linker.link(question)[0].candidates[0].score < 0.8
 
 
+@pytest.mark.heavy
 def test_long_questions(linker: EntityLinker) -> None:
     assert found(linker, "blah " * 5000 + "Tom Hanks")[0][0] == "Tom Hanks"
     with pytest.raises(EntityLinkingError):

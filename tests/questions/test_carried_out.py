@@ -244,6 +244,7 @@ def check(retriever: Any, case: tuple[int, Pattern, Pattern]) -> None:
         assert len(shown) == len(carried_out(film_index(seed), given_one).turned)
 
 
+@pytest.mark.heavy
 @settings(max_examples=300, deadline=None)
 @given(written())
 def test_turned_triples_change_no_result_of_the_matcher(case: tuple[int, Pattern, Pattern]) -> None:

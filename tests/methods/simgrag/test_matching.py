@@ -185,6 +185,7 @@ modes = {
 }
 
 
+@pytest.mark.heavy
 @settings(max_examples=600, deadline=None)
 @given(st.one_of(problems(), problems(most_entities=3, many_types=True)), st.fixed_dictionaries(modes))
 def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any]) -> None:

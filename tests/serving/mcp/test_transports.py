@@ -160,6 +160,7 @@ def test_requests_of_foreign_pages_are_refused(address, headers, status):
     assert httpx2.post(address, json=body, headers=given).status_code == status
 
 
+@pytest.mark.heavy
 def test_a_request_that_is_too_large_is_refused(address):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": "y" * 3_000_000}}
     headers = {"accept": "application/json, text/event-stream"}

@@ -97,6 +97,7 @@ def test_while_one_asks_others_are_answered(server: WebServer, gate: Gate) -> No
         gate.set()
 
 
+@pytest.mark.heavy
 def test_many_clients_get_what_one_gets(index: GraphIndex) -> None:
     questions = ["Who directed Her?", "Which films did Christopher Nolan direct?", "Where is Paris?"]
     with WebServer(make_app(GraphService(index))) as running:
