@@ -13,7 +13,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
@@ -300,6 +300,7 @@ named = st.dictionaries(texts, st.lists(texts, max_size=2), max_size=3)
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(texts, texts, texts), max_size=8), st.dictionaries(texts, texts, max_size=3), named, named)
+@example(triples=[], labels={}, aliases={"a": ["a"]}, types={})
 def test_round_trips(
     tmp_path_factory: pytest.TempPathFactory,
     triples: list[tuple[str, str, str]],

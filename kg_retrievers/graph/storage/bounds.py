@@ -64,6 +64,7 @@ def check_graph(columns: Mapping[str, Array]) -> None:
         KeyError: If a column is missing that each graph has.
     """
     sizes = {name: check_texts(columns, name) for name in _TABLES if f"{name}.offsets" in columns}
+    sizes.setdefault("names", sizes["entities"])  # entities without labels are called by their keys
     if "relation_ids" in sizes:
         check_shape("relation_ids.hashes", columns["relation_ids.hashes"], (sizes["relations"],))
     sizes["triples"] = len(columns["adjacency.backward_triples"])
