@@ -28,11 +28,9 @@ from kg_retrievers import (
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import PROBE
-from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.rog import LLMRelationPaths
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
+from kg_retrievers.testing import RetrieverContract
 
 pytest.importorskip("ladybug")
 
@@ -44,10 +42,6 @@ EXAMPLES = [
     Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
     Question("Who directed Her?", answers=("Spike Jonze",)),
     Question("Who directed Adaptation?", answers=("Spike Jonze",)),
-]
-PATTERNS = [
-    Question("Who starred in Her?", pattern=Pattern.of(("Her", "starring", Unknown("x")), target="x")),
-    Question("Who directed Her?", pattern=Pattern.of(("Her", "directed_by", Unknown("x")), target="x")),
 ]
 
 
@@ -72,20 +66,6 @@ class Connected:
 class TestSimGRAG(Connected, RetrieverContract):
     retriever_class = SimGRAGRetriever
     exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
-
-
-@pytest.mark.heavy
-class TestSimGRAGWithoutVectors(TestSimGRAG):
-    """Names are found by the database alone."""
-
-    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
-        return GraphIndex.connect(GraphReader(graph), EMBEDDINGS)
-
-
-@pytest.mark.heavy
-class TestSimGRAGByExamples(TestSimGRAG):
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        return super().make_retriever(index, **({} if "llm" in fields else {"examples": PATTERNS}) | fields)
 
 
 @pytest.mark.heavy
@@ -114,18 +94,6 @@ class TestRelationPaths(Connected, RetrieverContract):
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
-
-
-@pytest.mark.heavy
-class TestRelationPathsByLLM(Connected, RetrieverContract):
-    retriever_class = RelationPathRetriever
-
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        llm = ScriptedChatModel(replies=["starring -> starring\nstarring\ndirected_by (forward)"], cycle=True)
-        return super().make_retriever(index, **{"proposer": LLMRelationPaths(index, fields.pop("llm", llm))} | fields)
-
-    def test_evaluation(self) -> None:
-        pytest.skip("the contract expects no calls of a language model")
 
 
 @pytest.mark.heavy

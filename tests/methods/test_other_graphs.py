@@ -12,7 +12,6 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import (
     CypherRetriever,
-    EntityLinker,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
@@ -29,12 +28,9 @@ from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.sg_rag import LLMCypherWriter
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.questions.examples import ExamplePatternGenerator
-from kg_retrievers.questions.llm import LLMPatternGenerator
-from kg_retrievers.questions.reader import QuestionReader
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import tiny_graph
 
 CONFIGS: dict[str, Any] = {
     "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
@@ -119,33 +115,6 @@ def test_templates_with_a_relation_that_is_not_there_fit_nothing(here: GraphInde
     assert paths.with_index(there).invoke(asked) == []
 
 
-def test_the_language_model_and_its_prompts_go_along(here: GraphIndex, there: GraphIndex) -> None:
-    llm = ScriptedChatModel(replies=[])
-    cascade = QuestionReader(here, llm=llm, examples=EXAMPLES[:1]).with_index(there)
-    assert cascade.model
-    assert cascade.model.llm is llm
-    assert cascade.model.examples is not None
-    assert cascade.linker.index is there
-    assert cascade.forms.zero_shot.index is there
-    assert cascade.model.examples.index is there
-    assert cascade.model.index is there
-    assert LLMPatternGenerator(llm).with_index(there).index is None
-
-
-@pytest.mark.parametrize("kind", [RelationPathRetriever, CypherRetriever])
-def test_a_language_model_proposes_over_the_other_graph(kind: Any, here: GraphIndex, there: GraphIndex) -> None:
-    llm = ScriptedChatModel(replies=[])
-    moved = kind.from_index(here, llm=llm, examples=EXAMPLES).with_index(there)
-    cascade = moved.proposer if kind is RelationPathRetriever else moved.writer
-    assert cascade.model.index is there
-    assert cascade.model.llm is llm
-
-
-def test_a_linker_keeps_its_settings(here: GraphIndex, there: GraphIndex) -> None:
-    linker = EntityLinker(here, max_candidates=3, no_entity="empty").with_index(there)
-    assert (linker.index, linker.max_candidates, linker.no_entity) == (there, 3, "empty")
-
-
 class Pinned(RunnableLambda[Any, Any]):
     """A generator of somebody else, over one graph."""
 
@@ -192,10 +161,3 @@ def test_examples_fit_only_their_embeddings(kind: Any, embeddings: Any, here: Gr
     with pytest.raises(ModelMismatchError, match="examples were embedded with"):
         kind.from_index(here, examples=EXAMPLES).with_index(other)
     kind.from_index(here).with_index(other)
-
-
-def test_shown_examples_fit_only_their_embeddings(here: GraphIndex) -> None:
-    other = GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings(64))
-    writer = LLMCypherWriter(here, ScriptedChatModel(replies=[]), examples=EXAMPLES)
-    with pytest.raises(ModelMismatchError, match="Writer: its examples were embedded with"):
-        writer.with_index(other)

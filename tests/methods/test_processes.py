@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import select
 import signal
 import threading
@@ -132,34 +131,6 @@ def asked_all_the_time(retriever: BaseKGRetriever) -> Iterator[None]:
             ended.set()
     for one in asking:
         one.result()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_a_fork_tells_its_error() -> None:
-    def fail() -> str:
-        raise LookupError("none")
-
-    assert in_fork(lambda: "found") == "found"
-    assert in_fork(fail) == "LookupError('none')"
-
-
-@each_method
-def test_a_pickle_finds_the_same(method: Method) -> None:
-    retriever = retriever_of(method)
-    expected = found_by(retriever)
-    assert json.loads(expected)[0], "nothing is found"
-    if not method.runs_queries:  # its database lies in a temporary folder
-        assert found_by(pickle.loads(pickle.dumps(retriever))) == expected
-
-
-@each_method
-@pytest.mark.heavy
-def test_threads_find_the_same(method: Method) -> None:
-    retriever = retriever_of(method)
-    expected = found_by(retriever)
-    with ThreadPoolExecutor(8) as threads:
-        assert set(threads.map(found_by, [retriever] * 8)) == {expected}
 
 
 @each_method

@@ -99,9 +99,3 @@ def test_films_by_hand() -> None:
     assert walk(facts, [0], weights, 2) == pytest.approx([0.8, 0.2, 0.4, 0])
     assert walk(facts, [0], weights, 3) == pytest.approx([0.8, 0.2, 0.4, 0.04])
     assert walk(facts, [0], weights, 9) == pytest.approx([0.8, 0.2, 0.4, 0.04])  # every end is dead
-
-
-def test_nothing_to_walk() -> None:
-    assert walk([], [0], [1], 3) == []
-    assert walk([], [], [], 3, 0) == []
-    assert walk([(0, 0, 1)], [0], [1], 0) == [0]

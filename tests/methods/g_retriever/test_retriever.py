@@ -171,23 +171,6 @@ def test_published_by_hand(cost: float, found: list[Facts], worth: list[float], 
     assert [document.metadata["details"]["edge_cost"] for document in documents] == pytest.approx(costs)
 
 
-@pytest.mark.parametrize(
-    ("pruning", "found"), [("strong", [("A", "r", "B"), ("B", "r", "C")]), ("gw", [("A", "r", "B"), ("B", "r", "C")])]
-)
-def test_pruning_leaves_out_what_costs_more_than_it_is_worth(pruning: str, found: Facts) -> None:
-    line = [("A", "r", "B"), ("B", "r", "C"), ("C", "s", "D"), ("C", "s", "E")]
-    retriever = pcst(line, prizes="paper", k_relations=1, pruning=pruning)
-    assert triples(retriever.invoke("?", **ranks(["A"], ["r"]))) == [found]
-
-
-def test_edge_cost_bounds_a_subgraph() -> None:
-    sizes = [
-        len(triples(pcst(FILMS, edge_cost=cost).invoke("?", **ranks(["Her"], IN_ORDER)))[0])
-        for cost in (0.01, 0.5, 2, 3)
-    ]
-    assert sizes == [4, 3, 2, 1]
-
-
 # --- whatever the graph ---
 
 
@@ -283,15 +266,6 @@ def test_the_order_of_facts_does_not_count() -> None:
 
 
 # --- which entities ---
-
-
-def test_several_seeds() -> None:
-    """The way between them is found: they share an actor."""
-    seeds = ["Audrey Tautou", "Alien Resurrection"]
-    (document,) = pcst(TINY).invoke("What do they share?", seed_entities=seeds)
-    assert {key for _, key in document.metadata["details"]["entities"]} >= set(seeds)
-    assert {("Amélie", "starring", "Audrey Tautou")} < set(triples([document])[0])
-    assert is_connected(triples([document])[0])
 
 
 def test_seeds_all_get_a_prize() -> None:

@@ -36,27 +36,6 @@ def around(graph: KnowledgeGraph, *keys: str) -> LocalAdjacency:
     return local_adjacency(graph.adjacency, np.array([graph.entities.find(key) for key in keys], np.int32))
 
 
-def test_by_hand() -> None:
-    """A triple that is seen from both ends, parallel ones, a loop, and an entity that is left out."""
-    graph = KnowledgeGraph.from_triples(
-        [
-            ("Her", "by", "Jonze"),
-            ("Her", "with", "Jonze"),
-            ("Jonze", "made", "Her"),
-            ("Her", "in", "2013"),
-            ("Her", "by", "Her"),
-            ("Adaptation", "by", "Jonze"),
-        ]
-    )
-    by, with_, made = (2 * graph.relations.find(relation) for relation in ("by", "with", "made"))
-    found = around(graph, "Jonze", "Her")
-    assert (found.indptr.dtype, found.neighbors.dtype, found.labels.dtype) == (np.int64, np.int32, np.int32)
-    assert [sorted(row) for row in rows_of(found)] == [
-        sorted([(by + 1, 1), (with_ + 1, 1), (made, 1)]),
-        sorted([(by, 0), (by, 1), (by + 1, 1), (with_, 0), (made + 1, 0)]),
-    ]
-
-
 @given(
     st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(["by", "in", "with"]), st.sampled_from(KEYS))),
     st.lists(st.sampled_from(KEYS), unique=True),

@@ -154,9 +154,3 @@ def test_prompts_by_name() -> None:
         assert GNNRAGRetriever.from_index(index, model=model, answer_prompt=name).answer_prompt == prompt
     with pytest.raises(InvalidArgumentError, match=r"the name of one \(paths, A, B, C\), but got 'D'"):
         GNNRAGRetriever.from_index(index, model=model, answer_prompt="D")
-
-
-def test_embeddings_without_states_are_refused() -> None:
-    index = GraphIndex.build(films(), HashedEmbeddings(16))
-    with pytest.raises(InvalidArgumentError, match='tokens="states" needs embeddings with `embed_tokens`'):
-        train_graph_reasoner(index, LEARNED[:4], HELD_OUT[:2], preset="paper")

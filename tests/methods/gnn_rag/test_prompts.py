@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path as File
 
 import pytest
-from langchain_core.documents import Document
 
-from kg_retrievers.chains import AnswerInput, llm_answerer
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import check_placeholders
-from kg_retrievers.graph import Path, Triple, verbalize
+from kg_retrievers.graph import Path, Triple
 from kg_retrievers.graph.verbalize import path_lines
 from kg_retrievers.methods.gnn_rag.prompts import PROMPTS
-from kg_retrievers.testing import ScriptedChatModel
 
 HERSCHEL = "William Herschel"
 URANUS, ENCELADUS, MIMAS = (Triple(HERSCHEL, "discovered", found) for found in ("Uranus", "Enceladus", "Mimas"))
@@ -40,16 +37,3 @@ def test_prompt_snapshot(name: str) -> None:
 def test_worked_examples_are_written_as_paths_are(start: str, path: list[Triple]) -> None:
     (walk,) = path_lines([Path.along(start, path)])
     assert f"\n{walk}\n" in ANSWER_PROMPT.format(question="", evidence="")
-
-
-def test_a_chain_returns_the_answers() -> None:
-    """One on each line, as the evaluation reads them."""
-    reply = "Enceladus\nMimas"
-    model = ScriptedChatModel(replies=[reply])
-    shown = Document(verbalize([MOON], style="paths").text, metadata={"triples": [list(MOON)]})
-    asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": [shown]}
-    assert llm_answerer(ANSWER_PROMPT, model).invoke(asked) == reply
-    assert model.prompts[0][0].text.endswith(
-        "\nNow the question to answer\n\nPaths:\n<facts>\n[1]\nUranus -> moon -> Miranda\n"
-        "</facts>\nQuestion: Which moons has Uranus?\nAnswers:"
-    )

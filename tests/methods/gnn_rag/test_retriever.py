@@ -24,7 +24,6 @@ from kg_retrievers import (
     KnowledgeGraph,
     Question,
     answer_chain,
-    build_workflow,
     evaluate,
     train_graph_reasoner,
 )
@@ -69,14 +68,6 @@ class TestGNNRAG(RetrieverContract):
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **({"model": MODEL, "threshold": 1} | fields))
-
-
-@pytest.mark.heavy
-class TestGNNRAGAsPaths(TestGNNRAG):
-    exact_k_fields = {"granularity": "path"}  # noqa: RUF012
-
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        return super().make_retriever(index, **({"granularity": "path"} | fields))
 
 
 @pytest.mark.heavy
@@ -150,14 +141,6 @@ def counts(documents: list[Document]) -> list[int]:
 
 def given_candidates(*rows: Any, truncated: Any = False) -> dict[str, Any]:
     return {"candidates": {"entities": [list(row) for row in rows], "truncated": truncated}}
-
-
-def done(retriever: GNNRAGRetriever, question: str, **inputs: Any) -> dict[str, Any]:
-    """Return the state after the last stage."""
-    state = retriever.initial_state(question, **inputs)
-    for stage in retriever.stages:
-        state |= stage.run.invoke(state)
-    return state
 
 
 def scored(retriever: GNNRAGRetriever, *seeds: str) -> dict[str, float]:
@@ -238,13 +221,6 @@ def test_single_paths_and_triples_by_hand() -> None:
 )
 def test_candidates_by_hand(fields: dict[str, Any], count: int) -> None:
     assert list(scored(told(FILMS, CAST, **fields), "Her").items()) == list(CAST.items())[:count]
-
-
-def test_the_published_threshold() -> None:
-    """Until 95 % are together."""
-    values = {"Amy Adams": 0.6, "Rooney Mara": 0.3, "Spike Jonze": 0.0625, "Nicolas Cage": 0.0375}
-    assert list(scored(told(FILMS, values), "Her")) == [*values][:3]
-    assert list(scored(told(FILMS, values, include_crossing=False), "Her")) == [*values][:2]
 
 
 def test_equal_candidates_are_in_or_out_together() -> None:
@@ -355,60 +331,6 @@ def test_paths_from_each_entity_of_the_question() -> None:
     assert answers(documents)[:2] == [["Amy Adams"]] * 2  # from both films
 
 
-def test_an_entity_of_the_question_as_candidate() -> None:
-    """Paths lead back to it by another triple, where one leads there; together with those of other candidates."""
-    facts = [("Ann", "child", "Bob"), ("Bob", "parent", "Ann"), ("Ann", "spouse", "Cat"), ("Ann", "likes", "Ann")]
-    documents = told(facts[:3], {"Ann": 0.6, "Bob": 0.4}).invoke("Whose parent is the child of Ann?")
-    assert sorted(texts(documents[:2])) == [
-        "Ann -> child -> Bob -> parent -> Ann",
-        "Ann <- parent <- Bob <- child <- Ann",
-    ]
-    assert answers(documents) == [["Ann"], ["Ann"], ["Bob"], ["Bob"]]
-    assert details(documents, "unreachable") == [[]] * 4
-    state = done(told(facts[:3], {"Ann": 0.6, "Bob": 0.4}), "Whose parent is the child of Ann?")
-    assert state["answers"] == ["Ann"]
-    (loop,) = told(facts, {"Ann": 1.0}).invoke("Whom does Ann like?")
-    assert loop.page_content == "Ann -> likes -> Ann"
-    others = told(FILMS, {"Adaptation": 0.5, "Her": 0.25}).invoke("What else did the director of Her direct?")
-    assert texts(others)[0].splitlines() == [
-        "Her -> directed by -> Spike Jonze <- directed by <- Adaptation",
-        "Her -> directed by -> Spike Jonze <- directed by <- Her",
-    ]
-    assert answers(others) == [["Adaptation", "Her"], ["Her"]]
-    assert texts(others)[1].splitlines() == [
-        "Her -> starring -> Amy Adams <- starring <- Her",
-        "Her -> starring -> Rooney Mara <- starring <- Her",
-    ]
-
-
-@pytest.mark.parametrize("granularity", ["subgraph", "path", "triple"])
-@pytest.mark.parametrize("mask_seeds", [True, False])
-def test_an_entity_without_facts(granularity: str, mask_seeds: bool) -> None:
-    """Nobody is left to be an answer, or the entity alone."""
-    fields = {"model": drawn(mask_seeds=mask_seeds), "granularity": granularity}
-    retriever = gnn_rag(**fields)
-    assert retriever.invoke("What is a Western?") == []
-    assert list(scored(retriever, "Western")) == ([] if mask_seeds else ["Western"])
-    output = build_workflow(retriever).invoke({"question": "What is a Western?"})
-    assert (output["answers"], output["documents"]) == ([], [])
-    alone = KnowledgeGraph.from_triples([], labels={"Western": "Western"})
-    assert gnn_rag(alone, **fields).invoke("What is a Western?") == []
-    loop = [("Ouroboros", "eats", "Ouroboros")]
-    expected = [] if mask_seeds else ["Ouroboros -> eats -> Ouroboros"]
-    assert texts(gnn_rag(loop, **fields).invoke("What eats Ouroboros?")) == expected
-
-
-def test_the_masked_question_is_what_the_model_reads() -> None:
-    """Not the question as it was asked; a person may edit it."""
-    retriever = gnn_rag(threshold=1)
-    expected = retriever.invoke("Who starred in Amélie?")
-    masked = {"masked_question": "Who starred in _?", "seed_entities": ["Amélie"]}
-    assert found(retriever.invoke("Anything?", **masked)) == found(expected)
-    others = retriever.invoke("Who starred in Amélie?", masked_question="who wrote _")
-    assert scores(others) != scores(expected)
-    assert found(others) == found(retriever.invoke("?", masked_question="who wrote _", seed_entities=["Amélie"]))
-
-
 def found(documents: list[Document]) -> list[tuple[str | None, float]]:
     return [(document.id, document.metadata["score"]) for document in documents]
 
@@ -516,31 +438,6 @@ def test_candidates_that_are_supplied() -> None:
     assert told(FILMS, CAST).invoke(WHO, candidates=None) == told(FILMS, CAST).invoke(WHO)
     tuples = {"entities": (("Amy Adams", 0.5), ("Spike Jonze", 0.5)), "truncated": False}
     assert answers(told(FILMS, CAST).invoke(WHO, candidates=tuples)) == [["Amy Adams"], ["Spike Jonze"]]
-
-
-def test_candidates_that_cannot_be_reached() -> None:
-    """Are named; there is no path to them."""
-    facts = [*FILMS, ("Dune", BY, "David Lynch")]
-    edited = given_candidates(("David Lynch", 0.9), ("Amy Adams", 0.5), ("Nicolas Cage", 0.25))
-    documents = told(facts, CAST).invoke(WHO, **edited)
-    assert answers(documents) == [["Amy Adams"], ["Nicolas Cage"]]
-    assert details(documents, "unreachable") == [["David Lynch"]] * 2
-    assert details(documents, "candidates") == [3, 3]
-    documents = told(facts, CAST, max_hops=2).invoke(WHO, **edited)
-    assert details(documents, "unreachable") == [["David Lynch", "Nicolas Cage"]]
-    seeds = {"seed_entities": ["Her", "Adaptation", "Dune"]}
-    documents = told(facts, CAST, max_hops=1).invoke(WHO, **edited, **seeds)
-    assert answers(documents) == [["David Lynch"], ["Amy Adams", "Nicolas Cage"]]
-    assert details(documents, "unreachable") == [[]] * 2
-    assert details(documents, "unreachable_from")[0] == {
-        "Her": ["David Lynch", "Nicolas Cage"],
-        "Adaptation": ["David Lynch", "Amy Adams"],
-        "Dune": ["Amy Adams", "Nicolas Cage"],
-    }
-    retriever = told(facts, CAST)
-    assert retriever.invoke(WHO, **given_candidates(("Dune", 1.0))) == []
-    output = build_workflow(retriever).invoke({"question": WHO, **given_candidates(("Dune", 1.0))})
-    assert (output["answers"], output["documents"]) == ([], [])
 
 
 @pytest.mark.parametrize(

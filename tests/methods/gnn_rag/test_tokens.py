@@ -7,25 +7,13 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, local_embeddings
 from kg_retrievers.methods.gnn_rag.config import TokenStates, check_tokens, embed_tokens
 
 GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
 HASHED = GraphIndex.build(GRAPH, HashedEmbeddings(16))
-
-
-class Counting(HashedEmbeddings):
-    """Hashed embeddings that keep what they are asked, and change their length where told."""
-
-    def __init__(self, dimension: int = 16) -> None:
-        super().__init__(dimension)
-        self.asked: list[str] = []
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.asked += texts
-        return super().embed_documents(texts)
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +33,6 @@ def test_words_as_vectors() -> None:
     assert (found[0][2] == found[3][0]).all()
     assert (found[3] == HASHED.embed(["_", "directed", "_"])).all()
     assert embed_tokens(HASHED, [], "words") == []
-
-
-def test_embeddings_that_do_not_fit_the_index() -> None:
-    embeddings = Counting()
-    index = GraphIndex.build(GRAPH, embeddings)
-    embeddings.dimension = 9
-    with pytest.raises(StaleIndexError):
-        embed_tokens(index, ["who wrote _ ?"], "words")
 
 
 def test_states_need_embeddings_that_have_them() -> None:

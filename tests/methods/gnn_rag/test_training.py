@@ -144,19 +144,3 @@ def test_own_entities_as_answers() -> None:
         r"max_nodes or max_hops, or pass mask_seeds=False\.$",
     ):
         train_graph_reasoner(index, [OWN], [OTHER], mask_seeds=True, **few)
-
-
-@pytest.mark.parametrize("max_nodes", [1, 2])
-def test_answers_that_max_nodes_leaves_out_teach_a_reasoner_nothing(tmp_path: Path, max_nodes: int) -> None:
-    """And do no harm beside others."""
-    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
-    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
-    questions = [Question("where to, hub?", answers=("end",))]
-    few: dict[str, Any] = LITTLE | {"num_examples": 8, "validations": 2}
-    with pytest.raises(InvalidArgumentError, match="of 1 question, none has what it should teach"):
-        train_graph_reasoner(index, questions, max_nodes=max_nodes, output=tmp_path, **few)
-    assert not any(tmp_path.iterdir())
-    questions.append(Question("where to, hub?", answers=("leaf 0",)))
-    found = train_graph_reasoner(index, questions, questions, max_nodes=9, **few)
-    assert (len(found.training.usable), found.unsupervised) == (2, 1)
-    assert all(np.isfinite(weight).all() for weight in found.model.weights.values())

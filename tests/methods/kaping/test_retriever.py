@@ -20,7 +20,7 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 EMOJI = "🎬 The End\n(of it)"
 ODD = [
@@ -102,16 +102,6 @@ def ranked(graph: KnowledgeGraph, question: str) -> list[tuple[tuple[str, ...], 
 # --- the order --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("question", ["Who directed Amélie?", "千と千尋の神隠し", "a film by Spike Jonze", "?", "西"])
-def test_order_is_that_of_the_cosines(question: str) -> None:
-    graph = tiny_graph()
-    expected = ranked(graph, question)
-    documents = similar(graph, scope="graph", k=99).invoke(question)
-    assert list(zip(triples(documents), scores(documents), strict=True)) == expected
-    assert similar(graph, scope="graph", k=3).invoke(question) == documents[:3]
-    assert {document.metadata["truncated"] for document in documents} == {False}
-
-
 def test_only_what_is_around_the_entities_of_the_question() -> None:
     """Of one hop by default, between neighbours too; the whole question is what is compared."""
     graph = KnowledgeGraph.from_triples([*ODD, ("Spike Jonze", "married_to", "Sofia"), ("Sofia", "likes", "Her")])
@@ -168,11 +158,6 @@ def test_odd_names(question: str, first: tuple[str, ...]) -> None:
     assert triples(similar().invoke(question)) == [first]
 
 
-def test_more_wanted_than_there_are() -> None:
-    assert len(similar(k=1_000_000).invoke("Who directed Her?")) == 3
-    assert len(similar(k=1_000_000, scope="graph").invoke("Who directed Her?")) == len(ODD)
-
-
 def test_several_entities_and_given_ones() -> None:
     both = similar().invoke('Who directed Adaptation and The "Dark" Knight?')
     assert set(triples(both)) == {ODD[4], ODD[6]}
@@ -196,14 +181,6 @@ def test_entity_without_triples() -> None:
     assert retriever.invoke("What is a Western?") == []
     assert len(retriever.invoke("Who directed the Western Her?")) == 3
     assert len(similar(graph, scope="graph").invoke("What is a Western?")) == len(ODD)
-
-
-def test_graph_of_one_node() -> None:
-    loop = KnowledgeGraph.from_triples([("Ouroboros", "eats", "Ouroboros")])
-    alone = KnowledgeGraph.from_triples([], labels={"Ouroboros": "Ouroboros"})
-    for fields in ({}, {"scope": "graph"}):
-        assert triples(similar(loop, **fields).invoke("What eats Ouroboros?")) == [("Ouroboros", "eats", "Ouroboros")]
-        assert similar(alone, **fields).invoke("What eats Ouroboros?") == []
 
 
 def test_max_nodes_truncates() -> None:
@@ -240,29 +217,7 @@ def test_stored_or_not_is_the_same(facts: list[tuple[str, str, str]], asked: lis
             assert list(zip(triples(one), scores(one), strict=True)) == wanted[:4]
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
-@pytest.mark.parametrize("scope", ["neighborhood", "graph"])
-def test_opened_from_disk(tmp_path: Path, stored: bool, scope: str) -> None:
-    graph = tiny_graph()
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=stored)
-    opened = TripleSimilarityRetriever.from_index(GraphIndex.open(tmp_path, HashedEmbeddings()), scope=scope)
-    for question in ("Who starred in Amélie?", "Who directed 千と千尋の神隠し?"):
-        assert opened.invoke(question) == similar(graph, scope=scope).invoke(question)
-
-
 # --- building ---------------------------------------------------------------------------------------------------------
-
-
-def test_stages() -> None:
-    retriever = similar()
-    assert [(stage.name, stage.writes, stage.calls_model) for stage in retriever.stages] == [
-        ("link_entities", ("seed_entities",), False),
-        ("rank_triples", ("answers", "documents"), False),
-    ]
-    assert retriever.stages[0].run.invoke({"question": "Who directed Her?"}) == {"seed_entities": ["Her"]}
-    assert [stage.name for stage in similar(scope="graph").stages] == ["rank_triples"]
-    with pytest.raises(EntityLinkingError, match="no entity is given"):
-        retriever.stages[1].run.invoke({"question": "Who directed Her?", "k": 1, "seed_entities": []})
 
 
 def test_from_index_ignores_what_it_does_not_use() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,7 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation_paths
-from kg_retrievers.algorithms.relation_paths import follow_relation_path, joining_relation_paths, path_turns, spread
+from kg_retrievers.algorithms.relation_paths import follow_relation_path, joining_relation_paths, path_turns
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import (
     EntityLinkingError,
@@ -32,7 +31,6 @@ from kg_retrievers.methods.rog import (
     ExampleRelationPaths,
     LLMRelationPaths,
     RelationPathRetriever,
-    following,
     proposals,
 )
 from kg_retrievers.questions.examples import confidence_at
@@ -209,16 +207,6 @@ def test_conjunctions_are_learned_from_answers_alone() -> None:
     ]
 
 
-def test_a_film_that_is_called_like_its_writer() -> None:
-    """A triple from an entity to itself is crossed from head to tail."""
-    index = indexed([("Him", STAR, "Washington"), ("Malcolm X", STAR, "Washington"), ("Malcolm X", BY, "Malcolm X")])
-    for last in ("forward", "either"):
-        documents = retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, last]]))
-        assert answers(documents) == [["Malcolm X"]]
-        assert documents[0].metadata["details"]["paths"] == [["Him", [0, 1, 2]]]
-    assert retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, "backward"]])) == []
-
-
 def test_two_seeds() -> None:
     """Ends of both are one set of answers; what another seed leads to may be a seed."""
     seeds = ["Her", "Arrival"]
@@ -257,37 +245,6 @@ def test_ten_thousand_walks_are_bounded_and_said() -> None:
     assert not both[0].metadata["truncated"]
 
 
-def test_no_relation_path_is_followed_once_there_are_enough_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows whether it can be; that is said."""
-    followed: list[Any] = []
-
-    def follow(*arguments: Any, **fields: Any) -> Any:
-        followed.append(arguments)
-        return follow_relation_path(*arguments, **fields)
-
-    monkeypatch.setattr(following, "follow_relation_path", follow)
-    asked = given_paths([[BY, "forward"]], [[BY, "backward"]], [STAR])
-    for most, truncated, empty in ((1, True, []), (2, False, [[[BY, "backward"]]])):
-        followed.clear()
-        documents = retriever(max_paths=most).invoke("What of Her?", **asked)
-        assert len(followed) == (1 if truncated else 3)
-        assert answers(documents) == [["Jonze"], ["Adams"]][:most]
-        assert {document.metadata["truncated"] for document in documents} == {truncated}
-        assert documents[0].metadata["details"]["empty"] == empty
-
-
-def test_the_answers_are_those_of_the_best_relation_path() -> None:
-    """Whichever way its relations are crossed, and also where each path is a Document."""
-    index = indexed([*FILMS, ("Jonze", BY, "his teacher")])
-    for granularity in ("subgraph", "path", "triple"):
-        found = retriever(index, granularity=granularity, k=1)
-        state = found.initial_state("What of Jonze?", **given_paths([BY], [YEAR]))
-        for stage in found.stages:
-            state |= {} if "relation_paths" in stage.writes else stage.run.invoke(state)
-        assert sorted(state["answers"]) == ["Adaptation", "Her", "his teacher"]
-        assert len(state["documents"]) == 1
-
-
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 LABELLED = [
@@ -320,38 +277,6 @@ def test_the_farther_an_example_the_lower_the_score() -> None:
     assert (near["score"], far["score"]) == (1.0, pytest.approx(1 / (1 + distance), abs=1e-6))
 
 
-def test_more_examples_tell_apart_what_one_cannot() -> None:
-    index = indexed([*FILMS, ("Her", "written_by", "Jonze"), ("Arrival", "written_by", "Heisserer")])
-    one = propose("Who directed _?", LABELLED[0], index=index)
-    assert [row["score"] for row in one[:2]] == [1.0, 1.0]
-    both = propose(
-        "Who directed _?", LABELLED[0], Question("Who directed Arrival?", answers=("Villeneuve",)), index=index
-    )
-    assert [(row["relations"], row["score"]) for row in both[:2]] == [
-        ([[BY, "forward"]], 1.0),
-        ([["written_by", "forward"]], 0.5),
-    ]
-    three = propose(
-        "Who directed _?",
-        LABELLED[0],
-        *(Question(f"Who directed {film}?", answers=(by,)) for film, by in (("Arrival", "Villeneuve"), FILMS[1][::2])),
-        index=index,
-    )
-    assert [row["relations"] for row in three] == [[[BY, "forward"]]]  # a third is too little to be proposed
-
-
-def test_the_shortest_path_may_be_the_wrong_one() -> None:
-    """The years of all films with the same actor; a shorter path leads to one of them."""
-    facts = [("A", STAR, "x"), ("B", STAR, "x"), ("C", STAR, "x"), ("A", "sequel_year", "1")]
-    facts += [("B", YEAR, "1"), ("C", YEAR, "2")]
-    index, example = indexed(facts), Question("A?", seed_entities=("A",), answers=("1", "2"))
-    first, *_ = propose("_?", example, index=index, seed_entities=["A"])
-    assert first["relations"] == [[STAR, "forward"], [STAR, "backward"], [YEAR, "forward"]]
-    first, *_ = propose("_?", example, index=index, seed_entities=["A"], max_hops=2)
-    assert first["relations"] == [["sequel_year", "forward"]]
-    assert first["score"] == pytest.approx(2 / 3)
-
-
 def test_beam_width_and_neighbors() -> None:
     assert len(propose("Who directed _?", beam_width=1)) == 1
     found = retriever(examples=LABELLED, beam_width=1).invoke("Who directed Adaptation?")
@@ -359,28 +284,6 @@ def test_beam_width_and_neighbors() -> None:
     one = ExampleRelationPaths(INDEX, LABELLED, neighbors=1)
     input = {"masked_question": "Who directed _?", "seed_entities": ["Her"], "beam_width": 99, "max_hops": 1}
     assert [row["relations"] for row in one.invoke(input)] == [[[BY, "forward"]]]
-
-
-def test_what_no_entity_can_follow_is_not_proposed() -> None:
-    """Questions about films are nearer to this one; those paths lead from films only."""
-    labelled = [
-        Question("Who was it that directed Her?", answers=("Jonze",)),
-        Question("When was it that someone released Her?", answers=("2013",)),
-        Question("Name the films of Villeneuve!", answers=("Arrival",)),
-    ]
-    asked = "Who was it that someone directed, _?"
-    for seeds, first in (
-        (["Her"], [BY, "forward"]),
-        (["Villeneuve"], [BY, "backward"]),
-        (["2013", "Villeneuve"], [BY, "backward"]),
-        (["Villeneuve", "Her"], [BY, "forward"]),
-    ):
-        assert propose(asked, *labelled, seed_entities=seeds, beam_width=1)[0]["relations"] == [first]
-    assert propose(asked, *labelled, seed_entities=["2013"]) == []
-    unsure = retriever(examples=labelled, beam_width=1, min_confidence=0.0)
-    (document,) = unsure.invoke("Who was it that someone directed, Jonze?")
-    assert document.metadata["answers"] == ["Her", "Adaptation"]
-    assert document.metadata["details"]["empty"] == []
 
 
 @given(st.data())
@@ -413,13 +316,6 @@ def test_what_is_proposed_leads_somewhere(data: st.DataObject) -> None:
         assert found == [row for row in followed[:2] if row["score"] >= 0.5 * followed[0]["score"]]
 
 
-def test_more_walks_than_are_tried_lead_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposals, "WALKS_TRIED", 1)
-    facts = [("A", "r", "a"), ("A", "r", "b"), ("b", "s", "c"), ("B", "r", "d"), ("d", "s", "e")]
-    (row,) = propose("_?", Question("B?", answers=("e",)), index=indexed(facts), seed_entities=["A"])
-    assert row["relations"] == [["r", "forward"], ["s", "forward"]]
-
-
 @pytest.mark.parametrize(
     ("examples", "wanted"),
     [
@@ -436,21 +332,6 @@ def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
         ExampleRelationPaths(INDEX, examples)
     with pytest.raises(InvalidArgumentError, match=wanted):
         retriever(examples=examples)
-
-
-def test_answers_that_are_labels_are_named() -> None:
-    graph = KnowledgeGraph.from_triples([("Q1", BY, "Q2")], labels={"Q1": "Her", "Q2": "Jonze"})
-    labelled = [Question("Who directed Her?", answers=("Nobody", "Jonze"))]
-    with pytest.raises(
-        InvalidArgumentError, match=r"'Jonze', an answer to 'Who directed Her\?', is a name of 'Q2': write the key\.$"
-    ):
-        ExampleRelationPaths(GraphIndex.build(graph, HashedEmbeddings()), labelled)
-
-
-@pytest.mark.parametrize("neighbors", [0, "2", True, 1.5])
-def test_neighbors_out_of_range(neighbors: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"neighbors must be an integer, 1 or more, but got {neighbors!r}"):
-        retriever(examples=LABELLED, neighbors=neighbors)
 
 
 # --- a language model -------------------------------------------------------------------------------------------------
@@ -504,50 +385,12 @@ def test_of_many_relations_the_nearest_are_shown() -> None:
     assert lines[0] == "relation 07: Her -> relation 07 -> x7"
 
 
-def test_no_relation_of_an_entity_is_beyond_the_neighborhood() -> None:
-    """`max_nodes` leaves out its last facts, and so most of its relations."""
-    index = indexed([("Her", f"relation {number // 50:02}", f"x{number}") for number in range(3000)])
-    llm = ScriptedChatModel(replies=["relation 59"])
-    (document,) = retriever(index, llm=llm, max_nodes=10).invoke("What is the relation 59 of Her?")
-    assert len(document.metadata["answers"]) == 50
-    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
-    assert len(lines) == 40
-    assert lines[0] == "relation 59: Her -> relation 59 -> x2950"
-
-
-def test_equally_near_relations_are_shown_in_the_order_of_the_graph() -> None:
-    relations = ["".join(letters) for letters in product(*((letter, letter.upper()) for letter in "ab cdef"))]
-    index = indexed([("Her", relation, f"x{number}") for number, relation in enumerate(dict.fromkeys(relations))])
-    llm = ScriptedChatModel(replies=["ab cdef"])
-    assert answers(retriever(index, llm=llm).invoke("What is the AB CDEF of Her?")) == [["x0"]]
-    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
-    assert [line.split(":")[0] for line in lines] == list(index.graph.relations)[:40]
-
-
 def test_an_unreadable_reply_is_repaired_once() -> None:
     llm = ScriptedChatModel(replies=["Spike Jonze!", "directed_by"])
     assert answers(retriever(llm=llm).invoke("Who directed Her?")) == [["Jonze"]]
     again = llm.prompts[1][0].text
     assert "The reply:\nSpike Jonze!\n" in again
     assert "What is wrong with it: parse_relation_paths: no line of the reply is a path" in again
-
-
-def test_a_reply_in_prose_is_repaired() -> None:
-    """It names entities and no relation; the repaired one begins at an entity of the question."""
-    llm = ScriptedChatModel(replies=["Her -> its maker -> Jonze", "Her -> directed_by"])
-    (document,) = retriever(llm=llm).invoke("Who directed Her?")
-    assert document.metadata["answers"] == ["Jonze"]
-    assert document.metadata["details"]["relation_paths"] == [
-        {"relations": [[BY, "either"]], "score": 1.0, "from": "llm"}
-    ]
-    assert len(llm.prompts) == 2
-
-
-def test_arrows_back_are_followed_backward() -> None:
-    llm = ScriptedChatModel(replies=["Jonze <- directed_by -> release_year"])
-    (document,) = retriever(llm=llm).invoke("When were the films of Jonze released?")
-    assert document.metadata["answers"] == ["2013", "2002"]
-    assert document.metadata["details"]["relation_path"] == [[BY, "backward"], [YEAR, "forward"]]
 
 
 async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
@@ -786,14 +629,3 @@ def test_what_is_mined_has_the_f1_it_says(facts: Facts, data: st.DataObject) -> 
         assert f1 == pytest.approx(max(sums) / len(questions))
         assert revisits is (None if abs(sums[1] - sums[0]) < 1e-9 else sums[1] > sums[0])
         assert 0 < f1 <= 1
-
-
-@given(st.lists(st.integers(0, 4), max_size=20), st.integers(0, 25))
-def test_spread_takes_each_end_in_turn(ends: list[int], most: int) -> None:
-    kept = spread(np.array(ends, np.int32), most).tolist()
-    assert kept == sorted(set(kept))
-    assert len(kept) == min(most, len(ends))
-    of, whole = Counter(ends[place] for place in kept), Counter(ends)
-    for end, count in whole.items():
-        assert of[end] == count or of[end] >= max(of.values(), default=0) - 1
-        assert [place for place in kept if ends[place] == end] == [i for i, e in enumerate(ends) if e == end][: of[end]]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.database.executor import Executor
-from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import (
     KGRetrieversError,
     StaleIndexError,
@@ -31,8 +27,7 @@ pytest.importorskip("ladybug")
 from kg_retrievers.database.ladybug import LadybugExecutor
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
-from cypher_databases import Answers, drawn, in_ladybug, rows_as_sent, rows_of_driver, run, translated
-from cypher_safety import read_queries
+from cypher_databases import Answers, drawn
 
 # --- the same is found ------------------------------------------------------------------------------------------------
 
@@ -61,49 +56,8 @@ def test_the_sample_graph_in_memory_and_on_ladybug() -> None:
         assert found > 0.9 * 2 * len(questions)
 
 
-@pytest.mark.real
-@pytest.mark.heavy  # the sample graph shows the same in seconds
-def test_60_questions_of_metaqa_in_memory_and_on_ladybug(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
-    index = GraphIndex.build(metaqa_graph, HashedEmbeddings())
-    sets = [random.Random(hop).sample(read_metaqa(data_dir / "metaqa", hop), 220) for hop in (1, 2, 3)]
-    examples = [question for questions in sets for question in questions[20:]]
-    with LadybugExecutor.from_graph(metaqa_graph) as executor:
-        answers = Answers(index, examples, {"database": executor})
-        for questions in sets:
-            other, found = differing(answers, questions[:20], executor)
-            assert (other, found > 35) == ([], True)
-        answers.matcher.distinct = "none"  # walks may turn back, which the comparison sees
-        assert differing(answers, sets[2][:20], executor)[0]
-
-
-FILMS = {"Movie": "title", "Person": "name"}
-
-
-@pytest.mark.real
-@pytest.mark.heavy
-def test_queries_for_neo4j_on_ladybug(data_dir: Path, tmp_path: Path) -> None:
-    """Nearly all run, as they are or translated, and they have rows where the set says that they do on Neo4j."""
-    script = (data_dir / "cypher" / "movies.cypher").read_text("utf-8")
-    queries = {query.text: query for query in read_queries() if query.good}
-    with ExitStack() as opened:
-        database = in_ladybug(opened, script, tmp_path / "films.lbdb")
-        assert {label.name: label.key for label in database.executor.schema().labels} == FILMS
-        found, failed = run(database.executor, list(queries), translated)
-        assert len(found) > 0.98 * len(queries)
-        others = [reason for reason in failed.values() if "property" not in reason]
-        assert len(others) < 5
-        votes = {text for text in queries if "votes" in text}  # not in the script
-        assert [text for text in found if text not in votes and queries[text].has_rows != bool(found[text].rows)] == []
-        for text in list(found)[::10]:
-            as_sent, as_it_is = rows_as_sent((database, translated), text), rows_of_driver((database, translated), text)
-            if as_sent != as_it_is:
-                assert "LIMIT" in text
-                assert as_sent.total() == as_it_is.total()
-
-
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
-KEYS = ["Her", "Adaptation", "Jonze", "Adams"]
 FACTS = [("Her", "directed_by", "Jonze"), ("Adaptation", "directed_by", "Jonze"), ("Her", "starring", "Adams")]
 INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), HashedEmbeddings())
 EXAMPLES = [Question("Which films did Jonze direct?", answers=("Her", "Adaptation"))]
@@ -132,24 +86,6 @@ def test_facts_have_changed_since_the_graph_was_indexed() -> None:
 def test_a_relation_has_gone_since_the_graph_was_indexed() -> None:
     changed = INDEX.graph.with_changes(removed=[fact for fact in FACTS if fact[1] == "directed_by"])
     with LadybugExecutor.from_graph(changed) as executor:
-        fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*ndex the graph")
-
-
-def test_a_file_changed_while_it_is_open(tmp_path: Path) -> None:
-    """Whoever has opened it sees what was in it then."""
-    path = tmp_path / "films.lbdb"
-    statements = ["DROP TABLE directed_by", "MATCH (n:Entity) DETACH DELETE n", "CHECKPOINT"]
-    with LadybugExecutor.from_graph(INDEX.graph, path) as executor:
-        before = over(executor).invoke(QUESTION)
-        change = (
-            "import ladybug, sys\n"
-            "with ladybug.Database(sys.argv[1], max_db_size=1 << 40) as base, ladybug.Connection(base) as connection:\n"
-            "    for statement in sys.argv[2:]: connection.execute(statement)"
-        )
-        subprocess.run([sys.executable, "-c", change, path, *statements], check=True, timeout=60)
-        executor.schema(refresh=True)
-        assert over(executor).invoke(QUESTION) == before
-    with LadybugExecutor(path) as executor:
         fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*ndex the graph")
 
 

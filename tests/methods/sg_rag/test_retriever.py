@@ -32,9 +32,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
     StaleIndexError,
 )
-from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.index import EntityLinker
 from kg_retrievers.methods.sg_rag import (
     CascadeCypherWriter,
     CypherRetriever,
@@ -203,36 +201,6 @@ async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() 
     assert first.metadata["details"]["example"] == {"question": LEADING[2].text, "distance": 0.0}
 
 
-def test_a_person_takes_the_other_templates_away() -> None:
-    workflow = build_workflow(
-        retriever(writer=TemplateCypherWriter(INDEX, LEADING)),
-        checkpointer=InMemorySaver(),
-        interrupt_before=["run_cypher"],
-    )
-    workflow.invoke({"question": "Which films, say, star those of Adaptation?"}, thread("1"))
-    row, *others = workflow.get_state(thread("1")).values["cypher"]
-    assert len(others) == 3
-    workflow.update_state(thread("1"), {"cypher": [row]})
-    assert 0 < row.pop("confidence") < 1  # whoever keeps a query is sure of it
-    assert workflow.get_state(thread("1")).values["cypher"] == [row]
-    assert workflow.invoke(None, thread("1"))["documents"] == []
-
-
-def test_a_question_is_linked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-    link = EntityLinker.link
-    monkeypatch.setattr(EntityLinker, "link", lambda self, text: texts.append(text) or link(self, text))
-    found = retriever()
-    texts.clear()  # of the examples
-    for question in ("Who directed Her?", "Who starred in Her?", "Who directed Her?"):
-        found.invoke(question)
-    assert texts == ["Who directed Her?", "Who starred in Her?", "Who directed Her?"]
-    other = KnowledgeGraph.from_triples([("Her", BY, "Lynch")])
-    found.executor, found.index = executor_of(other), GraphIndex.build(other, HashedEmbeddings())
-    found.writer = TemplateCypherWriter(found.index, [Question("Who directed Her?", answers=("Lynch",))])
-    assert found.invoke("Who directed Her?")[0].metadata["answers"] == ["Lynch"]
-
-
 def test_more_rows_than_wanted() -> None:
     (document,) = retriever(max_rows=2).invoke("Who starred in films by Jonze?")
     assert (document.metadata["answers"], document.metadata["truncated"]) == (["Adams", "Mara"], True)
@@ -243,18 +211,6 @@ def test_without_examples_or_model() -> None:
     alone = CypherRetriever.from_index(INDEX, executor=executor_of(INDEX.graph))
     (document,) = alone.invoke("Who directed Arrival?")
     assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Q1"], "zero-shot")
-
-
-def test_a_pattern_says_which_way_a_relation_points() -> None:
-    graph = KnowledgeGraph.from_triples([("Anna", "parent of", "Berta"), ("Berta", "parent of", "Carla")])
-    index = GraphIndex.build(graph, HashedEmbeddings())
-    who = Unknown("who")
-    asks = {"Anna": (who, "parent of", "Berta"), "Carla": ("Berta", "parent of", who)}
-    for answer, triple in asks.items():
-        pattern = Pattern.of(triple, target="who", source="zero-shot")
-        writer = PatternCypherWriter(index, RunnableLambda(lambda _, pattern=pattern: pattern))
-        family = CypherRetriever.from_index(index, executor=executor_of(graph), writer=writer)
-        assert family.invoke("Who are the parents of Berta?")[0].metadata["answers"] == [answer]
 
 
 def test_the_first_that_is_sure_writes_the_query() -> None:
@@ -521,28 +477,12 @@ def test_fields_out_of_range(field: str, value: object, wanted: str) -> None:
         setattr(found, field, value)
 
 
-def test_a_writer_is_the_same_after_use() -> None:
-    """As `evaluate` sees it, that continues runs of the same retriever only."""
-    found, again = retriever(), retriever()
-    before = identity(found.writer)
-    found.invoke("Who starred in films by Jonze?")
-    assert identity(found.writer) == before == identity(again.writer)
-    assert identity(retriever(examples=EXAMPLES[:2]).writer) != before
-
-
 def test_queries_of_other_writers_are_checked() -> None:
     good = retriever(writer=RunnableLambda(lambda input: [{"query": FACTS, "parameters": {"film": "Her"}}]))
     assert sorted(good.invoke("Who is in Her?")[0].metadata["answers"]) == ["Adams", "Mara"]
     bad = retriever(writer=RunnableLambda(lambda input: [{"query": "MATCH (n) DETACH DELETE n"}]))
     with pytest.raises(CypherSafetyError):
         bad.invoke("Who is in Her?")
-
-
-def test_patterns_by_a_model() -> None:
-    reply = '{"triples": [["Jonze", "director of", "UNKNOWN film 1"]], "target": "UNKNOWN film 1"}'
-    writer = PatternCypherWriter(INDEX, LLMPatternGenerator(ScriptedChatModel(replies=[reply])))
-    (document,) = retriever(writer=writer).invoke("What did Jonze direct?")
-    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
 
 
 def test_a_model_is_asked_where_an_operation_is_not_understood() -> None:

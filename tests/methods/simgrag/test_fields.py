@@ -13,12 +13,10 @@ from kg_retrievers import (
     KnowledgeGraph,
     LLMPatternGenerator,
     Pattern,
-    Question,
     SimGRAGRetriever,
     Unknown,
 )
-from kg_retrievers.errors import InvalidArgumentError, PatternError
-from kg_retrievers.questions.examples import ExamplePatternGenerator
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.sample import load_graph
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -69,23 +67,6 @@ def test_seed_entities_pin_what_a_model_wrote() -> None:
         assert document.metadata["answers"] == [director]
 
 
-def test_two_seeds_of_one_name_are_both_found() -> None:
-    seeds = ["Dune (1984)", "Dune (2021)"]
-    retriever = SimGRAGRetriever.from_index(SAMPLE, k=2)
-    pattern = Pattern.of(("Dune", "directed by", X), target="x")
-    for given in (seeds, seeds[::-1]):
-        found = retriever.invoke("Who directed Dune?", pattern=pattern, seed_entities=given)
-        assert sorted(document.metadata["answers"] for document in found) == [["David Lynch"], ["Denis Villeneuve"]]
-
-
-def test_kinds_of_unknowns_are_nothing_known_in_a_graph_without_types() -> None:
-    reply = '{"triples": [["UNKNOWN film 1", "UNKNOWN relation 1", "UNKNOWN person 1"]]}'
-    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
-        SimGRAGRetriever.from_index(
-            INDEX, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[reply]))
-        ).invoke("Who?")
-
-
 def test_entities_without_type_are_not_lost() -> None:
     index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
     for kind in (None, "film"):
@@ -94,31 +75,11 @@ def test_entities_without_type_are_not_lost() -> None:
         assert set(found.answers) == {"Her", "Adaptation"}
 
 
-def test_examples_may_be_written_either_way_round() -> None:
-    graph = KnowledgeGraph.from_triples(
-        [(film, relation, tail)
-         for film, who, year in (("Her", "Spike Jonze", "2013"), ("Adaptation", "Jonze", "2002"))
-         for relation, tail in (("directed_by", who), ("release_year", year))]
-    )  # fmt: skip
-    index = GraphIndex.build(graph, HashedEmbeddings())
-    examples = [
-        Question("who directed Her?", pattern=Pattern.of((X, "directed_by", "Her"), target="x")),
-        Question("when was Her released?", pattern=Pattern.of(("Her", "release_year", X), target="x")),
-    ]
-    retriever = SimGRAGRetriever.from_index(index, pattern_generator=ExamplePatternGenerator(index, examples))
-    assert retriever.invoke("who directed Adaptation?")[0].metadata["answers"] == ["Jonze"]
-
-
 @pytest.mark.parametrize("value", [10**11, float("inf"), float("nan")])
 def test_absurd_numbers_are_refused(value: float) -> None:
     for name in ("k", "max_seconds"):
         with pytest.raises(InvalidArgumentError, match=name):
             SimGRAGRetriever.from_index(INDEX, **{name: value})
-
-
-def test_misspelt_fields_are_answered_with_the_right_one() -> None:
-    with pytest.raises(InvalidArgumentError, match="no field 'k_node'; did you mean 'k_nodes'"):
-        SimGRAGRetriever.from_index(INDEX, k_node=3)
 
 
 def test_an_interrupted_search_leaves_nothing_behind() -> None:

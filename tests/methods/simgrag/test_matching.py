@@ -30,8 +30,6 @@ from kg_retrievers.methods.simgrag.matching import (
     plan,
     solving,
 )
-from kg_retrievers.methods.simgrag.matching.layout import PARENT
-from kg_retrievers.methods.simgrag.matching.plan import plan_query
 from kg_retrievers.methods.simgrag.matching.pointers import Scratch
 
 Facts = list[tuple[int, int, int]]
@@ -315,25 +313,6 @@ def test_a_star_of_equal_arms_is_one_match_without_its_product(hub: KnowledgeGra
     assert all(len(triples) == 300 for triples in match.triples)
 
 
-def test_search_begins_where_conditions_leave_fewer_edges_than_a_hub_has() -> None:
-    graph = graph_of([(2 + film, 0, 0) for film in range(50)] + [(2, 1, 1), (3, 1, 1)], entities=60, relations=2)
-    hub_id, year_id, *films = (graph.entities.find(key) for key in "0123")
-    genre, year = Candidates(np.array([hub_id], np.int32), np.zeros(1, np.float32)), np.array([year_id], np.int32)
-    limited = MatchNode(types=(np.zeros(1), [year]), limited=year)
-    relations = [Candidates(np.array([relation], np.int32), np.zeros(1, np.float32)) for relation in (0, 1)]
-    query = MatchQuery([MatchNode(genre), MatchNode(), limited], relations, [(1, 0, 0), (1, 1, 2)])
-    laid_out = plan_query(graph.adjacency, 2, query, "known", "respect", "merge")
-    assert laid_out.nodes[PARENT].tolist() == [1, 2, -1]
-    assert [match.entities[1].tolist() for match in match_pattern(graph.adjacency, 2, query)] == [sorted(films)]
-
-
-def test_max_bindings_is_kept_and_flagged(hub: KnowledgeGraph) -> None:
-    (match,) = found(hub, star(hub, 2), max_bindings=10)
-    assert match.truncated
-    assert [len(entities) for entities in match.entities] == [1, 10, 10]
-    assert [len(triples) for triples in match.triples] == [10, 10]
-
-
 def test_max_bindings_keeps_the_sets_consistent(hub: KnowledgeGraph) -> None:
     nodes = [MatchNode(one((hub.entities.find("hub"), 0.0))), MatchNode(), MatchNode()]
     relations = [one((hub.relations.find(name), 0.0)) for name in ("starring", "year")]
@@ -360,15 +339,6 @@ def test_a_scan_budget_flags_or_raises(hub: KnowledgeGraph, scans: int) -> None:
         return
     assert matches
     assert all(match.truncated for match in matches)
-
-
-def test_a_scan_budget_that_ends_before_anything_is_found_is_an_error(hub: KnowledgeGraph) -> None:
-    with pytest.raises(SearchBudgetError, match="max_scans=1 "):
-        found(hub, star(hub, 3), max_scans=1)
-
-
-def test_a_scan_budget_that_suffices_flags_nothing(hub: KnowledgeGraph) -> None:
-    assert not any(match.truncated for match in found(hub, star(hub, 3), max_scans=20_000))
 
 
 def complete_graph(size: int) -> tuple[KnowledgeGraph, MatchQuery]:
@@ -433,18 +403,6 @@ def test_marks_begin_anew_when_they_run_out(hub: KnowledgeGraph) -> None:
         patch.setattr("kg_retrievers.methods.simgrag.matching.pointers._IDLE", [scratch])
         assert str(found(hub, star(hub, 3))) == expected
         assert scratch.stamp < 1000
-
-
-def test_no_candidates_or_no_facts_give_no_match(hub: KnowledgeGraph) -> None:
-    nobody = MatchQuery([MatchNode(one()), MatchNode()], [None], [(0, 0, 1)])
-    assert found(hub, nobody) == []
-    empty = KnowledgeGraph.from_triples([])
-    assert found(empty, MatchQuery([MatchNode(), MatchNode()], [None], [(0, 0, 1)])) == []
-
-
-def test_an_opened_graph_gives_the_same(hub: KnowledgeGraph, tmp_path: Path) -> None:
-    hub.save(tmp_path)
-    assert str(found(KnowledgeGraph.open(tmp_path), star(hub, 2))) == str(found(hub, star(hub, 2)))
 
 
 @pytest.mark.heavy

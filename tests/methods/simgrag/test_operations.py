@@ -226,15 +226,6 @@ def test_too_many_parts_are_refused(part: str, most: int) -> None:
                 Pattern.of(*triples, **parts)
 
 
-def test_many_conditions() -> None:
-    houses = opened_in([str(year) for year in range(1000, 1065)])
-    year, house = Unknown("year"), Unknown("house")
-    conditions = [Condition("year", "!=", number) for number in range(1001, 1065)]
-    pattern = Pattern.of((house, "opened in", year), target="house", directed=True, conditions=conditions)
-    (document,) = houses.invoke("?", pattern=pattern)
-    assert document.metadata["answers"] == ["house 0"]
-
-
 @pytest.mark.parametrize("operation", ["max", "min", "order"])
 def test_absurd_values_are_left_out(operation: Any) -> None:
     houses = opened_in(["1987", "99999-12-31", "1987-02-30", "nan", "1e400", "inf", "1" * 400, "x" * 10**5, "-1e300"])
@@ -299,17 +290,6 @@ def test_operation_respects_directions(directed: bool | None, number: int, direc
     (evidence,) = films(direction=direction, distinct="none").match(count)
     assert evidence.value == number
     assert evidence.details["pattern"] == count.to_dict()
-
-
-def test_long_keys_are_shown() -> None:
-    keys = [f"{'k' * 2_000}{at}" for at in range(30)]
-    graph = KnowledgeGraph.from_triples([(key, "kind", "long") for key in keys])
-    index = GraphIndex.build(graph, HashedEmbeddings(64))
-    retriever = SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
-    count = Pattern.of((Unknown("x"), "kind", "long"), target="x", operation=Operation("count"))
-    (evidence,) = retriever.match(count)
-    assert evidence.value == 30
-    assert len(evidence.triples) == 20
 
 
 # --- limits ---

@@ -22,7 +22,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Term
-from kg_retrievers.methods.simgrag.retriever import PAPER
 from kg_retrievers.questions.llm import LLMPatternGenerator
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.testing import ScriptedChatModel
@@ -152,21 +151,10 @@ def test_the_preset_asks_the_model_alone_with_shots_of_the_user(shots: int) -> N
     assert set(shown) <= {example.text for example in EXAMPLES}
 
 
-def test_our_own_shots_fill_up() -> None:
-    llm = ScriptedChatModel(replies=[REPLY])
-    asking(llm, examples=EXAMPLES[:2], preset="paper", shots=4).invoke("Who directed Her?")
-    assert [text in {example.text for example in EXAMPLES} for text in shots_of(llm)] == [False, False, True, True]
-
-
 def test_without_a_model_the_preset_takes_the_cascade() -> None:
     retriever = SimGRAGRetriever.from_index(INDEX, preset="paper")
     assert isinstance(retriever.pattern_generator, QuestionReader)
     assert retriever.invoke("Who directed Her?")[0].metadata["answers"] == ["Jonze"]
-
-
-def test_a_given_generator_stays() -> None:
-    generator = LLMPatternGenerator(ScriptedChatModel(replies=[REPLY]))
-    assert SimGRAGRetriever.from_index(INDEX, preset="paper", pattern_generator=generator).shots == PAPER["shots"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("shots", 4), ("asks_model", "always")])

@@ -37,11 +37,10 @@ from kg_retrievers.errors import (
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.questions.prompts import PATTERN_PROMPT, REPAIR_PROMPT
 from kg_retrievers.sample import load_graph, load_questions
-from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 INDEX = GraphIndex.build(load_graph(), HashedEmbeddings())
 X = Unknown("x")
-DUNE = Pattern.of(("Dune", "directed by", X), target="x")
 NOLAN = Pattern.of((X, "directed by", "Christopher Nolan"), target="x")
 NOLAN_FILMS = ["Memento", "Inception", "Interstellar", "Oppenheimer"]
 
@@ -92,17 +91,6 @@ def test_ties() -> None:
     assert answers(broken) == [[film] for film in NOLAN_FILMS]
     assert broken[0].metadata["details"]["unknowns"] == {"entities": {"x": "Memento"}, "relations": {}}
     assert "unknowns" not in merged.metadata["details"]
-
-
-def test_broken_ties_differ_though_they_share_their_facts() -> None:
-    """Two people married to each other fit a pattern in two ways."""
-    pattern = Pattern.of((X, "married to", Unknown("y")), (X, Unknown("r"), Unknown("y")))
-    documents = ask(pattern, 2, ties="break", max_distance=0)
-    assert documents[0].metadata["triples"] == documents[1].metadata["triples"]
-    first, second = (document.metadata["details"]["unknowns"] for document in documents)
-    assert first["entities"] == dict(zip("xy", reversed(second["entities"].values()), strict=True))
-    assert first["relations"] == {"r": "married_to"}
-    assert documents[0].id != documents[1].id
 
 
 def test_triples_are_documents_of_their_own() -> None:
@@ -203,31 +191,6 @@ def test_film_called_unknown(generator: str) -> None:
     assert document.metadata["details"]["pattern"]["source"] == generator
 
 
-def test_graph_of_one_triple() -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), k=5)
-    documents = retriever.invoke("Who directed Her?")
-    assert documents[0].metadata["answers"] == ["Spike Jonze"]
-    assert {str(document.metadata["triples"]) for document in documents} == {"[['Her', 'directed_by', 'Spike Jonze']]"}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "found"),
-    [
-        ((Known("Synecdoche, New York"), "contains", X), ["Synecdoche, New York"]),
-        ((X, "contains", X), ["Synecdoche, New York"]),
-        ((X, Unknown("r"), "Spike Jonze"), ["Her", "Adaptation"]),
-    ],
-    ids=["to itself", "loop", "parallel"],
-)
-def test_loops_and_parallel_edges(pattern: tuple[Any, Any, Any], found: list[str]) -> None:
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()), max_distance=0)
-    documents = retriever.invoke("?", pattern=Pattern.of(pattern, target="x"))
-    assert [key for keys in answers(documents) for key in keys] == found
-    if pattern[1] == Unknown("r"):
-        assert ["Her", "written_by", "Spike Jonze"] in documents[0].metadata["triples"]
-
-
 # --- patterns that are supplied ---
 
 
@@ -262,16 +225,6 @@ def test_supplied_pattern_skips_the_generator(pattern: Any) -> None:
 def test_bad_pattern_is_refused(pattern: Any) -> None:
     with pytest.raises(PatternError):
         ask(pattern)
-
-
-@pytest.mark.parametrize("on_refusal", ["raise", "empty"])
-def test_nothing_to_look_for(on_refusal: Any) -> None:
-    """An edited pattern is at fault whatever `on_refusal` says."""
-    retriever = simgrag(on_refusal=on_refusal)
-    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
-        retriever.match(Pattern.of((X, Unknown("r"), Unknown("y"))))
-    assert len(retriever.match(NOLAN, 3)) == 3
-    assert len(retriever.match(NOLAN)) == 1
 
 
 # --- building ---
@@ -360,32 +313,6 @@ async def test_model_writes_the_pattern(replies: list[str | Exception], asynchro
     if len(replies) == 2:
         assert UNREADABLE in llm.prompts[1][-1].text
         assert "no JSON object" in llm.prompts[1][-1].text
-
-
-@both_ways
-async def test_twice_unreadable(asynchronous: bool) -> None:
-    llm = ScriptedChatModel(replies=["nonsense", UNREADABLE])
-    with pytest.raises(PatternParseError) as caught:
-        await by(by_model(llm, on_refusal="empty"), asynchronous)
-    assert caught.value.reply == UNREADABLE
-
-
-@both_ways
-async def test_readable_pattern_without_anything_known(asynchronous: bool) -> None:
-    reply = '{"triples": [["?x", "UNKNOWN relation 1", "?y"]]}'
-    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
-        await by(by_model(ScriptedChatModel(replies=[reply])), asynchronous)
-
-
-async def test_model_is_traced_under_the_retriever() -> None:
-    retriever = by_model(ScriptedChatModel(replies=[UNREADABLE, GOOD]))
-    events = [event async for event in retriever.astream_events(QUESTION, version="v2")]
-    root = events[0]["run_id"]
-    models = [event for event in events if event["event"] == "on_chat_model_start"]
-    assert len(models) == 2
-    assert all(event["parent_ids"][0] == root for event in models)
-    names = {event["run_id"]: event["name"] for event in events}
-    assert all("LLMPatternGenerator" in {names[parent] for parent in event["parent_ids"]} for event in models)
 
 
 # --- with the openai client, on loopback ---

@@ -85,34 +85,6 @@ def cases_with_weights(draw: st.DrawFn) -> tuple[Case, Any]:
 # --- the directional distance encoding ---
 
 
-def test_films_encoded_by_hand() -> None:
-    case = Case(FILMS, [HER], [], 6)
-    assert encode(case).tolist() == [
-        [1, 0, 0, 0, 0],
-        [0, 0.5, 0, 0, 0],
-        [0, 0, 0, 0, 0],  # the other film of the director: out of sight
-        [0, 1, 0, 0, 0],
-        [0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0],
-    ]
-    assert encode(case, rounds=3, reverse_rounds=0, directed=False).tolist() == [
-        [1, 0, 0.75, 0],
-        [0, 0.5, 0, 0.5],
-        [0, 0, 0.25, 0],
-        [0, 1, 0, 0.75],
-        [0, 0, 0, 0.25],
-        [0, 0, 0, 0],
-    ]
-    assert encode(case._replace(seeds=[JONZE]), rounds=1, reverse_rounds=2).tolist() == [
-        [0, 0, 0.5, 0],
-        [1, 0, 0, 0],
-        [0, 0, 0.5, 0],
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-    ]
-
-
 @given(cases(), st.integers(0, 4), st.integers(0, 4), st.booleans())
 @settings(max_examples=200)
 def test_encoding_agrees_with_dense_matrices(case: Case, rounds: int, reverse_rounds: int, directed: bool) -> None:
@@ -133,26 +105,6 @@ def test_encoding_agrees_with_dense_matrices(case: Case, rounds: int, reverse_ro
 
 
 # --- relations that are followed ---
-
-
-def test_films_followed_by_hand() -> None:
-    """Who wrote films by the director of Her: directed by, back, written by; half a weight for the genre."""
-    weights = np.zeros((3, 2, 3))
-    weights[0, 0, DIRECTED_BY], weights[0, 0, HAS_GENRE] = 1, 0.5
-    weights[1, 1, DIRECTED_BY] = 1
-    weights[2, 0, WRITTEN_BY] = 1
-    first, half = 1 - np.exp(-1), 1 - np.exp(-0.5)
-    second = 1 - np.exp(-first)
-    assert follow(Case(FILMS, [HER], [], 6), weights) == pytest.approx(
-        np.array(
-            [
-                [1, 0, 0, 0, 0, 0],
-                [0, first, 0, half, 0, 0],
-                [second, 0, second, 0, 0, 0],
-                [0, 0, 0, 0, 1 - np.exp(-second), 0],
-            ]
-        )
-    )
 
 
 @given(cases_with_weights())

@@ -209,17 +209,6 @@ def test_it_agrees_with_what_is_trained(case: Case, data: st.DataObject) -> None
     assert found == pytest.approx(np.concatenate(expected), abs=1e-5)
 
 
-def test_only_the_candidates_are_seen() -> None:
-    """What else the graph holds of their entities changes nothing."""
-    facts = [("Her", "by", "Spike Jonze"), ("Her", "in", "2013")]
-    small, large = indexed(facts), indexed([*facts, ("Spike Jonze", "by", "Her"), ("Adaptation", "by", "Spike Jonze")])
-    scores = [
-        drawn().on(index).score("who?", numbers([0, 1]), numbers([index.graph.entities.find("Her")]))
-        for index in (small, large)
-    ]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-
-
 @pytest.mark.parametrize("leaves", [2, 3, 5, 17, 40, 100])
 def test_what_looks_the_same_has_the_same_score(leaves: int) -> None:
     """Exactly, wherever it stands: else rounding, which is another on each machine, would order equal triples."""

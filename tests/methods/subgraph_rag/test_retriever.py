@@ -57,17 +57,6 @@ class TestSubgraphRAG(RetrieverContract):
         return super().make_retriever(index, **({"model": MODEL} | fields))
 
 
-@pytest.mark.heavy
-class TestSubgraphRAGAsSubgraphs(TestSubgraphRAG):
-    """One Document for each part of the graph that the question names."""
-
-    question = "Who made Amélie, Her, Dune and 千と千尋の神隠し?"
-    exact_k_fields = {"granularity": "subgraph"}  # noqa: RUF012
-
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        return super().make_retriever(index, **({"granularity": "subgraph"} | fields))
-
-
 def indexed(facts: Facts | KnowledgeGraph | GraphIndex) -> GraphIndex:
     if isinstance(facts, GraphIndex):
         return facts
@@ -137,22 +126,6 @@ def test_triples_by_hand() -> None:
     assert scores(by_hand(max_hops=1).invoke("Who directed Her?")) == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("most", "found", "shares"),
-    [
-        (1, [[HER]], [4]),
-        (2, [[HER, ADAPTATION]], [8]),
-        (3, [[HER, ADAPTATION, DRAMA]], [10]),
-        (4, [[HER, ADAPTATION, DRAMA, KAUFMAN]], [11]),
-        (100, [[HER, ADAPTATION, DRAMA, KAUFMAN]], [11]),
-    ],
-)
-def test_subgraphs_by_hand(most: int, found: list[Facts], shares: list[float]) -> None:
-    documents = by_hand(granularity="subgraph", max_triples=most).invoke("Who directed Her?", k=9)
-    assert triples(documents) == found
-    assert scores(documents) == pytest.approx([share / 11 for share in shares], abs=1e-6)
-
-
 #: A line of five triples, whose shares are 5, 2, 3, 1 and 4 of 15.
 LINE: Facts = [("A", "five", "B"), ("B", "two", "C"), ("C", "three", "D"), ("D", "one", "E"), ("E", "four", "F")]
 LINE_VALUES = {"five": math.log(5), "two": math.log(2), "three": math.log(3), "one": 0.0, "four": math.log(4)}
@@ -174,15 +147,6 @@ def test_components_by_hand(most: int, found: list[Facts], shares: list[float]) 
     assert scores(documents) == pytest.approx([share / 15 for share in shares], abs=1e-6)
     assert documents == retriever.invoke("?", k=9, seed_entities=["A"])
     assert retriever.invoke("?", k=1, seed_entities=["A"]) == documents[:1]
-
-
-@pytest.mark.parametrize("leaves", [3, 5, 17, 40, 100])
-def test_triples_that_look_the_same_come_in_the_order_of_the_graph(leaves: int) -> None:
-    """Scores that differ by rounding only would order them by the machine."""
-    facts = [("hub", "has", f"m.0ab{leaf}") for leaf in range(leaves)]
-    documents = subgraph_rag(facts).invoke("What has the hub?", seed_entities=["hub"])
-    assert triples(documents) == [[fact] for fact in facts]
-    assert len(set(scores(documents))) == 1
 
 
 # --- whatever the graph -----------------------------------------------------------------------------------------------
@@ -273,14 +237,6 @@ def test_the_masked_question_is_what_the_model_reads() -> None:
     masked = retriever.invoke("Anything?", masked_question="Who starred in _?", seed_entities=["Amélie"])
     whole = retriever.invoke("Who starred in Amélie?")
     assert [(one.id, one.metadata["score"]) for one in masked] == [(one.id, one.metadata["score"]) for one in whole]
-
-
-def test_an_entity_without_facts() -> None:
-    for granularity in ("triple", "subgraph"):
-        assert subgraph_rag(TINY, granularity=granularity).invoke("What is a Western?") == []
-        alone = KnowledgeGraph.from_triples([], labels={"Western": "Western"})
-        assert subgraph_rag(alone, granularity=granularity).invoke("What is a Western?") == []
-    assert len(subgraph_rag(TINY).invoke("Is Dune a Western?")) == 2
 
 
 # --- what bounds it ---------------------------------------------------------------------------------------------------

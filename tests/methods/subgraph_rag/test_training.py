@@ -171,24 +171,3 @@ def test_answers_that_max_nodes_leaves_out_teach_nothing(loss: Any, max_nodes: i
     found = train_triple_scorer(index, asked, asked, loss=loss, max_nodes=9, num_examples=8, validations=2, hidden=4)
     assert (len(found.training.usable), found.unsupervised) == (2, 1)
     assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
-
-
-@pytest.mark.parametrize("num_examples", [8, 80])
-def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.MonkeyPatch, num_examples: int) -> None:
-    """After a look at no more questions than the training looks at, and before any is embedded."""
-    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
-    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
-    asked = [Question(f"where to, hub, at {n}?", ("hub",), ("end",)) for n in range(22)]
-    looked_at = []
-    real = TripleNetwork.example
-
-    def example(self: TripleNetwork, question: TrainingQuestion) -> Example:
-        looked_at.append(question)
-        return real(self, question)
-
-    monkeypatch.setattr(TripleNetwork, "example", example)
-    monkeypatch.setattr(TripleNetwork, "embed", lambda *_: pytest.fail("the training began"))
-    count = min(num_examples - 1, 20)  # of 22, two validate
-    with pytest.raises(InvalidArgumentError, match=f"of {count} questions, none has what it should teach"):
-        train_triple_scorer(index, asked, max_nodes=1, num_examples=num_examples, validations=2, hidden=4)
-    assert len(looked_at) == len(set(looked_at)) == count

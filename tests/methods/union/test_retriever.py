@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Event
 from typing import Any, Self, cast
 
@@ -185,20 +185,6 @@ def test_reciprocal_ranks_by_hand() -> None:
     assert all(document.metadata["details"]["entities"] == [["a", "a"]] for document in documents)
 
 
-def test_the_place_after_equal_ranks_counts_them() -> None:
-    documents = UnionRetriever.of(told(([AB], 1), ([BC], 1), ([CD], 0))).invoke("?")
-    assert [score for _, score in seen(documents)] == [1 / 61, 1 / 61, 1 / 63]
-
-
-def test_weights_by_hand() -> None:
-    one, other = told(([AB], 1), ([BC], 0.5)), told(([BC], 1), ([AB], 0.5))
-    documents = UnionRetriever.of(one, other, weights=[3, 1]).invoke("?")
-    assert seen(documents) == [([AB], 3 / 61 + 1 / 62), ([BC], 3 / 62 + 1 / 61)]
-    even = UnionRetriever.of(one, other).invoke("?")
-    assert seen(even) == [([AB], 1 / 61 + 1 / 62), ([BC], 1 / 61 + 1 / 62)]  # however they are summed
-    assert seen(UnionRetriever.of(one, other, weights=(1, 3)).invoke("?"))[0][0] == [BC]
-
-
 # --- what becomes one, and what is left out ---------------------------------------------------------------------------
 
 
@@ -305,26 +291,6 @@ def test_paths_of_the_members_are_kept() -> None:
         f"{head} -> r -> {tail}" for head, tail in ("ab", "bc", "de", "cd")
     ]
     assert not any("paths" in document.metadata["details"] for document in single)
-
-
-def test_members_without_paths_leave_those_of_others() -> None:
-    """What is none among the triples is left out."""
-    best = Evidence((AB, BC), 1.0, ("c",), details={"paths": 2, "by": "hand"})
-    first = Scripted(index=INDEX, evidence=[best], style="paths")
-    (document,) = UnionRetriever.of(first, walked(([BC, AB], 1, [["c", [0, 1]], ["c", [5]]]))).invoke("?")
-    assert document.page_content == "c <- r <- b <- r <- a"
-    assert (document.metadata["details"]["paths"], document.metadata["details"]["by"]) == ([["c", [1, 0]]], "hand")
-    (document,) = UnionRetriever.of(first).invoke("?")
-    assert document.page_content == "a -> r -> b\nb -> r -> c"
-    assert "paths" not in document.metadata["details"]
-
-
-def test_answers_of_all_with_the_best_score() -> None:
-    union = UnionRetriever.of(told(([AB], 1, "b"), ([CD], 0, "d")), told(([BC], 7, "c")), k=1)
-    state = union.initial_state("?")
-    for stage in union.stages:
-        state |= stage.run.invoke(state)
-    assert (state["answers"], len(state["documents"])) == (["b", "c"], 1)
 
 
 FACTS = st.sampled_from([AB, BC, CD, DE, EA])
@@ -527,12 +493,6 @@ def test_a_failure_is_not_hidden_behind_a_refusal() -> None:
             union.invoke("?")
 
 
-def test_members_that_find_nothing() -> None:
-    union = UnionRetriever.of(told(), told(error=TimeoutError("late")), on_error="skip")
-    assert union.invoke("?") == []
-    assert union.stages[1].run.invoke({"question": "?", "k": 1, "found": {}}) == {"answers": [], "documents": []}
-
-
 def test_each_reason_is_told_once_and_the_most_telling_first() -> None:
     def unsure() -> BaseKGRetriever:
         return told(
@@ -664,12 +624,6 @@ def test_each_row_is_checked(row: Any, wanted: str) -> None:
 # --- fields, and what the rest of the package asks --------------------------------------------------------------------
 
 
-def test_names_of_the_members() -> None:
-    union = UnionRetriever.of(told(), Silent(index=INDEX), told(), told())
-    assert [*union.members] == ["Scripted", "Silent", "Scripted-2", "Scripted-3"]
-    assert [*union.members.values()] == [*union.retrievers]
-
-
 def test_what_it_takes_from_its_members() -> None:
     silent, speaking = Silent(index=INDEX), told()
     assert UnionRetriever.of(silent, speaking).proposes_answers
@@ -727,21 +681,6 @@ def test_the_same_member_twice_is_refused() -> None:
     assert len(UnionRetriever.of(UnionRetriever.of(one), one).invoke(AMELIE)) == 1
 
 
-def test_fields_fit_each_other_whichever_is_changed() -> None:
-    union = UnionRetriever.of(told(), told(), weights=[1, 2])
-    with pytest.raises(InvalidArgumentError, match="2 weights for 1 retrievers"):
-        union.retrievers = (told(),)
-    with pytest.raises(InvalidArgumentError, match="1 weights for 2 retrievers"):
-        union.weights = (1.0,)
-    with pytest.raises(InvalidArgumentError, match="another graph"):
-        union.index = TINY
-    with pytest.raises(InvalidArgumentError, match="another graph"):
-        union.retrievers = (told(), PCSTRetriever.from_index(TINY))
-    assert (len(union.retrievers), union.weights, union.index) == (2, (1.0, 2.0), INDEX)
-    same = GraphIndex.build(KnowledgeGraph.from_triples([AB, BC, CD, DE, EA]), EMBEDDINGS)
-    union.index = same  # another index of the same graph
-
-
 def test_from_index_takes_retrievers() -> None:
     with pytest.raises(InvalidArgumentError, match=r"UnionRetriever\(index=index, retrievers=\[") as caught:
         UnionRetriever.from_index(INDEX)
@@ -773,23 +712,6 @@ def test_evaluation_tells_unions_apart() -> None:
     assert len({settings_of(pcst(), similar), *others}) == 1 + len(others)
 
 
-def test_evaluation_knows_whether_answers_are_proposed() -> None:
-    question = Question("?", answers=("b",))
-    silent = Silent(index=INDEX, evidence=rows(([AB], 1)))
-    assert evaluate(UnionRetriever.of(silent), [question], topic="linked").metrics["hit"] is None
-    assert evaluate(UnionRetriever.of(silent, told()), [question], topic="linked").metrics["hit"] == 0
-
-
-def test_what_is_kept_is_plain() -> None:
-    union = UnionRetriever.of(SimGRAGRetriever.from_index(TINY), PCSTRetriever.from_index(TINY))
-    state: Mapping[str, Any] = union.stages[0].run.invoke(union.initial_state(AMELIE))
-    again = union.check_inputs(json.loads(json.dumps(state)))
-    assert again == state
-    assert [one.model_dump() for one in union.invoke(AMELIE, **again)] == [
-        one.model_dump() for one in union.invoke(AMELIE)
-    ]
-
-
 # --- confidence -------------------------------------------------------------------------------------------------------
 
 
@@ -808,14 +730,6 @@ def test_the_surest_member_gives_the_confidence() -> None:
     ]
     by = union.invoke("?")[0].metadata["details"]["found_by"]
     assert [found["confidence"] for found in by.values()] == [0.25, 0.75, None]
-
-
-def test_what_was_found_keeps_its_confidence() -> None:
-    union = UnionRetriever.of(told(error=AssertionError("nobody is asked")))
-    row = {"triples": [AB], "score": 1.0, "confidence": 0.25}
-    assert union.invoke("?", found={"Scripted": [row]})[0].metadata["confidence"] == 0.25
-    with pytest.raises(InvalidArgumentError, match="confidence"):
-        union.invoke("?", found={"Scripted": [{**row, "confidence": 2}]})
 
 
 def test_members_refuse_by_their_own_confidence_or_by_that_of_the_union() -> None:

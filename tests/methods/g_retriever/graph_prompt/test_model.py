@@ -355,12 +355,6 @@ def test_examples_of_questions(retriever: PCSTRetriever) -> None:
     assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
 
 
-def test_examples_of_graphs() -> None:
-    graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "A"})
-    example = GraphPromptExample.of_graph(GraphQuestion("Why?", answers=("x",), graph=graph, id="0"))
-    assert example == GraphPromptExample("Why?", ("x",), (Triple("a", "r", "b"),), {"a": "A", "b": "b"})
-
-
 def test_objects_without_relations_reach_the_model(lm: Any) -> None:
     graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"c": "red lamp"})
     example = GraphPromptExample.of_graph(GraphQuestion("What is red?", answers=("lamp",), graph=graph, id="0"))
@@ -475,13 +469,6 @@ def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) ->
     assert [path.name for path in tmp_path.rglob("*")] == ["model.safetensors"]
     for name, weight in made.network.parameters.items():
         assert torch.equal(weight, again.network.parameters[name])
-
-
-def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:
-    made = model(lm)
-    network(lm, lora_rank=2)
-    with pytest.raises(InvalidArgumentError, match="adapters already, of an earlier training or checkpoint"):
-        made.invoke(asked())
 
 
 def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
