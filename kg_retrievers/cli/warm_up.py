@@ -52,13 +52,11 @@ def _neighborhoods(folder: str) -> None:
     from kg_retrievers.algorithms.neighborhood import neighborhood
     from kg_retrievers.algorithms.pagerank import personalized_pagerank
     from kg_retrievers.graph import KnowledgeGraph
-    from kg_retrievers.methods.gnn_rag.target_hops import steps_to
 
     adjacency = KnowledgeGraph.open(folder).adjacency
     neighborhood(adjacency, [0])
     personalized_pagerank(adjacency, [0])
     walk_around(adjacency, np.array([0]), max_hops=1, most=1, max_entries=1)
-    steps_to(adjacency, 0, np.array([1]), 1)
 
 
 def _trees(_: str) -> None:

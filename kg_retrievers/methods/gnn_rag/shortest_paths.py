@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kg_retrievers.algorithms.neighborhood import hops_from
 from kg_retrievers.algorithms.pagerank import Seeds
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.gnn_rag.target_hops import steps_to
 
 
 class PathIds(NamedTuple):
@@ -54,8 +54,9 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
     Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbor and back
     by another triple; else those to a neighbor and back by the same triple.
 
-    Cost: that of `steps_to` and, a target, at most `max_paths` + 1 paths with the adjacency entries of what lies on
-    them, each row read once a call; of the seed's row once a path to itself.
+    Cost: the adjacency entries of the entities up to twice as far as the farthest target, within `max_hops`, and for
+    each target at most `max_paths` + 1 paths with the adjacency entries of what lies on them, each row read once a
+    call; of the seed's row once a path to itself.
 
     Args:
         adjacency: The graph, both directions.
@@ -77,32 +78,42 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
         >>> [graph.triple(triple).head for triple in found.paths[0].triples]
         ['Her', 'Jackass']
     """
-    steps = steps_to(adjacency, seed, np.asarray(targets), max_hops)
+    hops = _hops_to(adjacency, seed, np.asarray(targets, np.int64), max_hops)
     rows: dict[int, list[tuple[int, int]]] = {}
     found = []
     for target in np.asarray(targets).tolist():
         if target == seed:
             every = _closed_paths(seed, adjacency, max_hops)
         else:
-            every = _paths_to(target, adjacency, steps, max_paths + 1, rows)
+            every = _paths_to(target, adjacency, hops, max_paths + 1, rows)
         paths = list(islice(every, max_paths + 1))
         found.append(PathsTo(target, paths[:max_paths], len(paths) > max_paths))
     return found
 
 
+def _hops_to(adjacency: Adjacency, seed: int, targets: Array, max_hops: int) -> Array:
+    """Return the hops from the seed to the targets and to all nearer entities; -1 for what is not reached."""
+    far = 1
+    while True:
+        hops = hops_from(adjacency, [seed], min(far, max_hops))
+        if far >= max_hops or (hops[targets] >= 0).all():
+            return hops
+        far *= 2
+
+
 def _paths_to(
-    target: int, adjacency: Adjacency, steps: Array, most: int, rows: dict[int, list[tuple[int, int]]]
+    target: int, adjacency: Adjacency, hops: Array, most: int, rows: dict[int, list[tuple[int, int]]]
 ) -> Iterator[PathIds]:
     """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
-    unfinished = [PathIds((target,), ())] if steps[target] > 1 else []
+    unfinished = [PathIds((target,), ())] if hops[target] > 0 else []
     while unfinished:
         entities, triples = unfinished.pop()
         first = entities[0]
-        if steps[first] == 1:
+        if hops[first] == 0:
             yield PathIds(entities, triples)
             continue
         if first not in rows:
-            rows[first] = _nearer(first, adjacency, steps, most)
+            rows[first] = _nearer(first, adjacency, hops, most)
         unfinished += [PathIds((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
 
 
@@ -125,13 +136,13 @@ def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[Pa
                     yield PathIds((seed, there, seed), (out, back))
 
 
-def _nearer(entity: int, adjacency: Adjacency, steps: Array, most: int) -> list[tuple[int, int]]:
+def _nearer(entity: int, adjacency: Adjacency, hops: Array, most: int) -> list[tuple[int, int]]:
     """Return the neighbors one hop nearer to the seed, each with a triple that joins it, falling by triple.
 
     Each is the last step of one path or more, so that the `most` lowest triples suffice for as many paths.
     """
     row = adjacency.row(entity)
-    nearer = row.start + (steps[adjacency.neighbors[row]] == steps[entity] - 1).nonzero()[0]
+    nearer = row.start + (hops[adjacency.neighbors[row]] == hops[entity] - 1).nonzero()[0]
     triples = adjacency.triples_of(nearer, entity)
     order = triples.argsort()[:most][::-1]
     return list(zip(adjacency.neighbors[nearer[order]].tolist(), triples[order].tolist(), strict=True))

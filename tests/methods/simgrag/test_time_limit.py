@@ -1,12 +1,10 @@
-"""The clock that ends searches."""
+"""The timer that ends searches."""
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 
 import numpy as np
-import pytest
 
 from kg_retrievers.methods.simgrag.matching.solving import stopped_after
 
@@ -31,18 +29,3 @@ def test_a_search_that_has_ended_is_not_stopped() -> None:
     with stopped_after(0.01, stop):
         pass
     assert not wait_for(stop, 0.1)
-
-
-def stops() -> None:
-    stop = np.zeros(1, np.int64)
-    with stopped_after(0.01, stop):
-        assert wait_for(stop, 20)
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked there")
-def test_the_clock_goes_on_in_a_forked_process() -> None:
-    stops()
-    forked = multiprocessing.get_context("fork").Process(target=stops)
-    forked.start()
-    forked.join(60)
-    assert forked.exitcode == 0
