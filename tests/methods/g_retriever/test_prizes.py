@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.solver import SteinerTree, solve_pcst
+from kg_retrievers.methods.g_retriever.solver import SteinerTree
 
 Array = np.ndarray[Any, Any]
 Rule = Literal["paper", "published"]
@@ -185,16 +185,6 @@ def test_what_is_found_is_connected_and_near_the_best(case: Prized, pruning: Pru
         assert value(case, nodes, edges) > 0
         growth = solve_prizes(*case, pruning="gw")
         assert value(case, nodes, edges) >= value(case, growth.nodes, growth.edges) - 1e-9
-
-
-@given(prized_graphs(), st.sampled_from(PRUNINGS))
-@settings(max_examples=100)
-def test_without_prizes_of_edges_it_is_a_steiner_tree(case: Prized, pruning: Pruning) -> None:
-    case = case._replace(edge_prizes=np.zeros(len(case.heads)))
-    found = solve_prizes(*case, pruning=pruning)
-    costs = np.full(len(case.heads), case.cost)
-    expected = solve_pcst(case.heads, case.tails, costs, case.node_prizes, pruning=pruning)
-    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
 def plain(found: SteinerTree) -> tuple[list[int], list[int]]:

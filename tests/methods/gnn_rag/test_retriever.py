@@ -320,17 +320,6 @@ def test_all_shortest_paths_are_found(case: tuple[Facts, dict[str, float], list[
 # --- entities of the question -----------------------------------------------------------------------------------------
 
 
-def test_paths_from_each_entity_of_the_question() -> None:
-    """Those with the same relations are one Document, whichever they begin with."""
-    question = "Who directed Her and Adaptation?"
-    (document,) = told(FILMS, {"Spike Jonze": 1.0}).invoke(question)
-    assert sorted(triples([document])[0]) == [FILMS[3], FILMS[0]]
-    assert counts([document]) == [2]
-    assert sorted(document.metadata["details"]["entities"]) == [["Adaptation", "Adaptation"], ["Her", "Her"]]
-    documents = told(FILMS, CAST, granularity="path").invoke(question)
-    assert answers(documents)[:2] == [["Amy Adams"]] * 2  # from both films
-
-
 def found(documents: list[Document]) -> list[tuple[str | None, float]]:
     return [(document.id, document.metadata["score"]) for document in documents]
 
@@ -370,33 +359,6 @@ def test_max_paths_are_shared_alike() -> None:
         assert [document.metadata["truncated"] for document in documents] == [bool(more)] * 3
     documents = told(facts, values, max_paths=48, granularity="path", k=99).invoke("?", seed_entities=["start", "a0"])
     assert sum(key == ["end"] for key in answers(documents)) == 8 + 4  # 48 for six pairs
-
-
-def test_max_nodes() -> None:
-    """Is said, and paths are found in the whole graph all the same."""
-    star = [("hub", "r", f"leaf {leaf}") for leaf in range(9)]
-    for most, cut in ((2, True), (4, True), (10, False), (None, False)):
-        documents = gnn_rag(star, max_nodes=most, threshold=1).invoke("?", seed_entities=["hub"])
-        assert sum(counts(documents)) == (9 if most is None else most - 1)
-        assert all(document.metadata["truncated"] is cut for document in documents)
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"k": 0}, {"threshold": 0}, {"threshold": 1.01}, {"max_candidates": 0}, {"max_paths": 0}, {"max_hops": 0},
-        {"max_nodes": 0}, {"include_crossing": "perhaps"}, {"scope": "graph"}, {"granularity": "tree"},
-        {"style": "numbered"}, {"on_refusal": "guess"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_fields_are_checked(field: dict[str, Any]) -> None:
-    (name,) = field
-    with pytest.raises(InvalidArgumentError, match=name):
-        gnn_rag(**field)
-    retriever = gnn_rag()
-    with pytest.raises(InvalidArgumentError, match=name):
-        setattr(retriever, name, field[name])
 
 
 # --- the model --------------------------------------------------------------------------------------------------------

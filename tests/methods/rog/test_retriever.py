@@ -7,7 +7,6 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -271,12 +270,6 @@ def test_examples_propose_what_answers_them() -> None:
     assert (first["score"], first["from"]) == (1.0, "examples")
 
 
-def test_the_farther_an_example_the_lower_the_score() -> None:
-    near, far = propose("Who directed _?", LABELLED[0])[0], propose("Who was it that directed _?", LABELLED[0])[0]
-    distance = np.linalg.norm(np.subtract(*INDEX.embed(["Who directed _?", "Who was it that directed _?"])))
-    assert (near["score"], far["score"]) == (1.0, pytest.approx(1 / (1 + distance), abs=1e-6))
-
-
 def test_beam_width_and_neighbors() -> None:
     assert len(propose("Who directed _?", beam_width=1)) == 1
     found = retriever(examples=LABELLED, beam_width=1).invoke("Who directed Adaptation?")
@@ -367,13 +360,6 @@ def test_a_relation_the_model_made_up_is_the_nearest_one() -> None:
             "matched": {"is directed by": BY},
         }
     ]
-
-
-def test_beam_width_bounds_what_the_model_proposes() -> None:
-    llm = ScriptedChatModel(replies=["starring\ndirected_by\nrelease_year"], cycle=True)
-    documents = retriever(llm=llm, beam_width=2).invoke("What of Her?")
-    assert answers(documents) == [["Adams"], ["Jonze"]]
-    assert "at most 2, the most promising first" in llm.prompts[0][0].text
 
 
 def test_of_many_relations_the_nearest_are_shown() -> None:
@@ -530,14 +516,6 @@ def test_other_inputs_are_checked() -> None:
     follow = retriever().stages[-1].run
     with pytest.raises(EntityLinkingError, match="no entity is given"):
         follow.invoke({"question": "?", "k": 1, "seed_entities": [], "relation_paths": []})
-    for wrong in ({"max_hops": None}, {"max_hops": 0}, {"beam_width": 0}, {"max_paths": 0}, {"scope": "graph"}):
-        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
-            retriever(**wrong)
-
-
-def test_a_masked_question_that_is_given_is_read() -> None:
-    found = retriever(examples=LABELLED[:3], beam_width=1)
-    assert answers(found.invoke("Adaptation, hm", masked_question="Who directed _?")) == [["Jonze"]]
 
 
 # --- following and mining, against brute force ------------------------------------------------------------------------

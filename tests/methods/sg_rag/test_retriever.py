@@ -458,25 +458,6 @@ def test_what_writers_are_taken() -> None:
         retriever(executor="bolt://localhost")
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "wanted"),
-    [
-        ("ties", "best", "must be 'merge' or 'break', but got 'best'"),
-        ("max_rows", 0, "greater than or equal to 1, but got 0"),
-        ("max_rows", 1.5, "integer, but got 1.5"),
-        ("max_rows", True, "integer, but got True"),
-        ("timeout", 1e9, "less than or equal to 86400, but got 1000000000.0"),
-        ("granularity", "path", "must be 'subgraph' or 'triple', but got 'path'"),
-    ],
-)
-def test_fields_out_of_range(field: str, value: object, wanted: str) -> None:
-    found = retriever()
-    with pytest.raises(InvalidArgumentError, match=f"CypherRetriever: {field} .*{wanted}"):
-        retriever(**{field: value})
-    with pytest.raises(InvalidArgumentError, match=f"CypherRetriever: {field} .*{wanted}"):
-        setattr(found, field, value)
-
-
 def test_queries_of_other_writers_are_checked() -> None:
     good = retriever(writer=RunnableLambda(lambda input: [{"query": FACTS, "parameters": {"film": "Her"}}]))
     assert sorted(good.invoke("Who is in Her?")[0].metadata["answers"]) == ["Adams", "Mara"]

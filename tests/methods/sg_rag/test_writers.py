@@ -205,22 +205,6 @@ FAMILY = KnowledgeGraph.from_triples(
 )
 
 
-@given(FACTS, st.sampled_from("abcd"), st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_one_edge_is_turned_only_where_it_has_facts_one_way(
-    facts: list[tuple[str, str, str]], name: str, outward: bool
-) -> None:
-    graph = KnowledgeGraph.from_triples(facts)
-    relation, entity = graph.relations.find(facts[0][1]), graph.entities.find(name)
-    heads = {head for head, kind, _ in facts if kind == facts[0][1]}
-    tails = {tail for _, kind, tail in facts if kind == facts[0][1]}
-    here, there = (heads, tails) if outward else (tails, heads)
-    edge = Edge("n", [relation], "x") if outward else Edge("x", [relation], "n")
-    if entity >= 0:
-        turned = Directions(GraphIndex.build(graph, HashedEmbeddings())).correct([edge], {"n": [entity]})
-        assert turned == [name in there - here and heads.isdisjoint(tails)]
-
-
 def test_the_answer_none_is_not_turned_into_the_opposite_fact() -> None:
     index = GraphIndex.build(FAMILY, HashedEmbeddings())
     query = "MATCH (p)-[r0:parent_of]->(c) WHERE c.key IN $e0 RETURN p.key AS target, r0"
@@ -377,19 +361,6 @@ def ambiguous() -> GraphIndex:
     return GraphIndex.build(graph, HashedEmbeddings())
 
 
-def test_what_a_name_may_mean_is_tried_in_order() -> None:
-    index = ambiguous()
-    pattern = Pattern.of(("Dune", BY, Unknown("x")), target="x")
-    rows = PatternCypherWriter(index, fixed(pattern)).invoke(asked("Who directed Dune?", index=index))
-    assert [row["parameters"] for row in rows] == [{"n0": ["Dune 1", "Dune 2"]}, {"n0": "dune"}]
-    given = PatternCypherWriter(index, fixed(pattern)).invoke(asked("Who directed Dune?", ["Dune 2"], index=index))
-    assert [row["parameters"] for row in given] == [{"n0": "Dune 2"}]
-    pinned = Pattern.of((Known("Dune", entity="Dune 1"), BY, Unknown("x")), target="x")
-    assert [row["parameters"] for row in PatternCypherWriter(index, fixed(pinned)).write(pinned, OnPaper())] == [
-        {"n0": "Dune 1"}
-    ]  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("triple", [("Her", BY, Unknown("x")), ("Her", Unknown("r"), Unknown("x"))])
 def test_nothing_is_near_in_an_empty_graph(triple: Any) -> None:
     index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
@@ -538,13 +509,6 @@ def test_no_second_repair() -> None:
     assert caught.value.reply == "MATCH (f) DETACH DELETE f"
 
 
-def test_the_database_refuses_in_its_own_words() -> None:
-    with ladybug(GRAPH) as executor:
-        rows, prompts = written(f"{GOOD} ORDER BY r0", GOOD, executor=executor)
-    assert rows[0]["query"] == GOOD
-    assert "Binder exception: Cannot order by r0" in prompts[1].split("What is wrong with it:")[1]
-
-
 async def test_the_database_is_read_beside_the_event_loop() -> None:
     class Watched(OnPaper):
         threads: set[int] = set()  # noqa: RUF012
@@ -571,13 +535,6 @@ def test_other_meanings_get_the_same_query() -> None:
     rows = LLMCypherWriter(index, llm).invoke(asked("Who directed Dune?", executor=OnPaper(TYPED), index=index))
     assert [row["parameters"] for row in rows] == [{"e0": ["Dune 1", "Dune 2"]}, {"e0": ["dune"]}]
     assert "which is 'Dune'" in llm.prompts[0][0].text
-
-
-def test_a_question_that_names_nothing() -> None:
-    query = "MATCH (f)-[r0:release_year]->(y) WHERE y.key > '2010' RETURN f.key AS target, r0"
-    rows, prompts = written(query, question="Which ones are newer than that?")
-    assert rows == [{"query": query, "parameters": {}, "from": "llm"}]
-    assert "Parameters: none" in prompts[0]
 
 
 def test_the_nearest_examples_are_shown() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import openai
 import pytest
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Reply, ServerError
@@ -17,8 +16,6 @@ from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Re
 from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
-    KnowledgeGraph,
-    Known,
     LLMPatternGenerator,
     Pattern,
     QuestionReader,
@@ -34,8 +31,6 @@ from kg_retrievers.errors import (
     PatternParseError,
     SearchBudgetError,
 )
-from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
-from kg_retrievers.questions.prompts import PATTERN_PROMPT, REPAIR_PROMPT
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
@@ -105,24 +100,6 @@ def test_triples_are_documents_of_their_own() -> None:
     assert documents[4].metadata["score"] < 1
 
 
-def test_score_and_distance() -> None:
-    documents = ask(Pattern.of(("Her", "director", X), target="x"), 5)
-    for document in documents:
-        assert document.metadata["score"] == 1 / (1 + document.metadata["details"]["distance"])
-    distance = documents[0].metadata["details"]["distance"]
-    assert 0 < distance < 2
-    nearer = ask(Pattern.of(("Her", "director", X), target="x"), 5, max_distance=distance)
-    assert [document.id for document in nearer] == [documents[0].id]
-    assert ask(Pattern.of(("Her", "director", X), target="x"), max_distance=distance / 2) == []
-
-
-@pytest.mark.parametrize("most", [1, 3, 4, 10])
-def test_max_bindings(most: int) -> None:
-    (document,) = ask(NOLAN, max_bindings=most)
-    assert document.metadata["answers"] == NOLAN_FILMS[:most]
-    assert document.metadata["truncated"] is (most < 4)
-
-
 def test_budgets_flag_what_they_cut() -> None:
     """Under any budget, what comes back is whole or flagged; "nothing" under a budget is an error."""
     whole = ask(NOLAN, 3)
@@ -146,20 +123,6 @@ def test_types() -> None:
         assert set(ask(pattern)[0].metadata["answers"]) == expected
     only_a_type = ask(Pattern.of((Unknown("x", "genre"), Unknown("r"), Unknown("y")), target="x"))
     assert {"Drama", "Western"} <= set(only_a_type[0].metadata["answers"])
-
-
-def test_types_are_ignored_in_a_graph_without_types() -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
-    pattern = Pattern.of((Known("Her", "film"), "directed by", Unknown("x", "person")), target="x")
-    assert answers(retriever.invoke("?", pattern=pattern)) == [["Spike Jonze"]]
-
-
-@pytest.mark.parametrize(("key", "director"), [("Dune (1984)", "David Lynch"), ("Dune (2021)", "Denis Villeneuve")])
-def test_pinned_entity(key: str, director: str) -> None:
-    pattern = Pattern.of((Known("Dune", entity=key), "directed by", X), target="x")
-    assert answers(ask(pattern, 5, max_distance=0)) == [[director]]
-    assert {document.metadata["details"]["entities"][0][1] for document in ask(pattern, 5)} == {key}
 
 
 def test_ambiguous_label() -> None:
@@ -255,30 +218,6 @@ def test_from_index_builds_the_cascade() -> None:
 def test_from_index_refuses(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         simgrag(**fields)
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"k_nodes": 0}, {"k_relations": 0}, {"k_types": 0}, {"max_bindings": 0}, {"max_scans": 0}, {"max_seconds": 0},
-        {"max_distance": -0.1}, {"granularity": "path"}, {"ties": "some"}, {"direction": "both"}, {"distinct": "all"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_fields_are_checked(field: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError):
-        simgrag(**field)
-
-
-def test_prompts() -> None:
-    prompts = simgrag(llm=ScriptedChatModel(replies=[])).prompts
-    assert prompts == {"pattern": PATTERN_PROMPT, "repair": REPAIR_PROMPT, "answer": ANSWER_PROMPT}
-    mine = PromptTemplate.from_template("{question} {evidence}")
-    retriever = simgrag(answer_prompt=mine)
-    assert retriever.prompts == {"answer": mine}
-    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match=r"SimGRAGRetriever: answer_prompt: (the|wanted a) prompt"):
-            retriever.answer_prompt = bad  # type: ignore[assignment]
 
 
 # --- with a language model ---

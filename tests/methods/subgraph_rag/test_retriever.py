@@ -252,23 +252,6 @@ def test_max_nodes(granularity: str) -> None:
         assert all(document.metadata["truncated"] is cut for document in documents)
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"k": 0}, {"max_triples": 0}, {"max_triples": 2_000_000}, {"max_hops": 0}, {"max_nodes": 0},
-        {"scope": "graph"}, {"granularity": "path"}, {"style": "numbered"}, {"on_refusal": "guess"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_fields_are_checked(field: dict[str, Any]) -> None:
-    (name,) = field
-    with pytest.raises(InvalidArgumentError, match=name):
-        subgraph_rag(TINY, **field)
-    retriever = subgraph_rag(TINY)
-    with pytest.raises(InvalidArgumentError, match=name):
-        setattr(retriever, name, field[name])
-
-
 # --- the model --------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from threading import Event
@@ -47,7 +46,6 @@ from kg_retrievers.errors import (
     ModelMismatchError,
     ReplyError,
 )
-from kg_retrievers.evaluation.asking import Asker
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.union.fusion import RANK_OFFSET
 from kg_retrievers.methods.union.retriever import K
@@ -209,12 +207,6 @@ def test_what_adds_nothing_is_left_out_and_its_finder_credited() -> None:
     assert documents[3].metadata["answers"] == ["b"]  # which nobody had proposed
 
 
-def test_who_found_all_is_not_named_for_a_part() -> None:
-    documents = UnionRetriever.of(told(([AB, BC], 2), ([BC], 1)), told(([CD], 1), ([AB], 0.5))).invoke("?")
-    assert [triples for triples, _ in seen(documents)] == [[AB, BC], [CD]]
-    assert documents[0].metadata["details"]["parts_found_by"] == ["Scripted-2"]
-
-
 def test_of_equal_scores_those_with_answers_come_first() -> None:
     silent, speaking = told(([AB, BC], 1)), told(([CD], 1, "c"), ([DE], 1, "d"))
     union = UnionRetriever.of(silent, speaking)
@@ -225,22 +217,6 @@ def test_of_equal_scores_those_with_answers_come_first() -> None:
     assert record["answers"] == ["c", "d"]
     assert record["metrics"]["exact_match"] == 1
     assert answer_chain(union).invoke("?") == "c"
-
-
-def test_single_triples() -> None:
-    """Each once, scored by the best Document that holds it in each member."""
-    one, other = told(([AB, BC], 2, "c"), ([BC, CD], 1, "d")), told(([CD], 5), ([DE], 4))
-    documents = UnionRetriever.of(one, other, granularity="triple").invoke("?")
-    assert seen(documents) == [
-        ([CD], 1 / 61 + 1 / 62),
-        ([AB], 1 / 61),
-        ([BC], 1 / 61),
-        ([DE], 1 / 62),
-    ]
-    assert documents[0].metadata["answers"] == ["d"]
-    assert documents[2].metadata["answers"] == ["c", "d"]
-    assert found_by(documents[2]) == {"Scripted": (1, 2.0)}
-    assert len(UnionRetriever.of(one, other, granularity="triple").invoke("?", k=2)) == 2
 
 
 def test_unions_of_unions() -> None:
@@ -688,28 +664,6 @@ def test_from_index_takes_retrievers() -> None:
     for name, value in {"llm": ScriptedChatModel(replies=[]), "examples": [], "model": "folder"}.items():
         with pytest.raises(InvalidArgumentError, match=f"got \\['{name}'\\].*Give it to them"):
             UnionRetriever.from_index(INDEX, retrievers=[told()], **cast(Any, {name: value}))
-
-
-def test_evaluation_tells_unions_apart() -> None:
-    def settings_of(*members: BaseKGRetriever, **fields: Any) -> str:
-        return json.dumps(Asker(UnionRetriever.of(*members, **fields), None, "linked").settings, default=dict)
-
-    def pcst(**fields: Any) -> PCSTRetriever:
-        return PCSTRetriever.from_index(TINY, **fields)
-
-    similar = TripleSimilarityRetriever.from_index(TINY)
-    assert settings_of(pcst(), similar) == settings_of(pcst(), similar)
-    others = [
-        settings_of(pcst()),
-        settings_of(similar, pcst()),
-        settings_of(pcst(k=2), similar),
-        settings_of(pcst(edge_cost=1), similar),
-        settings_of(UnionRetriever.of(pcst()), similar),
-        settings_of(pcst(), similar, member_k=3),
-        settings_of(pcst(), similar, weights=[2, 1]),
-        settings_of(pcst(), similar, weights=[1, 2]),
-    ]
-    assert len({settings_of(pcst(), similar), *others}) == 1 + len(others)
 
 
 # --- confidence -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""Fields of all methods that are out of range are refused, when a retriever is built and afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kg_retrievers import GraphIndex, HashedEmbeddings
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
+from kg_retrievers.methods.registry import find_method
+from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
+from kg_retrievers.testing import tiny_graph
+
+INDEX = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+CONFIGS: dict[str, Any] = {
+    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
+    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
+}
+
+#: Fields that several methods have.
+SHARED: list[tuple[str, Any]] = [
+    ("k", 0), ("max_hops", 0), ("max_nodes", 0), ("scope", "world"), ("style", "numbered"), ("on_refusal", "guess"),
+]  # fmt: skip
+
+#: The fields of each method.
+FIELDS: dict[str, list[tuple[str, Any]]] = {
+    "simgrag": [
+        ("k_nodes", 0), ("k_relations", 0), ("k_types", 0), ("max_bindings", 0), ("max_scans", 0), ("max_seconds", 0),
+        ("max_distance", -0.1), ("granularity", "path"), ("ties", "some"), ("direction", "both"), ("distinct", "all"),
+        ("answer_prompt", "{question} {evidence}"),
+    ],
+    "g-retriever": [
+        *SHARED, ("k_nodes", 0), ("k_relations", 0), ("edge_cost", 0), ("edge_cost", -1), ("edge_cost", float("inf")),
+        ("edge_cost", float("nan")), ("max_triples", 0), ("prizes", "all"), ("pruning", "none"),
+        ("granularity", "path"),
+    ],
+    "gnn-rag": [
+        *SHARED, ("threshold", 0), ("threshold", 1.01), ("max_candidates", 0), ("max_paths", 0),
+        ("include_crossing", "perhaps"), ("granularity", "tree"),
+    ],
+    "subgraph-rag": [*SHARED, ("max_triples", 0), ("max_triples", 2_000_000), ("granularity", "path")],
+    "kaping": [*SHARED, ("granularity", "subgraph")],
+    "sg-rag": [
+        ("ties", "best"), ("max_rows", 0), ("max_rows", 1.5), ("max_rows", True), ("timeout", 1e9),
+        ("granularity", "path"),
+    ],
+    "rog": [("max_hops", None), ("max_hops", 0), ("beam_width", 0), ("max_paths", 0), ("scope", "graph")],
+}  # fmt: skip
+
+
+def built(name: str, **fields: Any) -> Any:
+    method = find_method(name)
+    if "model" in method.needs:
+        config, draw = CONFIGS[name], np.random.default_rng(0)
+        weights = {part: draw.normal(0, 0.5, shape).astype(np.float32) for part, shape in config.shapes.items()}
+        probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
+        fields["model"] = method.load_model()(config, weights, probe=probe, embeddings="hashed")
+    return method.load_retriever().from_index(INDEX, **fields)
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "value"), [(method, *field) for method, fields in FIELDS.items() for field in fields]
+)
+def test_fields_are_checked(method: str, field: str, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=field):
+        built(method, **{field: value})
+    retriever = built(method)
+    with pytest.raises(InvalidArgumentError, match=field):
+        setattr(retriever, field, value)
