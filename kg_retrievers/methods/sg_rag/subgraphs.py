@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from kg_retrievers.database.values import EntityNode, Rows, triples_in
 from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.graph.adjacency import label_of
 
 #: What to do on the shell where the database and the indexed graph differ.
 INDEX_AGAIN_ON_SHELL = (
@@ -46,14 +43,11 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
 
 
 def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
-    """Check that the graph holds all facts and answers; there may be thousands, so each name is looked up once."""
+    """Check that the graph holds all facts and answers."""
     facts = dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
-    keys = dict.fromkeys(key for head, _, tail in facts for key in (head, tail))
-    keys |= dict.fromkeys(key for subgraph in subgraphs for key in subgraph.answers)
-    ids = {key: graph.entities.find(key) for key in keys}
-    relation_ids = {name: graph.relations.find(name) for name in {fact.relation for fact in facts}}
-    strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, ids, relation_ids)), None)
-    strange = strange or next((key for key, id in ids.items() if id < 0), None)
+    keys = dict.fromkeys(key for subgraph in subgraphs for key in subgraph.answers)
+    strange: Any = next((triple for triple in facts if triple not in graph), None)
+    strange = strange or next((key for key in keys if key not in graph.entities), None)
     if strange is not None:
         raise stale_index(strange)
 
@@ -66,17 +60,6 @@ def stale_index(strange: Any) -> StaleIndexError:
         hint_python="Index the graph of this database again.",
         hint_shell=INDEX_AGAIN_ON_SHELL,
     )
-
-
-def _is_fact(graph: KnowledgeGraph, triple: Triple, ids: Mapping[str, int], relation_ids: Mapping[str, int]) -> bool:
-    """Tell what `triple in graph` does, with the ids at hand."""
-    head, tail, relation = ids[triple.head], ids[triple.tail], relation_ids[triple.relation]
-    if min(head, tail, relation) < 0:
-        return False
-    adjacency = graph.adjacency
-    tails = adjacency.neighbors[adjacency.entries_with(head, label_of(relation, False))]
-    position = np.searchsorted(tails, tail)
-    return bool(position < len(tails) and tails[position] == tail)
 
 
 def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Iterator[str]:
