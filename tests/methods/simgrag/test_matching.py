@@ -29,6 +29,7 @@ from kg_retrievers.methods.simgrag.matching import (
     plan,
     solving,
 )
+from kg_retrievers.methods.simgrag.matching.pointers import Scratch
 
 Facts = list[tuple[int, int, int]]
 #: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
@@ -358,6 +359,18 @@ def test_many_candidates_are_searched_in_rounds_and_what_a_cut_round_found_is_ke
         assert str(found(hub, query, k=3)) == str(matches)
     cut = found(hub, query, k=3, max_scans=12_000)
     assert cut[0].truncated or str(cut) == str(matches)
+
+
+def test_marks_begin_anew_when_they_run_out(hub: KnowledgeGraph) -> None:
+    expected = str(found(hub, star(hub, 3)))
+    with pytest.MonkeyPatch.context() as patch:
+        scratch = Scratch()
+        scratch.arrays(1, len(hub.entities), 1, 1)
+        scratch.stamp = 2**31 - 20
+        scratch.stamps[:] = 2**31 - 21
+        patch.setattr("kg_retrievers.methods.simgrag.matching.pointers._IDLE", [scratch])
+        assert str(found(hub, star(hub, 3))) == expected
+        assert scratch.stamp < 1000
 
 
 @pytest.mark.heavy

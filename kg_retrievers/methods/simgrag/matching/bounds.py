@@ -294,8 +294,14 @@ def add_pending(plan: Layout, state: Progress) -> None:
 
 
 @compiled
-def drop_bounds(plan: Layout, state: Progress) -> None:
-    """Leave the search without bounds."""
+def clear_bounds(plan: Layout, state: Progress) -> None:
+    """Leave `gains` and `present` as the next search wants them, and no bounds to this one."""
     for v in range(plan.nodes):
+        row = state.lower[v]
+        if row >= 0:
+            for i in range(state.reach[v]):
+                at = row + state.reached[row + i]
+                state.gains[at] = 0
+                state.present[at >> 3] &= ~(1 << (at & 7))
         state.lower[v] = -1
-        state.below[v] = state.least[v] = 0
+        state.reach[v] = state.below[v] = state.least[v] = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from kg_retrievers.algorithms.compiled import Graph, compiled, compiled_entry, graph_pointers, source_checksum, wide
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
-from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, drop_bounds
+from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bounds, bound_node, clear_bounds
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
 from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
@@ -339,7 +339,7 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
         if counts[STOPPED] == 0:
             add_pending(plan, state)
         else:  # what is given is completed without bounds
-            drop_bounds(plan, state)
+            clear_bounds(plan, state)
         s, is_new = wide(0), True
         while sources >= 0:
             if s < 0 or counts[STOPPED] != 0:
@@ -363,6 +363,7 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C9
                 keep_key(plan, state, state.prefix[s + 1])
             else:
                 collect(graph, plan, state)
+        clear_bounds(plan, state)
         return counts[TOTAL]
 
     return compiled_entry(solve)

@@ -40,9 +40,12 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     NODE_COLUMNS,
     SCANS,
     SCANS_OF_EACH,
+    STAMP,
     STEP_COLUMNS,
     STOPPED,
+    Scratch,
     State,
+    borrowed_scratch,
 )
 from kg_retrievers.methods.simgrag.matching.search import run
 
@@ -138,18 +141,19 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
     Raises:
         SearchBudgetError: If a budget ends the search before anything is found.
     """
-    width, left, given = FIRST_ROUND, limits, _NOTHING
-    while True:
-        around = _next_round(adjacency, plan, left, width, given)
-        state, found = _search(adjacency, around, left, limits.scans, stop)
-        if state.counts[COMPLETED]:
-            break
-        given = np.column_stack([state.best_costs[:found], state.keys.reshape(limits.matches, -1)[:found]])
-        if found == limits.matches:
-            left = left._replace(cost=int(state.best_costs[found - 1]) + 1)
-        left = left._replace(scans=max(left.scans - int(state.counts[SCANS]), 1))
-        width = INFINITE if state.counts[STOPPED] else width * WIDENING
-    matches = _matches(adjacency, around.plan, state, found)
+    with borrowed_scratch() as scratch:
+        width, left, given = FIRST_ROUND, limits, _NOTHING
+        while True:
+            around = _next_round(adjacency, plan, left, width, given)
+            state, found = _search(adjacency, around, left, limits.scans, stop, scratch)
+            if state.counts[COMPLETED]:
+                break
+            given = np.column_stack([state.best_costs[:found], state.keys.reshape(limits.matches, -1)[:found]])
+            if found == limits.matches:
+                left = left._replace(cost=int(state.best_costs[found - 1]) + 1)
+            left = left._replace(scans=max(left.scans - int(state.counts[SCANS]), 1))
+            width = INFINITE if state.counts[STOPPED] else width * WIDENING
+        matches = _matches(adjacency, around.plan, state, found)
     if state.counts[STOPPED] and not matches:
         raise SearchBudgetError(
             f"match_pattern: a budget (max_scans={limits.scans} or max_seconds) ended the search before anything was "
@@ -165,8 +169,9 @@ def compile_search(adjacency: Adjacency, plan: Plan) -> None:
     kinds = tuple(column.dtype for column in adjacency)
     if kinds in _COMPILED:
         return
-    around = _Round(sorted_by_id(plan), 0, 0, _NOTHING)
-    _search(adjacency, around, Limits(1, 1, 1, 1), 1, np.zeros(1, np.int64))
+    with borrowed_scratch() as scratch:
+        around = _Round(sorted_by_id(plan), 0, 0, _NOTHING)
+        _search(adjacency, around, Limits(1, 1, 1, 1), 1, np.zeros(1, np.int64), scratch)
     _COMPILED.add(kinds)
 
 
@@ -201,12 +206,15 @@ def _entries_of(adjacency: Adjacency, candidates: Array) -> int:
     return counted * len(candidates) // len(some)
 
 
-def _search(adjacency: Adjacency, around: _Round, limits: Limits, scans_of_each: int, stop: Array) -> tuple[State, int]:
+def _search(
+    adjacency: Adjacency, around: _Round, limits: Limits, scans_of_each: int, stop: Array, scratch: Scratch
+) -> tuple[State, int]:
     """Run a search, in larger buffers where they are outgrown; return its last state and how many it found."""
     capacity = FIRST_CAPACITY
     while True:
-        state = _fresh_state(adjacency, around, limits, scans_of_each, stop, capacity)
+        state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
         found = run(adjacency, around.plan, state)
+        scratch.stamp = int(state.counts[STAMP])
         if not state.counts[FULL]:
             return state, found
         capacity *= 8
@@ -225,14 +233,16 @@ def _fresh_state(
     limits: Limits,
     scans_of_each: int,
     stop: Array,
+    scratch: Scratch,
     capacity: int,
 ) -> State:
     """Return the state in which a search begins; arguments as in `_search`."""
     plan, k = around.plan, limits.matches
     steps, nodes, size = plan.steps.shape[1], plan.nodes.shape[1], len(adjacency.indptr) - 1
     rows = sum(plan.nodes[CLOSES if plan.eager else INFORMS].tolist())
+    arrays = scratch.arrays(capacity, size, rows, nodes)
     counts = np.zeros(COUNTS, np.int64)
-    counts[MATCH], counts[CAPACITY] = -1, capacity
+    counts[STAMP], counts[MATCH], counts[CAPACITY] = scratch.stamp, -1, scratch.capacity
     counts[MAX_SCANS], counts[SCANS_OF_EACH], counts[MAX_BINDINGS] = around.scans, scans_of_each, limits.bindings
     counts[CERTAIN_BELOW], counts[GIVEN] = around.certain_below, len(around.given)
     counts[EDGES] = steps - plan.steps[EDGE].tolist().count(-1)
@@ -254,18 +264,7 @@ def _fresh_state(
         counts,
         stop,
         np.empty(plan.relations * max(plan.level_count, 1), np.int64),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int64),
-        np.zeros(rows * size, np.int32),
-        np.zeros(rows * size // 8 + 1, np.uint8),
-        np.empty(rows * size, np.int32),
-        np.zeros(size, np.int32),
-        np.empty(size, np.int32),
-        np.zeros(size, np.int32),
-        np.zeros(nodes * size // 8 + 1, np.uint8),
+        *arrays,
     )
 
 
