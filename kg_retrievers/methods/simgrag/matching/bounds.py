@@ -31,46 +31,6 @@ MESSAGE_SHARE = 0.5
 
 
 @compiled
-def _ask(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, side: int, most: int) -> None:
-    """Add to what a node reaches the least cost at the other end of a step, reading the rows of the node.
-
-    Args:
-        graph: The graph.
-        plan: The pattern.
-        state: Where the search stands.
-        v: The node.
-        c: The node at the other end.
-        s: The step. If it closes a cycle, only the relation counts, by what it costs beyond the cheapest one.
-        side: Its direction, seen from the node.
-        most: Entities with this cost or a higher one are dropped.
-    """
-    row, other_row, costs = state.lower[v], state.lower[c], plan.term[s] * plan.relations
-    closes = plan.kind[s] == CYCLE
-    floor = plan.least_relation_costs[plan.term[s]] if closes else 0
-    anything, kept = wide(-1), wide(0)
-    first, last = ways(anything, side)
-    for j in range(state.reach[v]):
-        x = wide(state.reached[row + j])
-        base = INFINITE - state.gains[row + x]
-        best = most - base
-        for way in range(first, last):
-            i, end = part_of(graph, x, anything, way)
-            if spend(state, end - i):
-                return
-            while i < end:
-                cost = plan.relation_costs[costs + relation_of(graph.labels[i])]
-                if cost == INFINITE or cost - floor >= best:
-                    i = end_of_run(graph.labels, i, end)
-                    continue
-                at = other_row + graph.neighbors[i]
-                if (state.present[at >> 3] >> (at & 7)) & 1:
-                    best = min(best, cost - floor + (0 if closes else INFINITE - state.gains[at]))
-                i += 1
-        kept = _keep_below(state, row, kept, x, base + best, most)
-    state.reach[v] = kept
-
-
-@compiled
 def _keep_below(state: Progress, row: int, kept: int, entity: int, cost: int, most: int) -> int:
     """Keep an entity that is reached at its new cost, if that is below `most`; return how many are kept then."""
     at = row + entity
@@ -95,7 +55,7 @@ def _tell(
         state: Where the search stands.
         v: The node.
         c: The node at the other end.
-        s: The step, as in `_ask`.
+        s: The step. If it closes a cycle, only the relation counts, by what it costs beyond the cheapest one.
         side: Its direction, seen from the other end.
         most: What costs this or more is left out.
         begun: Whether the node reaches something already; the message holds nothing else then.
@@ -157,20 +117,12 @@ def _take_message(graph: Graph, plan: Layout, state: Progress, v: int, count: in
 
 @compiled
 def _hear(graph: Graph, plan: Layout, state: Progress, v: int, c: int, s: int, most: int, begun: bool) -> bool:
-    """Bound a node by what another end of a step reaches; return whether that was possible, and little enough to read.
-
-    The rows are read at the end that has fewer entries.
-    """
-    side = plan.side[s] if plan.near[s] == v else plan.side[s] ^ 1
-    asked = state.weight[v] if begun else INFINITE
-    read = min(state.weight[c], asked)
-    if state.lower[v] < 0 or state.lower[c] < 0 or read > MESSAGE_SHARE * 2 * graph.triples:
+    """Bound a node by what another end of a step reaches; return whether that was possible and not too costly."""
+    side = plan.side[s] ^ 1 if plan.near[s] == v else plan.side[s]
+    if state.lower[v] < 0 or state.lower[c] < 0 or state.weight[c] > MESSAGE_SHARE * 2 * graph.triples:
         return False
-    if asked < state.weight[c]:
-        _ask(graph, plan, state, v, c, s, side, most)
-    else:
-        count = _tell(graph, plan, state, v, c, s, side ^ 1, most - state.floor[v], begun)
-        _take_message(graph, plan, state, v, count, most, begun)
+    count = _tell(graph, plan, state, v, c, s, side, most - state.floor[v], begun)
+    _take_message(graph, plan, state, v, count, most, begun)
     _weigh(graph, state, v)
     return True
 
