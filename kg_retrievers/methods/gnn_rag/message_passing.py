@@ -49,6 +49,7 @@ def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
     return LocalAdjacency(local.indptr.astype(np.int64), local.neighbors, local.labels.astype(np.int32))
 
 
+@compiled_entry
 def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
     """Add to each entity the messages of its neighbors: `received[v] += sum(weights[u] * messages[label])`.
 
@@ -60,22 +61,7 @@ def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, re
         messages: float32, shape (labels, width).
         received: float32, shape (n, width); added to.
     """
-    _pass(*adjacency, weights, messages, received)
-
-
-def add_products(states: Array, weights: Array, sums: Array) -> None:
-    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their positions.
-
-    Args:
-        states: float32, shape (n, width).
-        weights: float32, shape (width, m).
-        sums: float32, shape (n, m); added to.
-    """
-    _multiply(states, weights, sums)
-
-
-@compiled_entry
-def _pass(indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array) -> None:
+    indptr, neighbors, labels = adjacency.indptr, adjacency.neighbors, adjacency.labels
     width = messages.shape[1]
     for v in range(len(indptr) - 1):
         i, end = indptr[v], indptr[v + 1]
@@ -93,7 +79,14 @@ def _pass(indptr: Array, neighbors: Array, labels: Array, weights: Array, messag
 
 
 @compiled_entry
-def _multiply(states: Array, weights: Array, sums: Array) -> None:
+def add_products(states: Array, weights: Array, sums: Array) -> None:
+    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their positions.
+
+    Args:
+        states: float32, shape (n, width).
+        weights: float32, shape (width, m).
+        sums: float32, shape (n, m); added to.
+    """
     for v in range(states.shape[0]):
         for k in range(states.shape[1]):
             state = states[v, k]

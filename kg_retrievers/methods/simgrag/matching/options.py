@@ -149,22 +149,17 @@ def _list_joining(graph: Graph, plan: Layout, state: Progress, s: int, rest: int
 
 
 @compiled
-def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:  # noqa: C901
+def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: int) -> int:
     """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
-    v, costs, side, end = plan.far[s], plan.term[s] * plan.relations, plan.side[s], state.first_option[s]
+    v, costs, end = plan.far[s], plan.term[s] * plan.relations, state.first_option[s]
     only, worst = _relation_wanted(plan, state, s), worst_bound(state)
     # One neighbor is as good as another where nothing is known of them.
     alike = plan.as_set[v] != 0 and state.lower[v] < 0 and plan.level_row[v] < 0
-    begin_set, end_set = state.begin[s * plan.nodes + plan.near[s]], state.end[s * plan.nodes + plan.near[s]]
-    near = wide(state.pool[begin_set])
-    from_far = _is_far_end_lighter(graph, plan, state, s, only)
-    if from_far:
-        begin_set, end_set, side = state.lower[v], state.lower[v] + state.reach[v], side ^ 1
-    first, last = ways(only, side)
-    for p in range(begin_set, end_set):
-        a = wide(state.reached[p] if from_far else state.pool[p])
+    near = s * plan.nodes + plan.near[s]
+    first, last = ways(only, plan.side[s])
+    for p in range(state.begin[near], state.end[near]):
         for way in range(first, last):
-            i, stop = part_of(graph, a, only, way)
+            i, stop = part_of(graph, wide(state.pool[p]), only, way)
             if spend(state, stop - i + (1 if way == first else 0)) or not has_room(state, end, stop - i):
                 return end
             while i < stop:
@@ -175,10 +170,6 @@ def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: i
                     continue
                 e = wide(graph.neighbors[i])
                 i += 1
-                if from_far and e != near:
-                    continue
-                if from_far:
-                    e = a
                 bound = rest + cost + subtree_cost(graph, plan, state, v, e)
                 if bound >= worst or not may_take(graph, plan, state, v, e, s):
                     continue
@@ -186,21 +177,6 @@ def _list_neighbors(graph: Graph, plan: Layout, state: Progress, s: int, rest: i
                 if alike:
                     i = end_of_run(graph.labels, i - 1, stop)
     return end
-
-
-@compiled
-def _is_far_end_lighter(graph: Graph, plan: Layout, state: Progress, s: int, only: int) -> bool:
-    """Return whether fewer edges are at what the far end may be than at the one entity of the near end."""
-    at, v = s * plan.nodes + plan.near[s], plan.far[s]
-    begin, end = state.begin[at], state.end[at]
-    if state.lower[v] < 0 or end - begin != 1:
-        return False
-    first, last = ways(only, plan.side[s])
-    count = wide(0)
-    for way in range(first, last):
-        low, high = part_of(graph, wide(state.pool[begin]), only, way)
-        count += high - low
-    return state.weight[v] < count
 
 
 @compiled

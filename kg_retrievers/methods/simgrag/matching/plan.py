@@ -160,7 +160,7 @@ def most_candidates(plan: Plan) -> int:
 
 def sorted_by_id(plan: Plan) -> Plan:
     """Return a plan whose candidates ascend by id in each node."""
-    parts = [low + _order(plan.candidates[low:high]) for low, high in pairwise(plan.starts.tolist()) if high > low]
+    parts = [low + plan.candidates[low:high].argsort() for low, high in pairwise(plan.starts.tolist()) if high > low]
     order = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.int64)
     return plan._replace(candidates=plan.candidates[order], candidate_costs=plan.candidate_costs[order])
 
@@ -227,13 +227,3 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
         row[: len(costs)] = costs
     stacked = np.concatenate(levels, dtype=np.int32)
     return starts, candidates, candidate_costs, stacked, padded
-
-
-def _order(ids: Array) -> Array:
-    """Return the order that sorts ids; of many, as one sort of integers, which is several times faster."""
-    if len(ids) < 1000:
-        order: Array = ids.argsort()
-        return order
-    codes = ids.astype(np.int64) << 32 | np.arange(len(ids))
-    codes.sort()
-    return codes & 0xFFFFFFFF
