@@ -307,14 +307,6 @@ def test_the_whole_graph() -> None:
 # --- what a person edits ---
 
 
-def test_the_order_of_relations_changes_the_result() -> None:
-    entities, relations = ["Amélie"], [BY, "starring"]
-    retriever = pcst(TINY, granularity="triple", k=1)
-    ((by,),) = triples(retriever.invoke("?", **ranks(entities, relations)))
-    ((starring,),) = triples(retriever.invoke("?", **ranks(entities, relations[::-1])))
-    assert (by[1], starring[1]) == (BY, "starring")
-
-
 def test_the_order_of_entities_changes_the_result() -> None:
     """A prize of 2 is worth a way that one of 1 is not."""
     facts = [("A", "r", "B"), ("B", "s", "C"), ("B", "s", "D")]

@@ -250,20 +250,6 @@ def test_weights_that_are_too_large() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"width": 0}, "width must be greater than or equal to 1, but got 0"),
-        ({"relative": 1}, "relative must be a valid boolean, but got 1"),
-        ({"tokens": "letters"}, "tokens must be 'words' or 'states', but got 'letters'"),
-    ],
-    ids=str,
-)
-def test_config_out_of_range(config: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"^GraphReasonerConfig: {message}"):
-        GraphReasonerConfig(**(SIZES | config))
-
-
-@pytest.mark.parametrize(
     ("config", "weights"),
     [
         ({"layers": 3}, {}),

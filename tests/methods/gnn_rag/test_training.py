@@ -103,12 +103,8 @@ def test_a_reasoner_goes_on(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_examples": 0}, "num_examples must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"learning_rate": 2.0}, "learning_rate must be"),
         ({"width": 0}, "width must be"),
         ({"mask_seeds": "no"}, "mask_seeds must be a valid boolean, but got 'no'"),
-        ({"tokens": "letters"}, "tokens must be 'words' or 'states'"),
         ({"tokens": "states"}, 'tokens="states" needs embeddings with `embed_tokens`'),
         ({"max_hops": 0}, "train_graph_reasoner: max_hops must be greater than or equal to 1, but got 0"),
         ({"max_nodes": 0}, "train_graph_reasoner: max_nodes must be greater than or equal to 1, but got 0"),

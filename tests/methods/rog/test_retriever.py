@@ -390,16 +390,6 @@ async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
     assert caught.value.reply == "no {idea} %s"
 
 
-def test_a_hostile_reply_that_is_read_names_relations_of_the_graph() -> None:
-    llm = ScriptedChatModel(replies=["starring\n{question} -> \x00%s -> starring\n(forward) -> starring"])
-    documents = retriever(llm=llm, granularity="path").invoke("Who directed Her?")
-    assert documents
-    for document in documents:
-        for row in document.metadata["details"]["relation_paths"]:
-            assert all(name in INDEX.graph.relations for name, _ in row["relations"])
-            assert set(row.get("matched", {}).values()) <= set(INDEX.graph.relations)
-
-
 def test_prompts_can_be_replaced() -> None:
     names = "{question} {entities} {relations} {beam_width} {max_hops}"
     llm = ScriptedChatModel(replies=["?", "starring"])

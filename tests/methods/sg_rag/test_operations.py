@@ -184,14 +184,6 @@ def _operations(unknowns: list[str]) -> st.SearchStrategy[Operation | None]:
 
 
 @pytest.mark.heavy
-@settings(max_examples=300)
-@given(st.integers(0, 7), questions())
-def test_a_database_finds_what_the_matcher_finds(backends: list[Backends], number: int, pattern: Pattern) -> None:
-    in_memory, in_database = backends[number].found(pattern)
-    assert in_database == in_memory
-
-
-@pytest.mark.heavy
 @settings(max_examples=150)
 @given(st.integers(0, 1), questions())
 def test_an_endpoint_finds_what_the_matcher_finds(endpoints: list[Backends], number: int, pattern: Pattern) -> None:

@@ -128,15 +128,6 @@ def test_a_query_that_cannot_be_run_is_repaired_once(
         over(films, query, query).invoke("Who directed Her?")
 
 
-def test_examples_are_shown_as_sparql(films: tuple[GraphIndex, SparqlExecutor]) -> None:
-    example = Question("Who directed Arrival?", answers=("dbr:Villeneuve",))
-    retriever = over(films, DIRECTED, examples=[example])
-    retriever.invoke("Who directed Her?")
-    prompt = prompts(retriever)[0]
-    assert 'Parameters: $e0 = ["dbr:Arrival"]\nSPARQL:\nSELECT DISTINCT' in prompt
-    assert "VALUES ?n0 { $e0 }" in prompt
-
-
 def test_given_queries(films: tuple[GraphIndex, SparqlExecutor]) -> None:
     executor = films[1]
     retriever = over(films)

@@ -22,7 +22,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Term
-from kg_retrievers.questions.llm import LLMPatternGenerator
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -161,11 +160,3 @@ def test_without_a_model_the_preset_takes_the_cascade() -> None:
 def test_what_a_generator_is_made_with_is_fixed(name: str, value: object) -> None:
     with pytest.raises(InvalidArgumentError, match="frozen"):
         setattr(SimGRAGRetriever.from_index(INDEX), name, value)
-
-
-@pytest.mark.parametrize("shots", [0, -1, True, 1.5])
-def test_shots_are_checked(shots: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="shots"):
-        LLMPatternGenerator(ScriptedChatModel(replies=[REPLY]), shots=shots)
-    with pytest.raises(InvalidArgumentError, match="shots"):
-        SimGRAGRetriever.from_index(INDEX, shots=shots)

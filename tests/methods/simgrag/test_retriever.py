@@ -21,7 +21,6 @@ from kg_retrievers import (
     QuestionReader,
     SimGRAGRetriever,
     Unknown,
-    answer_chain,
 )
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
@@ -240,20 +239,6 @@ async def by(retriever: SimGRAGRetriever, asynchronous: bool) -> list[Document]:
 both_ways = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
-@both_ways
-@pytest.mark.parametrize("replies", [[GOOD], [RAGGED], [UNREADABLE, GOOD]], ids=["good", "ragged", "repaired"])
-async def test_model_writes_the_pattern(replies: list[str | Exception], asynchronous: bool) -> None:
-    llm = ScriptedChatModel(replies=replies)
-    (document,) = await by(by_model(llm), asynchronous)
-    assert document.metadata["answers"] == ["Spike Jonze"]
-    assert document.metadata["details"]["pattern"]["source"] == "llm"
-    assert len(llm.prompts) == len(replies)
-    assert all(QUESTION in messages[-1].text for messages in llm.prompts)
-    if len(replies) == 2:
-        assert UNREADABLE in llm.prompts[1][-1].text
-        assert "no JSON object" in llm.prompts[1][-1].text
-
-
 # --- with the openai client, on loopback ---
 
 
@@ -303,14 +288,6 @@ async def test_openai(behaviours: list[Behaviour], retries: int, asynchronous: b
 async def test_openai_fails(behaviours: list[Behaviour], error: type[Exception], asynchronous: bool) -> None:
     with OpenAIServer(*behaviours) as server, pytest.raises(error):
         await by(by_openai(server, timeout=0.2), asynchronous)
-
-
-def test_openai_answers() -> None:
-    with OpenAIServer(Reply(GOOD), Reply("It was Spike Jonze [1].")) as server:
-        retriever = by_openai(server)
-        assert isinstance(retriever.pattern_generator, LLMPatternGenerator)
-        assert answer_chain(retriever, retriever.pattern_generator.llm).invoke(QUESTION) == "It was Spike Jonze [1]."
-    assert "Her -> directed by -> Spike Jonze" in server.requests[1]["messages"][0]["content"]
 
 
 def test_an_index_is_wanted() -> None:

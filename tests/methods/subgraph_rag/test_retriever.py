@@ -126,29 +126,6 @@ def test_triples_by_hand() -> None:
     assert scores(by_hand(max_hops=1).invoke("Who directed Her?")) == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
 
 
-#: A line of five triples, whose shares are 5, 2, 3, 1 and 4 of 15.
-LINE: Facts = [("A", "five", "B"), ("B", "two", "C"), ("C", "three", "D"), ("D", "one", "E"), ("E", "four", "F")]
-LINE_VALUES = {"five": math.log(5), "two": math.log(2), "three": math.log(3), "one": 0.0, "four": math.log(4)}
-
-
-@pytest.mark.parametrize(
-    ("most", "found", "shares"),
-    [
-        (2, [[LINE[0]], [LINE[4]]], [5, 4]),
-        (3, [[LINE[0]], [LINE[4]], [LINE[2]]], [5, 4, 3]),
-        (4, [[LINE[0], LINE[2], LINE[1]], [LINE[4]]], [10, 4]),
-        (5, [[LINE[0], LINE[4], LINE[2], LINE[1], LINE[3]]], [15]),
-    ],
-)
-def test_components_by_hand(most: int, found: list[Facts], shares: list[float]) -> None:
-    retriever = by_hand(LINE, LINE_VALUES, granularity="subgraph", max_triples=most, max_hops=None)
-    documents = retriever.invoke("?", k=9, seed_entities=["A"])
-    assert triples(documents) == found
-    assert scores(documents) == pytest.approx([share / 15 for share in shares], abs=1e-6)
-    assert documents == retriever.invoke("?", k=9, seed_entities=["A"])
-    assert retriever.invoke("?", k=1, seed_entities=["A"]) == documents[:1]
-
-
 # --- whatever the graph -----------------------------------------------------------------------------------------------
 
 

@@ -100,20 +100,6 @@ def test_the_sequence(lm: CausalLM) -> None:
     assert made.graph.names == ("Her (2013)", "Spike Jonze")
 
 
-@pytest.mark.parametrize(
-    ("config", "text", "graph"),
-    [
-        ({"show_graph": False}, f"Question: {QUESTION}\nAnswer:", True),
-        ({"encoder": None, "show_graph": False, "after": "[/INST]"}, f"Question: {QUESTION}\nAnswer:[/INST]", False),
-    ],
-)
-def test_what_may_be_left_out(lm: CausalLM, config: dict[str, Any], text: str, graph: bool) -> None:
-    made = network(lm, **config).prompt(QUESTION, HER, {})
-    assert read(made, lm) == ("<s>", text, "")
-    assert (made.graph is not None) is graph
-    assert made.text == ""
-
-
 def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
     """Of a graph, a question or an answer; what stands around them has special tokens."""
     lm.tokenizer.add_tokens(["<|user|>"])  # a mark that is not called special
