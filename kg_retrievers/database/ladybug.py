@@ -174,7 +174,7 @@ class LadybugExecutor(DatabaseExecutor):
 
     def cancel(self) -> None:
         """Stop the queries that run now, from any thread: each fails with a `DatabaseCancelledError`."""
-        self._pool.cancel()
+        self._pool.stop("cancelled")
 
     def close(self) -> None:
         """Stop running queries and close the database; remove it if it has no file of its own."""

@@ -101,7 +101,6 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
             def execute(statement: str) -> None:
                 process.execute(statement, {}, 0, None)
 
-            execute("CALL threads=1")  # several would give relationships other ids each time
             load_graph(execute, graph, file.parent)
             execute("CHECKPOINT")
             process.finish()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kg_retrievers.database.executor import RAISE_TIMEOUT
-from kg_retrievers.database.ladybug_worker import LENGTH, Answer, Failure, SessionError, pack
+from kg_retrievers.database.ladybug_worker import Answer, Failure, SessionError, write_line
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
 
@@ -39,14 +39,8 @@ ANSWER_PART = 8
 #: The largest answer where memory has no limit, in bytes.
 MAX_ANSWER = 1 << 27
 
-#: How many bytes are read at once.
-_CHUNK = 1 << 20
-
 #: How many queries run side by side, each in a process of its own.
 PROCESSES = 4
-
-#: How many seconds `SessionPool.close` waits for queries to stop.
-GRACE = 2.0
 
 #: What a new process runs: it finds the modules where this one does.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from kg_retrievers.database import ladybug_worker as w; w.main()"
@@ -83,7 +77,7 @@ class ProcessSession:
         self._stopped: Failure | None = None
         self._most = opening.max_memory // ANSWER_PART if opening.max_memory else MAX_ANSWER
         self._process = _start()
-        self._end = weakref.finalize(self, _end, self._process)  # at the latest when the host ends
+        self._end = weakref.finalize(self, _end, self._process, os.getpid())  # at the latest when the host ends
         self._opened = Future[Answer]()
         threading.Thread(target=self._open, daemon=True).start()
 
@@ -149,19 +143,13 @@ class ProcessSession:
         """End the process; nothing is lost, since it only reads."""
         self._end()
 
-    def abandon(self) -> None:
-        """Let go of a process that belongs to the process of which this one is a fork."""
-        self._end.detach()
-        _close_pipes(self._process)
-        self._process.returncode = 0  # it is not this process's to wait for
-
     def _ask(self, request: dict[str, Any], seconds: float) -> Answer:
         """Send a request, and wait for its answer; end the process if there is none in time."""
         timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self.stop, ["interrupted"])
         timer.daemon = True
         timer.start()
         try:
-            self._send(pack(request))
+            write_line(self._process.stdin, request)
             return _answer_in(self._received())
         except SessionError as error:
             if error.failure in ("crashed", "memory"):
@@ -178,28 +166,14 @@ class ProcessSession:
             timer.cancel()
             timer.join()
 
-    def _send(self, data: bytes) -> None:
-        assert self._process.stdin
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._process.stdin.write(rest) :]
-
     def _received(self) -> bytes:
-        (length,) = LENGTH.unpack(self._read(LENGTH.size))
-        if length > self._most:
-            raise SessionError("memory", f"its answer has {length:,} bytes, of at most {self._most:,}")
-        return self._read(length)
-
-    def _read(self, length: int) -> bytes:
         assert self._process.stdout
-        parts = []
-        while length:
-            part = self._process.stdout.read(min(length, _CHUNK))
-            if not part:
-                raise EOFError
-            parts.append(part)
-            length -= len(part)
-        return b"".join(parts)
+        line = self._process.stdout.readline(self._most + 1)
+        if len(line) > self._most:
+            raise SessionError("memory", f"its answer has more than {self._most:,} bytes")
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return line
 
     def _how_it_ended(self) -> str:
         try:
@@ -233,29 +207,22 @@ def _start() -> subprocess.Popen[bytes]:
     """Start a process. `multiprocessing` would run the module of the host's main program in it once more."""
     executable = os.fsdecode(spawn.get_executable() or sys.executable or "python")
     paths = [path or os.getcwd() for path in sys.path]
-    with STARTING:
-        return subprocess.Popen(
-            [executable, "-c", _PROGRAM, *paths],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-        )
+    return subprocess.Popen(
+        [executable, "-c", _PROGRAM, *paths],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
 
 
-#: Held while a process is started: a fork in between would keep its pipes open.
-STARTING = threading.Lock()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        process.kill()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(KILL_WAIT)
-    _close_pipes(process)
-
-
-def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a process, unless this is a fork of the one that started it, and let go of it."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(KILL_WAIT)
+    process.returncode = process.returncode or 0  # nobody waits for it any longer
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with suppress(OSError):
@@ -279,13 +246,18 @@ class SessionPool:
         session = ProcessSession(opening)
         session.wait_until_ready()
         self._idle.append(session)
-        _POOLS.add(self)
 
     def _start_afresh(self) -> None:
-        self._changed = threading.Condition()
-        self._in_use = 0
+        self._owner, self._changed = os.getpid(), threading.Condition()
         self._idle: list[ProcessSession] = []
         self._busy: list[ProcessSession] = []
+
+    def _own(self) -> threading.Condition:
+        """Return the lock of this process; a fork forgets the sessions of the process that it was."""
+        if os.getpid() != self._owner:
+            self._opening = self._opening._replace(temporary="")  # the other process removes it
+            self._start_afresh()
+        return self._changed
 
     @contextmanager
     def session(self, timeout: float) -> Iterator[ProcessSession]:
@@ -296,49 +268,41 @@ class SessionPool:
             DatabaseTimeoutError: If all are in use for `timeout` seconds.
             KGRetrieversError: The error of the deadline of this context, if it comes first or is given up.
         """
-        session = self._idle_session(timeout)
+        session = self._free_session(timeout)
         try:
-            session = session or ProcessSession(self._opening)
-            with self._changed:
-                self._busy.append(session)
-            check_deadline()
             with stopped_when_given_up(partial(session.stop, "cancelled")):
                 yield session
         finally:
-            with self._changed:
-                self._in_use -= 1
-                if session is not None:
-                    self._put_back(session)
+            with self._own():
+                self._put_back(session)
                 self._changed.notify_all()
 
-    def _idle_session(self, timeout: float) -> ProcessSession | None:
-        given_up = threading.Event()
+    def _free_session(self, timeout: float) -> ProcessSession:
+        changed = self._own()
+
+        def is_free() -> bool:
+            check_deadline()
+            return self._closed or len(self._busy) < PROCESSES
 
         def wake() -> None:
-            given_up.set()
-            with self._changed:
-                self._changed.notify_all()
+            with changed:
+                changed.notify_all()
 
-        def is_over() -> bool:
-            return self._closed or self._in_use < PROCESSES or given_up.is_set()
-
-        with stopped_when_given_up(wake), self._changed:
-            self._changed.wait_for(is_over, min(timeout, seconds_left()))
+        with stopped_when_given_up(wake), changed:
+            found = changed.wait_for(is_free, min(timeout, seconds_left()))
             if self._closed:
                 raise DatabaseUnavailableError(
                     f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again."
                 )
-            if self._in_use >= PROCESSES:
-                check_deadline()
+            if not found:
                 told = f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s."
                 raise DatabaseTimeoutError(told, **RAISE_TIMEOUT)
-            self._in_use += 1
-            while self._idle:
-                session = self._idle.pop()
-                if session.usable:
-                    return session
-                session.close()  # somebody ended its process
-        return None
+            session = self._idle.pop() if self._idle else ProcessSession(self._opening)
+            if not session.usable:  # somebody ended its process
+                session.close()
+                session = ProcessSession(self._opening)
+            self._busy.append(session)
+        return session
 
     def _put_back(self, session: ProcessSession) -> None:
         if session in self._busy:
@@ -351,42 +315,17 @@ class SessionPool:
         else:
             self._idle.append(session)
 
-    def cancel(self) -> None:
+    def stop(self, failure: Failure) -> None:
         """Stop the queries that run now."""
-        with self._changed:
+        with self._own():
             for session in self._busy:
-                session.stop("cancelled")
+                session.stop(failure)
 
     def close(self) -> None:
         """Stop the queries that run, and end all sessions."""
-        until = time.monotonic() + GRACE
+        self._closed = True
+        self.stop("closed")
         with self._changed:
-            self._closed = True
             while self._idle:
                 self._idle.pop().close()
-            while self._in_use and time.monotonic() < until:
-                for session in self._busy:
-                    session.stop("closed")
-                self._changed.notify_all()
-                self._changed.wait(0.05)
-
-    def after_fork(self) -> None:
-        """Forget the sessions: they belong to the process of which this one is a fork."""
-        for session in {*self._idle, *self._busy}:
-            session.abandon()
-        self._opening = self._opening._replace(temporary="")  # the other process removes it
-        self._start_afresh()
-
-
-#: The pools of this process.
-_POOLS: weakref.WeakSet[SessionPool] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for pool in list(_POOLS):
-        pool.after_fork()
-    STARTING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=STARTING.acquire, after_in_parent=STARTING.release, after_in_child=_after_fork)
+            self._changed.notify_all()

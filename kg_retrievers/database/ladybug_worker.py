@@ -1,7 +1,7 @@
 """The process in which LadybugDB runs: reads requests from one pipe, writes answers to another. Extra: `ladybug`.
 
-Both directions carry frames: 8 bytes with the length, and as many of JSON. The first request opens the database. If
-the pipe ends without a word, the host is gone. The process then removes the temporary files of the database and ends.
+Both directions carry lines of JSON. The first request opens the database. If the pipe ends without a word, the host is
+gone. The process then removes the temporary files of the database and ends.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import math
 import os
 import shutil
 import signal
-import struct
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, get_args
+from typing import IO, Any, BinaryIO, Literal, NamedTuple, get_args
 
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.errors import MissingExtraError
@@ -31,15 +32,8 @@ except ImportError:  # on Windows
 #: How many seconds after the timeout of a query the system ends this process, if the host did not.
 MARGIN = 2.0
 
-#: The length of a frame.
-LENGTH = struct.Struct(">Q")
-
 #: The most address space of one database, in bytes. (LadybugDB's own 8 TiB leave room for only 15 open databases.)
 MAX_SIZE = 1 << 40
-
-#: After so many queries a connection is replaced, since it keeps every statement that it ever prepared: about 2 MB for
-#: a query of several MATCH clauses.
-QUERIES_OF_A_CONNECTION = 100
 
 #: Why there is no answer to a query.
 Failure = Literal["refused", "interrupted", "memory", "crashed", "closed", "cancelled", "unavailable"]
@@ -75,74 +69,36 @@ class SessionError(Exception):
         self.reason = reason
 
 
-class LadybugSession:
-    """Runs queries over a connection to an open database.
+def execute(connection: ladybug.Connection, query: str, parameters: dict[str, Any], most: int) -> Answer:
+    """Run a query and fetch `most` rows of it at most.
 
-    Args:
-        database: The database, which outlives this session.
+    Raises:
+        SessionError: If there is no answer.
     """
-
-    def __init__(self, database: ladybug.Database) -> None:
-        """Connect."""
-        self._database = database
-        self._connection = ladybug.Connection(database)
-        self._queries = 0
-
-    def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query, fetch `most` rows of it at most, and stop it after `timeout` seconds, if there are any.
-
-        LadybugDB does not look at the time while it plans a query.
-
-        Raises:
-            SessionError: If there is no answer.
-        """
-        if self._queries == QUERIES_OF_A_CONNECTION:
-            self._reconnect()
-        self._queries += 1
-        self._connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
-        try:
-            return self._executed(query, parameters, most)
-        except Exception as cause:  # such as a UnicodeDecodeError of text that LadybugDB cut inside a character
-            failure, reason = self._failure(cause)
-            if failure != "memory" or self._queries == 1:
-                raise SessionError(failure, reason) from cause
-        self._reconnect()  # the memory may be that of earlier statements
-        return self.execute(query, parameters, most, timeout)
-
-    def _reconnect(self) -> None:
-        self._connection.close()
-        self._connection, self._queries = ladybug.Connection(self._database), 0
-
-    def _executed(self, query: str, parameters: dict[str, Any], most: int) -> Answer:
-        result = self._connection.execute(query, parameters)
+    try:
+        result = connection.execute(query, parameters)
         with result[-1] if isinstance(result, list) else result as only:
             types = only.get_column_data_types()
             stored = [kind.rstrip("[0123456789]") in _STORED for kind in types]
             return Answer(only.get_column_names(), stored, plain(only.get_n(most)))
-
-    @staticmethod
-    def _failure(cause: Exception) -> tuple[Failure, str]:
-        reason = str(cause)
-        if isinstance(cause, MemoryError) or any(words in reason for words in _NO_MEMORY):
-            return "memory", reason
-        if reason == "Interrupted.":
-            return "interrupted", reason
-        return "refused", reason if isinstance(cause, RuntimeError) else f"{type(cause).__name__}: {reason}"
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+    except Exception as cause:  # such as a UnicodeDecodeError of text that LadybugDB cut inside a character
+        raise SessionError(*_failure(cause)) from cause
 
 
-def pack(message: dict[str, Any]) -> bytes:
-    """Return a message as a frame.
+def _failure(cause: Exception) -> tuple[Failure, str]:
+    reason = str(cause)
+    if isinstance(cause, MemoryError) or any(words in reason for words in _NO_MEMORY):
+        return "memory", reason
+    if reason == "Interrupted.":
+        return "interrupted", reason
+    return "refused", reason if isinstance(cause, RuntimeError) else f"{type(cause).__name__}: {reason}"
 
-    Example:
-        >>> len(pack({"a": 1}))
-        16
-    """
-    text = json.dumps(message).encode("ascii")
-    return LENGTH.pack(len(text)) + text
+
+def write_line(pipe: IO[bytes] | None, message: dict[str, Any]) -> None:
+    """Write a message as a line."""
+    assert pipe
+    pipe.write(json.dumps(message).encode("ascii") + b"\n")
+    pipe.flush()
 
 
 def main() -> None:
@@ -177,31 +133,35 @@ def _serve(opening: dict[str, Any], requests: BinaryIO, answers: BinaryIO) -> bo
             auto_checkpoint=False,  # while loading, one at the end is ten times faster
         )
     except Exception as cause:  # of a damaged file LadybugDB reports all sorts of errors
-        _write(answers, {"failure": "unavailable", "reason": str(cause)})
+        write_line(answers, {"failure": "unavailable", "reason": str(cause)})
         return True
+    # While loading, several threads would give relationships other ids each time.
+    connect = partial(ladybug.Connection, database, num_threads=0 if opening["read_only"] else 1)
     with database:
-        session = LadybugSession(database)
-        session.execute("RETURN 1", {}, 1, None)  # loads what every query needs
+        with connect() as connection:
+            execute(connection, "RETURN 1", {}, 1)  # loads what every query needs
         if memory is not None:
             limit_memory(memory)
-        _write(answers, {"columns": [], "stored": [], "rows": []})
+        write_line(answers, {"columns": [], "stored": [], "rows": []})
         while request := _read(requests):
-            _answer(session, request, answers)
-        session.close()
+            _answer(connect, request, answers)
     return True
 
 
-def _answer(session: LadybugSession, request: dict[str, Any], answers: BinaryIO) -> None:
+def _answer(connect: Callable[[], ladybug.Connection], request: dict[str, Any], answers: BinaryIO) -> None:
+    """Answer a query over a connection of its own, since a connection keeps every statement that it prepared."""
     timeout = request["timeout"]
     _end_after(timeout)
     try:
-        frame = pack(session.execute(request["query"], request["parameters"], request["most"], timeout)._asdict())
+        with connect() as connection:
+            # LadybugDB does not look at the time while it plans a query.
+            connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
+            answer = execute(connection, request["query"], request["parameters"], request["most"])
+        write_line(answers, answer._asdict())
     except SessionError as error:
-        frame = pack({"failure": error.failure, "reason": error.reason})
+        write_line(answers, {"failure": error.failure, "reason": error.reason})
     except MemoryError as error:
-        frame = pack({"failure": "memory", "reason": str(error)})
-    answers.write(frame)
-    answers.flush()
+        write_line(answers, {"failure": "memory", "reason": str(error)})
     _end_after(None)
 
 
@@ -225,17 +185,8 @@ def limit_memory(more: int) -> None:
 
 
 def _read(requests: BinaryIO) -> dict[str, Any]:
-    length = requests.read(LENGTH.size)
-    if len(length) < LENGTH.size:
+    line = requests.readline()
+    if not line.endswith(b"\n"):
         raise EOFError
-    (wanted,) = LENGTH.unpack(length)
-    text = requests.read(wanted)
-    if len(text) < wanted:
-        raise EOFError
-    request: dict[str, Any] = json.loads(text)
+    request: dict[str, Any] = json.loads(line)
     return request
-
-
-def _write(answers: BinaryIO, message: dict[str, Any]) -> None:
-    answers.write(pack(message))
-    answers.flush()
