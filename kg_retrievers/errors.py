@@ -248,15 +248,6 @@ class DatabaseCancelledError(DatabaseError):
     """A query was stopped because its caller no longer waits for it."""
 
 
-class StaleSchemaError(DatabaseError):
-    """A query names what the schema in memory has and the database has no longer. `names` are these names."""
-
-    def __init__(self, message: str, names: Sequence[str], **hints: Unpack[Hints]) -> None:
-        """Keep the `names` beside the `message`."""
-        super().__init__(message, **hints)
-        self.names = list(names)
-
-
 class RefusalError(KGRetrieversError):
     """A question is refused: no entity was found in it, or nothing in the graph fits. See `on_refusal`."""
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from itertools import zip_longest
 from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.part_queries import PartQueries
 from kg_retrievers.database.reading import read_graph
@@ -17,12 +17,10 @@ from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
-from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError, StaleSchemaError
+from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, PartReader, StoredEntity
-
-Part = TypeVar("Part")
+from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
 MAX_TIMEOUT = 24 * 3600.0
@@ -59,19 +57,76 @@ class Queries(Protocol):
         """Read a page of all entities."""
 
 
-class GraphParts(ABC):
-    """Reads parts of a graph, within a timeout and with checked arguments; see `PartReader`."""
+#: How many rows a query returns by default.
+LIMIT = 1000
+
+#: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
+SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
+
+
+class Executor(Immutable, ABC):
+    """Runs queries that only read, and reads parts of the graph as a `PartReader`. Safe to use from several threads.
+
+    A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
+    holds what another process needs to connect again.
+    """
 
     #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
     _grace: ClassVar[float] = 0.0
 
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """Which Cypher it understands, or SPARQL."""
+
     @abstractmethod
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database holds."""
+        """Return what the database held when this was first called, or what it holds now if `refresh`."""
+
+    @abstractmethod
+    def run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        limit: int = LIMIT,
+        timeout: float = TIMEOUT,
+    ) -> Rows:
+        """Run a query that only reads.
+
+        Args:
+            query: The query. It is checked first, and sorted by its columns so that the rows are always the same.
+            parameters: The values of its parameters.
+            limit: How many rows are returned; 1 or more. One more is fetched, to know whether there are more.
+            timeout: How many seconds it may take, above 0.
+
+        Raises:
+            CypherSafetyError: If the query may do more than read.
+            InvalidArgumentError: If `limit`, `timeout` or a parameter is out of range or of another type.
+            DatabaseQueryError: If the database refuses the query.
+            DatabaseMemoryError: If the query needs more memory than it may take.
+            DatabaseCrashError: If the query ended the process of the database.
+            DatabaseTimeoutError: If the query was stopped.
+            DatabaseCancelledError: If its caller no longer waits for it.
+            DatabaseLoginError: If the database does not accept the credentials.
+            DatabaseUnavailableError: If the database cannot be reached.
+        """
+
+    @abstractmethod
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
+        """Have the database compile a query, without running it; takes and raises what `run` does."""
+
+    @abstractmethod
+    def read_graph(self, page_size: int) -> GraphBuilder:
+        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
+
+    @abstractmethod
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return how many facts there are; None where the database would look at all of them to say it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close the database."""
+        """Close the database. A closed executor cannot be used again."""
 
     @abstractmethod
     def _queries(self, timeout: float) -> Queries:
@@ -119,17 +174,20 @@ class GraphParts(ABC):
     ) -> Facts:
         """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
         wanted = self._checked("facts_of", keys, limit)
-        return self._read_part("facts_of", timeout, lambda: self._queries(timeout).facts_of(wanted, relations, limit))
+        with self._within(timeout, "facts_of"):
+            return self._queries(timeout).facts_of(wanted, relations, limit)
 
     def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
         """Read the facts whose head and tail are both among some entities."""
         wanted = self._checked("facts_between", keys, limit)
-        return self._read_part("facts_between", timeout, lambda: self._queries(timeout).facts_between(wanted, limit))
+        with self._within(timeout, "facts_between"):
+            return self._queries(timeout).facts_between(wanted, limit)
 
     def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
         """Describe those of the entities that the database has, sorted by key."""
         wanted = self._checked("describe", keys, 1)
-        return self._read_part("describe", timeout, lambda: self._queries(timeout).describe(wanted))
+        with self._within(timeout, "describe"):
+            return self._queries(timeout).describe(wanted)
 
     def entities_named(
         self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
@@ -140,29 +198,21 @@ class GraphParts(ABC):
         it is a pass over the nodes of the label.
         """
         wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
-        found = self._read_part("entities_named", timeout, lambda: self._queries(timeout).entities_named(wanted, limit))
+        with self._within(timeout, "entities_named"):
+            found = self._queries(timeout).entities_named(wanted, limit)
         return {name: found.get(name, []) for name in dict.fromkeys(names)}
 
     def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
         """Read some facts of each of some relations, those that the database finds first."""
         wanted = self._checked("sample_facts", relations, count)
-        return self._read_part("sample_facts", timeout, lambda: self._queries(timeout).sample_facts(wanted, count))
+        with self._within(timeout, "sample_facts"):
+            return self._queries(timeout).sample_facts(wanted, count)
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities; see `PartReader.entities_after`."""
         self._checked("entities_after", [position], page_size)
-        return self._read_part(
-            "entities_after", timeout, lambda: self._queries(timeout).entities_after(position, page_size)
-        )
-
-    def _read_part(self, what: str, timeout: float, read: Callable[[], Part]) -> Part:
-        """Read a part; once more, with a new schema, where the database has changed since its schema was read."""
-        with self._within(timeout, what):
-            try:
-                return read()
-            except StaleSchemaError:
-                self.schema(refresh=True)
-                return read()
+        with self._within(timeout, "entities_after"):
+            return self._queries(timeout).entities_after(position, page_size)
 
     def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
         """Return texts each once, without those that no database holds."""
@@ -171,62 +221,6 @@ class GraphParts(ABC):
             raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
         self._check_most(what, limit)
         return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
-
-
-#: How many rows a query returns by default.
-LIMIT = 1000
-
-#: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
-SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
-
-
-class Executor(PartReader, Protocol):
-    """Runs Cypher queries that only read, and reads parts of the graph. Safe to use from several threads."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """Which Cypher it understands."""
-
-    def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database held when this was first called, or what it holds now if `refresh`."""
-
-    def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
-    ) -> Rows:
-        """Run a query that only reads.
-
-        Args:
-            query: The query. It is checked first, and sorted by its columns so that the rows are always the same.
-            parameters: The values of its parameters.
-            limit: How many rows are returned; 1 or more. One more is fetched, to know whether there are more.
-            timeout: How many seconds it may take, above 0.
-
-        Raises:
-            CypherSafetyError: If the query may do more than read.
-            InvalidArgumentError: If `limit`, `timeout` or a parameter is out of range or of another type.
-            DatabaseQueryError: If the database refuses the query.
-            StaleSchemaError: If the query names something that the schema has and the database has no longer.
-            DatabaseMemoryError: If the query needs more memory than it may take.
-            DatabaseCrashError: If the query ended the process of the database.
-            DatabaseTimeoutError: If the query was stopped.
-            DatabaseCancelledError: If its caller no longer waits for it.
-            DatabaseLoginError: If the database does not accept the credentials.
-            DatabaseUnavailableError: If the database cannot be reached.
-        """
-
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
-        """Have the database compile a query, without running it; takes and raises what `run` does."""
-
-    def read_graph(self, page_size: int) -> GraphBuilder:
-        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
-
-    def close(self) -> None:
-        """Close the database. A closed executor cannot be used again."""
 
 
 class Fetched(NamedTuple):
@@ -240,19 +234,10 @@ class Fetched(NamedTuple):
 Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 
 
-class DatabaseExecutor(GraphParts, Immutable, ABC):
-    """Checks a query, has it run, and turns its rows into values by entity key.
-
-    A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
-    holds what another process needs to connect again.
-    """
+class DatabaseExecutor(Executor):
+    """Checks a query in Cypher, has it run, and turns its rows into values by entity key."""
 
     _schema: DatabaseSchema | None = None
-
-    @property
-    @abstractmethod
-    def dialect(self) -> Dialect:
-        """Which Cypher it understands."""
 
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
         """Return what the database holds; see `Executor.schema`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import threading
 import weakref
 from collections.abc import Coroutine, Hashable, Iterator, Mapping
@@ -29,7 +28,6 @@ from kg_retrievers.errors import (
     InvalidArgumentError,
     KGRetrieversError,
     MissingExtraError,
-    StaleSchemaError,
 )
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.redaction import hide_secrets
@@ -221,7 +219,7 @@ class Neo4jExecutor(DatabaseExecutor):
             result = await session.run(neo4j.Query(query, timeout=timeout), parameters)
             columns = result.keys()
             records = await result.fetch(most)
-            self._check_names(await result.consume())
+            await result.consume()
             return Fetched(columns, [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
@@ -238,26 +236,6 @@ class Neo4jExecutor(DatabaseExecutor):
         if len(self._explained) >= MAX_EXPLAINED:
             self._explained.clear()
         self._explained.add(query)
-
-    def _check_names(self, summary: neo4j.ResultSummary) -> None:
-        """Refuse the empty result of a query that names a label or type removed since the schema was read."""
-        if self._schema is None:
-            return
-        had = {label.name for label in self._schema.labels} | {type.name for type in self._schema.relations}
-        notes = summary.metadata.get("notifications") or summary.metadata.get("statuses") or []
-        gone = [
-            name
-            for note in notes
-            for name in _MISSING.findall(f"{note.get('code')}{note.get('neo4j_code')} {note.get('description')}")
-            if name in had
-        ]
-        if gone:
-            raise StaleSchemaError(
-                f"Neo4jExecutor: the database has no {gone} any longer, which were there when its schema was read.",
-                gone,
-                hint_python="Read it again, by schema(refresh=True), and write the query anew.",
-                hint_shell="Ask again.",
-            )
 
     def _error(self, cause: Exception, query: str, timeout: float) -> Exception:
         code = (cause.code or "") if isinstance(cause, exceptions.Neo4jError) else ""
@@ -322,12 +300,6 @@ class Neo4jExecutor(DatabaseExecutor):
     def _read_schema(self) -> DatabaseSchema:
         with self._typed_errors():
             return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
-
-
-#: The message of Neo4j for a label or type that it does not have.
-_MISSING = re.compile(
-    r"Unknown(?:Label|RelationshipType)Warning.*the missing (?:label name|relationship type) is: (.*)\)", re.DOTALL
-)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -31,7 +31,6 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
-    StaleSchemaError,
 )
 from kg_retrievers.graph import KnowledgeGraph, Path, Triple
 
@@ -401,36 +400,6 @@ def test_credentials_handed_in(serve: Serve, monkeypatch: pytest.MonkeyPatch) ->
     _, executor = serve()
     with pytest.raises(DatabaseLoginError):
         executor.schema()
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "name"),
-    [
-        ("UnknownLabelWarning", "One of the labels is not available (the missing label name is: Film)", "Film"),
-        ("UnknownRelationshipTypeWarning", "(the missing relationship type is: DIRECTED IT)", "DIRECTED IT"),
-    ],
-)
-def test_the_schema_has_changed(serve: Serve, code: str, text: str, name: str) -> None:
-    note = (f"Neo.ClientNotification.Statement.{code}", text)
-    never = (note[0], text.replace(name, "Never"))  # a name that never was is no change
-    _, executor = serve(
-        ("RETURN y", Reply(["y"], notifications=[never])), ("RETURN x", Reply(["x"], notifications=[note]))
-    )
-    executor.schema()
-    assert executor.run("MATCH (n) RETURN y").rows == ()
-    with pytest.raises(StaleSchemaError, match=r"refresh=True") as caught:
-        executor.run("MATCH (n) RETURN x")
-    assert caught.value.names == [name]
-
-
-def test_a_part_is_read_once_more_with_a_new_schema(serve: Serve) -> None:
-    """The database says of a label that it is gone, and again when its schema has been read anew."""
-    note = ("Neo.ClientNotification.Statement.UnknownLabelWarning", "(the missing label name is: Film)")
-    stub, executor = serve(("AS place", Reply(["place"], notifications=[note])))
-    with pytest.raises(StaleSchemaError):
-        executor.describe(["Her"])
-    assert sum("AS place" in query for query in stub.queries()) == 2
-    assert sum("db.labels" in query for query in stub.queries()) == 2
 
 
 # --- pickles ----------------------------------------------------------------------------------------------------------

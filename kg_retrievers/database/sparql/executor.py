@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, GraphParts
+from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
@@ -35,7 +35,6 @@ from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 
@@ -134,7 +133,7 @@ MAX_DIGITS = 100
 READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 
 
-class SparqlExecutor(GraphParts, Immutable):
+class SparqlExecutor(Executor):
     """Runs SELECT and ASK at a SPARQL endpoint, and reads parts of the graph behind it.
 
     The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
