@@ -40,19 +40,19 @@ def check_bounds(query: str, tokens: Sequence[Token], root: SyntaxNode, paramete
         CypherSafetyError: If it is beyond a bound. The message says which, and how to write it instead.
     """
     nodes = list(root.walk())
-    _check_digits(query, tokens)
-    _check_counts(query, tokens, nodes, parameters)
-    _check_operators(query, tokens, nodes)
-    for node in nodes:
-        _check_patterns(query, tokens, node)
-    check_growth(query, tokens, root, parameters)
-
-
-def _check_digits(query: str, tokens: Sequence[Token]) -> None:
     for token in tokens:
         if token.kind in ("integer", "number") and len(token.text) > MAX_DIGITS:
             reason = f", a number of {len(token.text)} characters; at most {MAX_DIGITS} are read. Write a shorter one"
             raise refusal(query, token, reason)
+    _check_counts(query, tokens, nodes, parameters)
+    _check_operators(query, tokens, nodes)
+    for node in nodes:
+        _check_patterns(query, tokens, node)
+    aliases: dict[str, list[SyntaxNode]] = {}
+    for node in nodes:
+        if node.rule == "column" and node.find("alias"):
+            aliases.setdefault(tokens[node.end - 1].name, []).append(node.inside[0])
+    _Growth(query, tokens, parameters, aliases).of(root)
 
 
 # Numbers of rows and hops --------------------------------------------------------------------------------------------
@@ -177,30 +177,12 @@ _PLAIN = {"argument", "expression", "value", "operand", "parameter"}
 _GROWS = "Replace by shorter texts, make shorter ranges, or join a value with itself fewer times"
 
 
-def check_growth(query: str, tokens: Sequence[Token], root: SyntaxNode, parameters: Mapping[str, Any]) -> None:
-    """Refuse a query that can make a value more than `MAX_GROWTH` times as large as it was.
-
-    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. What is applied to a result
-    multiplies: functions in functions, comprehensions in comprehensions, and one WITH after another.
-
-    Args:
-        query: The text of the query.
-        tokens: Its tokens, from `read`.
-        root: Its syntax, from `read`.
-        parameters: The values of its parameters, as far as they are known.
-
-    Raises:
-        CypherSafetyError: If it can, or if the ends of a range are computed.
-    """
-    aliases: dict[str, list[SyntaxNode]] = {}
-    for node in root.walk():
-        if node.rule == "column" and node.find("alias"):
-            aliases.setdefault(tokens[node.end - 1].name, []).append(node.inside[0])
-    _Growth(query, tokens, parameters, aliases).of(root)
-
-
 class _Growth(NamedTuple):
-    """Reads how many times as large a part of a query makes its values."""
+    """Reads how many times as large a part of a query makes its values.
+
+    `replace(x, 'a', 'bcd')` counts 3, `range(1, 5)` 5, `x + y` 2. What is applied to a result multiplies: functions in
+    functions, comprehensions in comprehensions, and one WITH after another.
+    """
 
     query: str
     tokens: Sequence[Token]
@@ -217,7 +199,7 @@ class _Growth(NamedTuple):
             if node.rule in ("part", "subquery"):  # what MATCH and WHERE make is not handed on
                 handed_on = (size for size, inner in zip(inside, node.inside, strict=True) if self._hands_on(inner))
                 growth = max(growth, prod(handed_on))
-            elif node.rule == "list" and self._has_bar(node):
+            elif node.rule == "list" and any(self.tokens[inner.start - 1].text == "|" for inner in node.inside):
                 growth = prod(inside)
             elif node.rule == "expression":
                 growth = max(growth, sum(inside[place] for place in self._joined(node)))
@@ -258,11 +240,6 @@ class _Growth(NamedTuple):
             raise refusal(self.query, self.tokens[node.start], f", {reason}. {instead}")
         return COMPUTED_SIZE
 
-    def _is_open(self, node: SyntaxNode) -> bool:
-        """Tell whether a value is a parameter of which nothing is known."""
-        token = self.tokens[node.start]
-        return node.end - node.start == 1 and token.kind == "parameter" and token.name not in self.parameters
-
     def _is_size(self, node: SyntaxNode, depth: int = 3) -> bool:
         """Tell whether a value is the size of something, a part of a date or a small integer, or a sum of these."""
         token = self.tokens[node.start]
@@ -275,7 +252,8 @@ class _Growth(NamedTuple):
             return token.text in ("+", "-")
         if not node.inside:
             number = self._integer(node)
-            return node.rule == "name" or self._is_open(node) or (number is not None and abs(number) <= MAX_GROWTH)
+            is_unknown = token.kind == "parameter" and token.name not in self.parameters
+            return node.rule == "name" or is_unknown or (number is not None and abs(number) <= MAX_GROWTH)
         return node.rule in _PLAIN and all(self._is_size(inner, depth) for inner in node.inside)
 
     def _joined(self, node: SyntaxNode) -> list[int]:
@@ -293,9 +271,6 @@ class _Growth(NamedTuple):
 
     def _is_computed(self, node: SyntaxNode) -> bool:
         return any(inner.rule in ("variable", "call", "parameter") for inner in node.walk())
-
-    def _has_bar(self, node: SyntaxNode) -> bool:
-        return any(self.tokens[inner.start - 1].text == "|" for inner in node.inside)
 
     def _text(self, node: SyntaxNode) -> str | None:
         """Return a text that is written out or a known parameter, else None. Escapes count as they are written."""

@@ -80,22 +80,19 @@ class PartQueries:
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
         types, found = self._types_of(relations), list[Sequence[Any]]()
+        end = f"WITH n, r, m LIMIT {count + 1} RETURN {self._ends('n', 'm')}"
         for first in range(0, len(types), RELATIONS_AT_ONCE):
             some = types[first : first + RELATIONS_AT_ONCE]
             found += (
                 chain.from_iterable(map(self._ladybug_sample, some, repeat(count + 1)))
                 if self._is_ladybug
-                else (self._union([self._sampling(type, count + 1) for type in some], {}, count + 1))
+                else self._union([f"MATCH (n)-[r:{backticked(type)}]->(m) {end}" for type in some], {}, count + 1)
             )
         by_type: dict[str, list[Sequence[Any]]] = {}
         for row in found:
             by_type.setdefault(row[1], []).append(row)
         kept = [row for rows in by_type.values() for row in rows[:count]]
         return Facts(self._facts(kept, len(kept)).triples, any(len(rows) > count for rows in by_type.values()))
-
-    def _sampling(self, type: str, most: int) -> str:
-        fact = f"MATCH (n)-[r:{backticked(type)}]->(m) WITH n, r, m LIMIT {most}"
-        return f"{fact} RETURN {self._ends('n', 'm')}"
 
     def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
         match, ends = f"MATCH (n)-[r:{backticked(type)}]->(m)", f"RETURN {self._ends('n', 'm')}"

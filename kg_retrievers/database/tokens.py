@@ -18,7 +18,11 @@ from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import CypherSafetyError
 
-Kind = Literal["name", "quoted", "string", "integer", "number", "parameter", "sign", "blank", "comment", "end"]
+#: The kinds of tokens of Cypher, and those of SPARQL alone.
+Kind = Literal[
+    "name", "quoted", "string", "integer", "number", "parameter", "sign", "blank", "comment", "end",
+    "word", "variable", "iri", "prefixed", "language",
+]  # fmt: skip
 
 _LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"  # narrowed by str.isidentifier
 _NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"
@@ -71,11 +75,11 @@ class Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """A sign, or a name without back-ticks in capitals; "" for all other kinds.
+        """A sign, or a name without back-ticks or a word in capitals; "" for all other kinds.
 
         Letters that any engine could take for ASCII letters are replaced by these: full-width ones, the long s.
         """
-        if self.kind == "name":
+        if self.kind in ("name", "word"):
             return self.text.upper() if self.text.isascii() else unicodedata.normalize("NFKC", self.text).upper()
         return self.text if self.kind == "sign" else ""
 

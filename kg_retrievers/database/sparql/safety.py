@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
+from kg_retrievers.database.sparql.tokens import refusal, tokenize
+from kg_retrievers.database.tokens import Token
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.iris import WELL_KNOWN
 

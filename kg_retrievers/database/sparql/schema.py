@@ -72,10 +72,12 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
     types, some_types = _listed(ask, _types_query(vocabulary), "?listed")
     relations = sorted(iri for iri in listed if listed[iri] != {"blank"} and vocabulary.is_relation(iri))
     odd = {*vocabulary.labels, *vocabulary.aliases, *vocabulary.types}
-    plain = frozenset() if some_relations or vocabulary.listing else listed.keys() - odd - _odd(listed)
+    all_listed = not some_relations and not vocabulary.listing
+    plain = {iri for iri in listed.keys() - odd if all_listed and listed[iri] == {"fact"}}
     names = relation_labels(ask, vocabulary, relations)
     type_names = type_labels(ask, vocabulary, sorted(types))
     kinds, has_names = _sample(ask)
+    by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
     wanted = [f"@{language}" for language in vocabulary.languages if language != ANY]
     return SparqlSchema(
         tuple(NodeLabel(name, "", {}) for name in sorted(type_names.values())),
@@ -85,14 +87,9 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
         type_iris={name: iri for iri, name in type_names.items()},
         kinds=tuple(dict.fromkeys([*KINDS, *wanted, *kinds])),
         has_names=has_names,
-        described=_is_described(ask, vocabulary),
+        described=bool(ask(f"SELECT ?thing WHERE {{ {by} ?thing ?by ?name }} LIMIT 1").rows),
         plain=frozenset(plain),
     )
-
-
-def _is_described(ask: Ask, vocabulary: Vocabulary) -> bool:
-    by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
-    return bool(ask(f"SELECT ?thing WHERE {{ {by} ?thing ?by ?name }} LIMIT 1").rows)
 
 
 def relation_labels(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
@@ -169,11 +166,6 @@ def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str,
         if isinstance(iri, Iri) and is_writable(iri):
             found.setdefault(iri.value, set()).update(filter(None, map(value, others)))
     return found, is_sample or rows.is_cut or len(rows.rows) > 2 * MAX_LISTED
-
-
-def _odd(listed: Mapping[str, set[str]]) -> set[str]:
-    """Return the predicates that have triples which are no facts."""
-    return {iri for iri, odd in listed.items() if odd != {"fact"}}
 
 
 def _sample(ask: Ask) -> tuple[list[str], bool]:

@@ -8,14 +8,10 @@ what could be an IRI, as in `<='a>`; `<<` and `{|`, which later versions read as
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, cast
+from typing import cast
 
-from kg_retrievers.database.tokens import refused
+from kg_retrievers.database.tokens import Kind, Token, refused
 from kg_retrievers.errors import SparqlSafetyError
-
-Kind = Literal[
-    "word", "variable", "parameter", "iri", "prefixed", "string", "number", "language", "sign", "blank", "end"
-]
 
 _LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"
 _NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"
@@ -46,29 +42,6 @@ _REASONS = {
     "blanks on both sides of an operator",
     "{": "a statement about a statement. Leave it out",
 }
-
-
-class Token(NamedTuple):
-    """A piece of a query, from the character `position` (from 0) on. `kind` "end" stands behind the last one."""
-
-    kind: Kind
-    text: str
-    position: int
-
-    @property
-    def end(self) -> int:
-        """The position behind its last character."""
-        return self.position + len(self.text)
-
-    @property
-    def name(self) -> str:
-        """What a variable or parameter is called."""
-        return self.text[1:]
-
-    @property
-    def word(self) -> str:
-        """A sign, or a word in capitals; "" for all other kinds."""
-        return self.text.upper() if self.kind == "word" else self.text if self.kind == "sign" else ""
 
 
 def refusal(query: str, token: Token, reason: str) -> SparqlSafetyError:

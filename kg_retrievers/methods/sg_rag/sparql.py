@@ -9,7 +9,8 @@ from typing import Any
 from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.database.sparql.schema import SparqlSchema
-from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
+from kg_retrievers.database.sparql.tokens import refusal, tokenize
+from kg_retrievers.database.tokens import Token
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.methods.sg_rag.prompts import QueryForm, find_query, repairing_prompt, writing_prompt
