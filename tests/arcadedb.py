@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import signal
-import socket
-import subprocess
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import neo4j
+from server_process import ServerProcess, free_port
 
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.database.schema import backticked
@@ -31,7 +28,7 @@ def is_installed() -> bool:
     return importlib.util.find_spec("arcadedb_embedded") is not None
 
 
-class ArcadeDB:
+class ArcadeDB(ServerProcess):
     """ArcadeDB in a process of its own while its context is open, with the Java that its package brings.
 
     Args:
@@ -45,78 +42,37 @@ class ArcadeDB:
         assert package is not None
         assert package.origin is not None
         home = Path(package.origin).parent
-        with closing(socket.socket()) as bolt, closing(socket.socket()) as http:
-            bolt.bind(("127.0.0.1", 0))
-            http.bind(("127.0.0.1", 0))
-            port, http_port = bolt.getsockname()[1], http.getsockname()[1]
+        port = free_port()
         options = {
             "server.rootPath": folder,
             "server.rootPassword": PASSWORD,
             "server.plugins": "Bolt:com.arcadedb.bolt.BoltProtocolPlugin",
             "server.defaultDatabases": ";".join(f"{name}[root]" for name in databases),
             "server.httpIncomingHost": "127.0.0.1",
-            "server.httpIncomingPort": http_port,
+            "server.httpIncomingPort": free_port(),
             "bolt.host": "127.0.0.1",
             "bolt.port": port,
         }
         self.uri = f"bolt://127.0.0.1:{port}"
         self.driver = neo4j.GraphDatabase.driver(self.uri, auth=("root", PASSWORD))
-        command: list[str | Path] = [
-            home / "jre" / "bin" / "java",
-            f"-Xmx{memory}m",
-            "--add-modules=jdk.incubator.vector",
-        ]
+        command: list[str | Path] = [home / "jre" / "bin" / "java", f"-Xmx{memory}m"]
+        command += ["--add-modules=jdk.incubator.vector"]
         command += [f"-Darcadedb.{name}={value}" for name, value in options.items()]
-        self._command = [*map(str, command), "-cp", str(home / "jars" / "*"), "com.arcadedb.server.ArcadeDBServer"]
-        self._log = folder / "log.txt"
-        self._process = self._start()
+        command += ["-cp", home / "jars" / "*", "com.arcadedb.server.ArcadeDBServer"]
+        super().__init__([*map(str, command)], port, folder / "log.txt")
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        with open(self._log, "w") as log:
-            return subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT, cwd=self._log.parent)
-
-    def __enter__(self) -> Self:
-        until = time.monotonic() + 180
-        while "ArcadeDB Server started" not in (said := self._log.read_text(errors="replace")):
-            if self._process.poll() is not None or time.monotonic() > until:
-                self.stop()
-                raise RuntimeError(said)
-            time.sleep(0.2)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
+    def _listens(self) -> bool:
+        return "ArcadeDB Server started" in self._log.read_text(errors="replace")
 
     def stop(self) -> None:
         """End the process."""
         self.driver.close()
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def restart(self) -> None:
-        """Start it again after `kill`, at the same address with the same databases."""
-        self._process = self._start()
-        self.__enter__()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Let it do nothing inside of this block, as an overloaded server does."""
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
+        super().stop()
 
     def kill(self) -> None:
-        """End the process at once, as a crash does."""
-        self._process.kill()
-        self._process.wait()
+        """End the process at once, as a crash does; `start` starts it again, with the same databases."""
+        os.kill(self.process_id, signal.SIGKILL)
+        super().stop()
 
     def write(self, database: str, query: str, **parameters: Any) -> None:
         """Run a query that may write."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopback import LoopbackServer, ServerOf
+from neo4j._codec import packstream
+from neo4j._codec.packstream.v1 import PackableBuffer, Packer, UnpackableBuffer, Unpacker
 
 HELLO, GOODBYE, RESET, RUN, BEGIN, COMMIT, ROLLBACK = 0x01, 0x02, 0x0F, 0x10, 0x11, 0x12, 0x13
 DISCARD, PULL, TELEMETRY, ROUTE, LOGON, LOGOFF = 0x2F, 0x3F, 0x54, 0x66, 0x6A, 0x6B
@@ -25,12 +27,11 @@ TIMED_OUT = (
 SYNTAX = "Neo.ClientError.Statement.SyntaxError"
 
 
-@dataclass(frozen=True)
-class Structure:
+class Structure(packstream.Structure):
     """A PackStream structure: a tag and fields."""
 
-    tag: int
-    fields: tuple[Any, ...]
+    def __init__(self, tag: int, fields: Sequence[Any]) -> None:
+        super().__init__(bytes([tag]), *fields)
 
 
 def node(id: int, labels: Sequence[str], **properties: Any) -> Structure:
@@ -156,15 +157,15 @@ class _Handler(socketserver.BaseRequestHandler):
         self.rows: Iterator[Sequence[Any]] = iter(())
         self.reply = Reply()
         try:
-            magic, *_ = struct.unpack(">I16s", self.read(20))
+            magic, *_ = struct.unpack(">I16s", read(self.request, 20))
             assert magic == 0x6060B017
             self.request.sendall(bytes([0, 0, 4, 5]))
             while True:
-                tag, fields = self.receive()
+                tag, fields = receive(self.request)
                 if tag == GOODBYE:
                     return
                 self.answer(tag, fields)
-        except (ConnectionError, EOFError):
+        except ConnectionError:
             return
 
     def answer(self, tag: int, fields: list[Any]) -> None:
@@ -234,86 +235,44 @@ class _Handler(socketserver.BaseRequestHandler):
             count -= 1
         return {"has_more": True}
 
-    def read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self.request.recv(size - len(data))
-            if not part:
-                raise EOFError
-            data += part
-        return data
-
-    def receive(self) -> tuple[int, list[Any]]:
-        data, size = b"", 1
-        while not data or size:
-            (size,) = struct.unpack(">H", self.read(2))
-            data += self.read(size)
-        structure, _ = unpack(data, 0)
-        return structure.tag, list(structure.fields)
-
     def send(self, tag: int, *fields: Any) -> None:
-        data = pack(Structure(tag, fields))
-        chunks = (data[i : i + 0xFFFF] for i in range(0, len(data), 0xFFFF))
-        self.request.sendall(b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0")
+        self.request.sendall(message(tag, *fields))
 
 
 def pack(value: Any) -> bytes:
-    """Write a value in PackStream."""
-    match value:
-        case None:
-            return b"\xc0"
-        case bool():
-            return b"\xc3" if value else b"\xc2"
-        case int():
-            return bytes([value]) if 0 <= value < 128 else b"\xcb" + struct.pack(">q", value)
-        case float():
-            return b"\xc1" + struct.pack(">d", value)
-        case str():
-            data = value.encode()
-            return b"\xd2" + struct.pack(">I", len(data)) + data
-        case list() | tuple():
-            return b"\xd6" + struct.pack(">I", len(value)) + b"".join(map(pack, value))
-        case dict():
-            parts = b"".join(pack(key) + pack(part) for key, part in value.items())
-            return b"\xda" + struct.pack(">I", len(value)) + parts
-        case Structure():
-            return bytes([0xB0 + len(value.fields), value.tag]) + b"".join(map(pack, value.fields))
-    raise TypeError(value)
+    """Write a value in PackStream, as the driver does."""
+    buffer = PackableBuffer()
+    Packer(buffer).pack(value)
+    return bytes(buffer.data)
 
 
-_SIZES = {0: ">B", 1: ">H", 2: ">I"}
-_INTEGERS = {0xC8: ">b", 0xC9: ">h", 0xCA: ">i", 0xCB: ">q", 0xC1: ">d"}
+def chunked(data: bytes) -> bytes:
+    """Return data as a message."""
+    chunks = (data[i : i + 0xFFFF] for i in range(0, len(data), 0xFFFF))
+    return b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0"
 
 
-def unpack(data: bytes, at: int) -> tuple[Any, int]:
-    """Read a value in PackStream; return it and where the next one begins."""
-    mark, at = data[at], at + 1
-    if mark < 0x80 or mark >= 0xF0:
-        return mark if mark < 0x80 else mark - 0x100, at
-    if mark in (0xC0, 0xC2, 0xC3):
-        return {0xC0: None, 0xC2: False, 0xC3: True}[mark], at
-    if mark in _INTEGERS:
-        size = struct.calcsize(_INTEGERS[mark])
-        return struct.unpack(_INTEGERS[mark], data[at : at + size])[0], at + size
-    if mark < 0xC0:
-        kind, size = mark & 0xF0, mark & 0x0F
-    else:
-        base, kind = next((b, k) for b, k in ((0xD8, 0xA0), (0xD4, 0x90), (0xD0, 0x80), (0xCC, 0xCC)) if mark >= b)
-        width = struct.calcsize(_SIZES[mark - base])
-        (size,) = struct.unpack(_SIZES[mark - base], data[at : at + width])
-        at += width
-    if kind in (0x80, 0xCC):
-        raw = data[at : at + size]
-        return raw.decode() if kind == 0x80 else raw, at + size
-    if kind == 0xB0:
-        tag, at = data[at], at + 1
-        fields = []
-        for _ in range(size):
-            value, at = unpack(data, at)
-            fields.append(value)
-        return Structure(tag, tuple(fields)), at
-    values = []
-    for _ in range(size * (2 if kind == 0xA0 else 1)):
-        value, at = unpack(data, at)
-        values.append(value)
-    return (dict(zip(values[::2], values[1::2], strict=True)) if kind == 0xA0 else values), at
+def message(tag: int, *fields: Any) -> bytes:
+    """Return a structure as a message."""
+    return chunked(pack(Structure(tag, fields)))
+
+
+def read(connection: socket.socket, size: int) -> bytes:
+    """Read some bytes."""
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ConnectionResetError
+        data += part
+    return data
+
+
+def receive(connection: socket.socket) -> tuple[int, list[Any]]:
+    """Read a message: the tag and the fields of a structure."""
+    data, size = b"", 1
+    while not data or size:
+        (size,) = struct.unpack(">H", read(connection, 2))
+        data += read(connection, size)
+    structure = Unpacker(UnpackableBuffer(data)).unpack()
+    return structure.tag[0], structure.fields

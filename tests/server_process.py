@@ -58,9 +58,10 @@ class ServerProcess:
                 self._command,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                cwd=self._log.parent,
                 env=os.environ | {"ANONYMIZED_TELEMETRY": "False"},  # of Chroma
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > until:
                 self.stop()

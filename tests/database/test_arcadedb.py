@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import neo4j
@@ -152,11 +150,11 @@ def test_a_server_that_stops_between_and_within_questions(mortal: ArcadeDB) -> N
         mortal.kill()
         with pytest.raises(DatabaseUnavailableError, match="does not answer"):
             executor.facts_of(["e001"], timeout=5)
-        mortal.restart()
+        mortal.start()
         # connections of the old server are still in the pool
         assert executor.facts_of(["e001"])[:2] == facts_of("e001")
         mortal.kill()
-        starting = threading.Thread(target=mortal.restart)
+        starting = threading.Thread(target=mortal.start)
         starting.start()
         outcomes = list[Facts | None]()
         until = time.monotonic() + 60
@@ -168,23 +166,6 @@ def test_a_server_that_stops_between_and_within_questions(mortal: ArcadeDB) -> N
         starting.join()
         assert outcomes[-1] is not None
         assert outcomes[-1][:2] == facts_of("e002")
-
-
-def test_a_server_that_ends_within_a_query(mortal: ArcadeDB) -> None:
-    """All of an answer comes, or an error; the next question is answered."""
-    with mortal.executor("steady", explain=False) as executor:
-        keys = [fact.head for fact in FACTS]
-        answers = [executor.facts_of(keys, limit=1000)]
-        killing = threading.Timer(0.3, mortal.kill)
-        killing.start()
-        with suppress(DatabaseUnavailableError):
-            while len(answers) < 10_000:
-                answers.append(executor.facts_of(keys, limit=1000))
-        killing.join()
-        mortal.restart()
-        assert len(answers) < 10_000
-        assert all(answer[:2] == (FACTS, False) for answer in answers)
-        assert executor.facts_of(keys, limit=1000)[:2] == (FACTS, False)
 
 
 def test_rows_that_change_while_pages_are_read(mortal: ArcadeDB) -> None:
@@ -201,25 +182,3 @@ def test_rows_that_change_while_pages_are_read(mortal: ArcadeDB) -> None:
         assert keys == sorted(set(keys))
         assert {f"e{i:03}" for i in range(200)} - {"e120"} <= set(keys)
         assert "e1205" in keys
-
-
-def test_two_clients_while_a_third_writes(mortal: ArcadeDB) -> None:
-    """Each reads whole facts, before or after a change."""
-    with mortal.executor("changing", explain=False) as one, mortal.executor("changing", explain=False) as other:
-
-        def read(executor: Neo4jExecutor) -> list[int]:
-            return [len(executor.facts_of(["e150"]).triples) for _ in range(40)]
-
-        before = len(one.facts_of(["e150"]).triples)
-        with ThreadPoolExecutor(2) as threads:
-            counts = [threads.submit(read, executor) for executor in (one, other)]
-            for number in range(5):
-                match = "MATCH (a:Entity {key: 'e150'}), (b:Entity {key: $to})"
-                mortal.write("changing", f"{match} CREATE (a)-[:added]->(b)", to=f"e{160 + number}")
-        for counted in counts:
-            assert counted.result() == sorted(counted.result())
-            assert set(counted.result()) <= set(range(before, before + 6))
-        assert len(one.facts_of(["e150"]).triples) == len(other.facts_of(["e150"]).triples) == before + 5
-        assert "added" not in one.relations()  # of its schema, read before
-        one.schema(refresh=True)
-        assert "added" in one.relations()

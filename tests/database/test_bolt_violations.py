@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 import socket
-import struct
 import threading
 import time
 import traceback
@@ -13,7 +12,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from bolt_stub import FAILURE, HELLO, LOGON, PULL, RECORD, RUN, SUCCESS, Structure, pack, unpack
+from bolt_stub import (
+    FAILURE,
+    HELLO,
+    LOGON,
+    PULL,
+    RECORD,
+    RUN,
+    SUCCESS,
+    Structure,
+    chunked,
+    message,
+    pack,
+    read,
+    receive,
+)
 from misbehaving import Conduct, MisbehavingServer, cut, http, say_nothing, send
 
 from kg_retrievers import Budget, CypherRetriever, GraphIndex, HashedEmbeddings, build_workflow
@@ -36,14 +49,6 @@ def login(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
 
 
-def chunked(data: bytes) -> bytes:
-    return struct.pack(">H", len(data)) + data + b"\0\0"
-
-
-def message(tag: int, *fields: Any) -> bytes:
-    return chunked(pack(Structure(tag, fields)))
-
-
 def bolt(answers: Answers, version: bytes = bytes([0, 0, 4, 5])) -> Conduct:
     """Speak Bolt, but for the requests that are answered as is said here."""
     well = {HELLO: message(SUCCESS, HELLO_SUCCESS), RUN: message(SUCCESS, {"fields": ["x"]})}
@@ -54,7 +59,7 @@ def bolt(answers: Answers, version: bytes = bytes([0, 0, 4, 5])) -> Conduct:
         read(connection, 20)
         connection.sendall(version)
         while True:
-            tag = received(connection)
+            tag, _ = receive(connection)
             answer = replies.get(tag, message(SUCCESS, {}))
             if callable(answer):
                 answer(connection, stopped)
@@ -62,24 +67,6 @@ def bolt(answers: Answers, version: bytes = bytes([0, 0, 4, 5])) -> Conduct:
                 connection.sendall(answer)
 
     return conduct
-
-
-def read(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise ConnectionResetError
-        data += part
-    return data
-
-
-def received(connection: socket.socket) -> int:
-    data, size = b"", 1
-    while not data or size:
-        (size,) = struct.unpack(">H", read(connection, 2))
-        data += read(connection, size)
-    return unpack(data, 0)[0].tag
 
 
 def repeat(part: bytes, pause: float = 0.1) -> Callable[[socket.socket, threading.Event], None]:

@@ -9,12 +9,12 @@ import ladybug
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parts_of_graphs import KEY_OF, RELATIONS, Part, StoredGraph, check_against, check_parts, parts, stored_graph
+from parts_of_graphs import KEY_OF, Part, StoredGraph, check_against, check_parts, parts, stored_graph
 from pattern_matches import random_graph
 
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.schema import backticked
-from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError, InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 
 Databases = list[tuple[StoredGraph, LadybugExecutor]]
@@ -111,15 +111,3 @@ def test_wrong_arguments(hub: LadybugExecutor) -> None:
             hub.entities_after(position, 2)
     assert hub.entities_after('["Zebra", ""]', 2) == ([], None)
     assert hub.sample_facts(["no such relation"], 3)[:2] == ([], False)
-
-
-@pytest.mark.heavy
-def test_a_part_that_takes_too_long_or_a_closed_database() -> None:
-    graph = KnowledgeGraph.from_triples([("a", relation, "b") for relation in RELATIONS])
-    with LadybugExecutor.from_graph(graph) as executor:
-        assert executor.facts_of(["a"]).triples == sorted(graph.triples())
-        with pytest.raises(DatabaseTimeoutError):
-            executor.facts_of(["a"], timeout=1e-6)
-        assert executor.facts_of(["b"]).triples == sorted(graph.triples())
-    with pytest.raises(DatabaseUnavailableError, match="is closed"):
-        executor.facts_of(["a"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import gc
 import logging
@@ -339,15 +338,6 @@ def test_a_database_that_cannot_answer(serve: Serve, code: str, said: str, told:
         executor.run("RETURN 1 AS x")
 
 
-@pytest.mark.heavy
-def test_stopped_while_it_is_used(serve: Serve) -> None:
-    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
-    executor.run("RETURN 1 AS x")
-    stub.stop()
-    with pytest.raises(DatabaseUnavailableError, match="does not answer"):
-        executor.run("RETURN 1 AS x")
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -458,24 +448,6 @@ def test_closed(serve: Serve) -> None:
     assert errors
     with pytest.raises(DatabaseUnavailableError, match="is closed"):
         executor.run("RETURN 1 AS x")
-
-
-def test_closed_while_a_query_is_handed_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, executor = serve(("RETURN 1", Reply(hangs=True)), explain=False)
-    executor.schema()
-    closing = threading.Thread(target=executor.close)
-    hand_over = asyncio.run_coroutine_threadsafe
-
-    def slowly(work: Any, loop: asyncio.AbstractEventLoop) -> Any:
-        if threading.current_thread() is not closing:
-            closing.start()
-            closing.join(0.1)
-        return hand_over(work, loop)
-
-    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", slowly)
-    with pytest.raises(DatabaseUnavailableError, match="was closed while it ran"):
-        executor.run("RETURN 1 AS x")
-    closing.join()
 
 
 @pytest.mark.heavy

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from kg_retrievers import CypherRetriever, GraphIndex, HashedEmbeddings, KnowledgeGraph, LadybugExecutor
-from kg_retrievers.database.grammar import splice
 from kg_retrievers.database.ladybug import DatabaseQueryError
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel
 from kg_retrievers.database.type_labels import types_as_conditions
@@ -132,10 +131,6 @@ def test_other_queries_stay(query: str) -> None:
 def test_a_quote_in_a_type() -> None:
     schema = DatabaseSchema(SCHEMA.labels, (), types="types", type_labels=("It's",))
     assert r"'It\'s' IN n.types" in types_as_conditions("MATCH (n:`It's`) RETURN n", schema)
-
-
-def test_splicing_keeps_the_order_of_what_is_inserted() -> None:
-    assert splice("abc", [(1, 1, "("), (1, 1, "["), (2, 2, "]"), (1, 2, "X"), (2, 2, ")")]) == "a([X])c"
 
 
 def test_queries_that_are_given_or_written_may_name_types() -> None:
