@@ -162,7 +162,7 @@ class Executor(Immutable, ABC):
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
-            return sorted({found.relation or found.name for found in self.schema(refresh=refresh).relations})
+            return sorted({*self.schema(refresh=refresh).relation_names.values()})
 
     def facts_of(
         self,
@@ -273,7 +273,7 @@ class DatabaseExecutor(Executor):
         """Have the database compile a query, without running it; see `Executor.explain`."""
         with self._within(timeout, "explain"):
             bounded, used = self._bounded(query, parameters, LIMIT)
-            self._compile(bounded.text, used, timeout)
+            self._rows(f"EXPLAIN {bounded.text}", used, 1, timeout)
 
     def _bounded(
         self, query: str, parameters: Mapping[str, Any] | None, limit: int
@@ -313,10 +313,6 @@ class DatabaseExecutor(Executor):
 
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows
-
-    def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
-        """Have a checked query compiled."""
-        self._fetch(f"EXPLAIN {query}", parameters, 1, timeout)
 
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:

@@ -180,9 +180,6 @@ class Neo4jExecutor(DatabaseExecutor):
         with self._typed_errors():
             return [plain(row) for row in rows]
 
-    def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
-        self._read(f"EXPLAIN {query}", parameters, 1, timeout)
-
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a query of this package's own; values are the driver's."""
         return self._wait(self._fetch_soon(query, parameters, most, timeout, False))

@@ -106,7 +106,7 @@ class PartQueries:
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
         """Return relationship types; Neo4j's side may be asked for one that its schema lacks."""
-        types = {found.relation or found.name: found.name for found in self._schema.relations}
+        types = {relation: name for name, relation in self._schema.relation_names.items()}
         return sorted({types.get(name, name) for name in relations if name in types or not self._is_ladybug})
 
     def _nodes(self) -> Iterator[str]:
@@ -188,8 +188,8 @@ class PartQueries:
         return found._replace(entities=[entity for _, entity in described])
 
     def _facts(self, rows: Sequence[Sequence[Any]], limit: int) -> Facts:
-        names = {found.name: found.relation or found.name for found in self._schema.relations}
-        facts = sorted({Triple(str(head), names.get(type, type), str(tail)) for head, type, tail in rows})
+        name = self._schema.relation_of
+        facts = sorted({Triple(str(head), name(type), str(tail)) for head, type, tail in rows})
         return Facts(facts[:limit], len(facts) > limit)
 
     # --- entities ---

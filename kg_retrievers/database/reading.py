@@ -56,7 +56,6 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
             )
     rows = GraphBuilder()
     rows.reading = describe_reading(schema, dialect)
-    relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
     read: dict[str, set[str]] = {}
     for label in schema.labels:
         keys = _read_entities(run, schema, label, page_size, rows)
@@ -66,7 +65,7 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
             part = keys[start : start + page_size]
             ends = part[0], part[-1]
             for head, tail, type in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
-                rows.add(head, relations.get(type, type), tail)
+                rows.add(head, schema.relation_of(type), tail)
         read[label.name] = set(keys)
     return rows
 

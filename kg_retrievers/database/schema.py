@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
@@ -81,9 +82,14 @@ class DatabaseSchema:
         """The properties that hold keys, each once, sorted."""
         return tuple(sorted({label.key for label in self.labels}))
 
+    @cached_property
+    def relation_names(self) -> Mapping[str, str]:
+        """The names of relationship types in triples."""
+        return {found.name: found.relation or found.name for found in self.relations}
+
     def relation_of(self, name: str) -> str:
         """Return the name in triples of the relationship type `name`."""
-        return next((found.relation or name for found in self.relations if found.name == name), name)
+        return self.relation_names.get(name, name)
 
     def type_of(self, relation: str) -> str:
         """Return the relationship type whose name in triples is `relation`, or whose own name is.

@@ -121,7 +121,7 @@ def resolve(
     """
     keys = {label.name: label.key for label in schema.labels}
     nodes = {id: _node(node, keys, schema.keys) for id, node in _stored_nodes(rows, find_nodes).items()}
-    values = _Resolved(nodes, {relation.name: relation.relation or relation.name for relation in schema.relations})
+    values = _Resolved(nodes, schema)
     resolved = tuple(tuple(map(values.of, row)) for row in rows)
     return resolved, _labels_of(nodes.values(), schema.label)
 
@@ -173,10 +173,10 @@ def _labels_of(nodes: Iterable[EntityNode], label_property: str | None) -> dict[
 
 
 class _Resolved:
-    """Turns stored values into values by entity key, with the nodes at hand by id and the relations by type."""
+    """Turns stored values into values by entity key, with the nodes at hand by id."""
 
-    def __init__(self, nodes: Mapping[Hashable, EntityNode], relations: Mapping[str, str]) -> None:
-        self._nodes, self._relations = nodes, relations
+    def __init__(self, nodes: Mapping[Hashable, EntityNode], schema: DatabaseSchema) -> None:
+        self._nodes, self._schema = nodes, schema
 
     def of(self, value: Any) -> Any:
         """Return a value by entity key."""
@@ -199,4 +199,4 @@ class _Resolved:
         head, tail = (
             self._nodes[end].key if end in self._nodes else str(end) for end in (relationship.start, relationship.end)
         )
-        return Triple(head, self._relations.get(relationship.type, relationship.type), tail)
+        return Triple(head, self._schema.relation_of(relationship.type), tail)

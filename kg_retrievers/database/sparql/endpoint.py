@@ -76,7 +76,9 @@ class Endpoint:
         self.url, self.max_bytes = checked_url(url), max_bytes
         self._interval = 1 / requests_per_second if requests_per_second else 0.0
         self._lock, self._next = threading.Lock(), 0.0
-        headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip"} | (_authorization() if login else {})
+        headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip"}
+        if login and (token := os.environ.get("SPARQL_TOKEN")):
+            headers["Authorization"] = f"Bearer {token}"
         auth = credentials("SparqlExecutor", "SPARQL") if login else None
         try:
             self._client = httpx.Client(headers=headers, auth=auth, follow_redirects=False)
@@ -260,11 +262,6 @@ class Endpoint:
             f"SparqlExecutor: {self.url} does not answer as a SPARQL endpoint: {what}. Is this the address of its "
             "queries, as http://localhost:7878/query?"
         )
-
-
-def _authorization() -> dict[str, str]:
-    token = os.environ.get("SPARQL_TOKEN")
-    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -233,7 +233,7 @@ class SparqlParts:
     def _describes(self, iri: str) -> bool:
         """Return whether a thing is a relation or a type, or has the label of one."""
         schema = self._schema()
-        return iri in schema.relation_by_iri or iri in schema.type_by_iri or iri in schema.property_entities
+        return iri in schema.relation_names or iri in schema.type_by_iri or iri in schema.property_entities
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
@@ -365,7 +365,7 @@ class SparqlParts:
 
     def _relation_names(self, iris: set[str]) -> dict[str, str]:
         schema = self._schema()
-        listed = schema.relation_by_iri
+        listed = schema.relation_names
         known = {iri: listed.get(iri) or self._relations.get(iri) for iri in iris}
         if missing := sorted(iri for iri, name in known.items() if name is None):
             read = relation_labels(self._ask, schema.vocabulary, missing)

@@ -64,15 +64,13 @@ class Keys:
         """Return the literals that a key may be of."""
         unquoted = [key[1:-1]] if len(key) > 2 and key[0] == key[-1] == '"' else []
         found = [text for text in (key, *unquoted) if text and is_sendable(text)]
-        return [Text(text, kind) for text in found for kind in self._all_kinds() if is_valid(text, kind)]
+        with self._lock:
+            kinds = dict.fromkeys([*self._schema().kinds, *self._kinds])
+        return [Text(text, kind) for text in found for kind in kinds if is_valid(text, kind)]
 
     def terms(self, key: str) -> list[Iri | Text]:
         """Return all terms that a key may be of."""
         return [*self.iris(key), *self.texts(key)]
-
-    def _all_kinds(self) -> list[str]:
-        with self._lock:
-            return list(dict.fromkeys([*self._schema().kinds, *self._kinds]))
 
     def _learn(self, texts: Sequence[Text]) -> None:
         known = set(self._schema().kinds)

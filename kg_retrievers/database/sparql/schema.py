@@ -51,11 +51,6 @@ class SparqlSchema(DatabaseSchema):
     plain: frozenset[str] = frozenset()
 
     @cached_property
-    def relation_by_iri(self) -> Mapping[str, str]:
-        """The names of relations in triples."""
-        return {found.name: found.relation or found.name for found in self.relations}
-
-    @cached_property
     def type_by_iri(self) -> Mapping[str, str]:
         """The names of types."""
         return {iri: name for name, iri in self.type_iris.items()}
@@ -63,7 +58,7 @@ class SparqlSchema(DatabaseSchema):
     @cached_property
     def property_entities(self) -> frozenset[str]:
         """The IRIs of the entities that have the labels of properties of Wikidata."""
-        return frozenset(filter(None, map(wikidata_entity, self.relation_by_iri)))
+        return frozenset(filter(None, map(wikidata_entity, self.relation_names)))
 
 
 def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:

@@ -103,7 +103,7 @@ def check_names(query: str, schema: SparqlSchema) -> None:
     if schema.sampled:  # there may be others
         return
     vocabulary = schema.vocabulary
-    known = {*schema.relation_by_iri, *schema.type_by_iri, *vocabulary.labels, *vocabulary.aliases, *vocabulary.types}
+    known = {*schema.relation_names, *schema.type_by_iri, *vocabulary.labels, *vocabulary.aliases, *vocabulary.types}
     tokens = tokenize(query)
     declared = {
         name.text[:-1]: iri.text[1:-1]
