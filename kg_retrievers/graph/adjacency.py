@@ -11,7 +11,7 @@ neighbor, are its triples in their order, and their ids need not be stored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, SupportsIndex, overload
+from typing import Any, NamedTuple, Self, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,7 @@ def _packed(columns: Sequence[Array], widths: Sequence[int]) -> Array:
 
 
 Bools = npt.NDArray[np.bool_]
+Label = TypeVar("Label", int, Array)
 
 
 class Adjacency(NamedTuple):
@@ -353,11 +354,7 @@ def label_of(relation: Any, backward: Any) -> Any:
     return 2 * relation + backward
 
 
-@overload
-def relation_of(label: int) -> int: ...
-@overload
-def relation_of(label: Array) -> Array: ...
-def relation_of(label: Any) -> Any:
+def relation_of(label: Label) -> Label:
     """Return the relation of a label.
 
     Example:
@@ -381,11 +378,7 @@ def is_backward(label: Any) -> Any:
     return (label & 1) == 1
 
 
-@overload
-def reversed_label(label: int) -> int: ...
-@overload
-def reversed_label(label: Array) -> Array: ...
-def reversed_label(label: Any) -> Any:
+def reversed_label(label: Label) -> Label:
     """Return the label of the same relation, crossed the other way.
 
     Example:

@@ -16,7 +16,7 @@ import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers.opening import Limits, is_too_deep, open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import Limits, open_bytes, plain_name
 
 ROWS = b"Her\tdirected_by\tSpike Jonze\n" * 50
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -107,14 +107,6 @@ def test_an_endless_line_is_refused(tmp_path: Path, size: int, before: bytes) ->
         assert len(file.read()) == len(before) + size + 8
 
 
-@pytest.mark.parametrize(
-    ("text", "depth"), [("", 0), ("[]", 1), ('{"a": [1, {"b": 2}]}', 3), ('["[[[", "\\"[["]', 1), ("[" * 900, 900)]
-)
-def test_depth_of_json(text: str, depth: int) -> None:
-    assert not is_too_deep(text, depth)
-    assert depth == 0 or is_too_deep(text, depth - 1)
-
-
 def test_a_limit_that_is_told_for_a_long_cell_of_csv_is_enough(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.csv", b'head,relation,tail\na,r,"%b"\n' % (b"x" * 500))
     before = csv.field_size_limit(10)  # of the whole process; readers only raise it
@@ -127,7 +119,7 @@ def test_a_limit_that_is_told_for_a_long_cell_of_csv_is_enough(tmp_path: Path) -
         csv.field_size_limit(before)
 
 
-@pytest.mark.parametrize("name", ["unpacked_bytes", "line_bytes", "cell_length", "columns", "json_depth"])
+@pytest.mark.parametrize("name", ["unpacked_bytes", "line_bytes", "cell_length", "columns"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "8"])
 def test_a_limit_allows_something(name: str, value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=f"{name} is {value!r}"):

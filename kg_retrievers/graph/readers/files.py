@@ -114,7 +114,7 @@ def first_row(file: TextFile) -> object:
     """Return what the first line of JSON lines holds; None where it is no JSON."""
     line = next((text for text in file.lines() if text.strip()), "")
     try:
-        return decode(line.strip(), file)
+        return decode(line.strip())
     except ValueError:
         return None
 
@@ -156,7 +156,7 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
     if found in ("parquet", "arrow"):
         count = _add_arrow_entities(path, found, options, builder)
     elif found in ("jsonl", "json"):
-        count = _add_json_entities(path, found, options, builder)
+        count = _add_json(path, found, options, builder, with_facts=False)
     elif found in (None, "tsv", "csv", "pipe", "neo4j-csv"):
         count = _add_table_entities(path, found, options, builder)
     else:
@@ -178,9 +178,11 @@ def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOpt
     return count
 
 
-def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
+def _add_json(
+    path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder, *, with_facts: bool
+) -> int:
     file = TextFile(path, options)
-    rows = JsonRows(builder, False, options.limits.cell_length)
+    rows = JsonRows(builder, with_facts, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
     builder.skipped += file.skipped
     return rows.count
@@ -293,11 +295,9 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    file, builder = TextFile(path, options), GraphBuilder()
+    builder = GraphBuilder()
     _describe(builder, "json" if format == "json" else "jsonl")
-    rows = JsonRows(builder, True, options.limits.cell_length)
-    add_each(file, rows.add, is_array=format == "json")
-    builder.skipped += file.skipped
+    _add_json(path, format, options, builder, with_facts=True)
     return builder
 
 
@@ -336,7 +336,7 @@ def _read_xml(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 
 
 def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    document = read_json(TextFile(path, options), json.JSONDecoder(), options.limits.json_depth)
+    document = read_json(TextFile(path, options), json.JSONDecoder())
     with graph_errors(path):
         if not is_node_link(document):
             raise InvalidArgumentError(

@@ -82,7 +82,6 @@ UNPACKED_RATIO = 50
 #: What a compressed file may always become, in bytes.
 UNPACKED_FLOOR = 128 << 20
 
-_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 _BREAKS = re.compile(rb"[\r\n]")
 
 
@@ -96,7 +95,6 @@ class Limits:
         document_bytes: Bytes of a document that is read as a whole: a JSON array or object, GraphML, GEXF.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
-        json_depth: How deep arrays and objects of JSON are nested.
 
     Raises:
         InvalidArgumentError: If a limit is below 1.
@@ -111,7 +109,6 @@ class Limits:
     document_bytes: int = 256 << 20
     cell_length: int = 1 << 20
     columns: int = 1_000
-    json_depth: int = 64
 
     def __post_init__(self) -> None:
         """Check that each limit allows something."""
@@ -148,23 +145,6 @@ def limit_error(
         hint_python=f"Raise it if the file is right: limits=Limits({name}={value}).",
         hint_shell=f"Raise it if the file is right: --read limits.{name}={value}",
     )
-
-
-def is_too_deep(text: str, limit: int) -> bool:
-    """Whether the arrays and objects in a text of JSON are nested more deeply than `limit`.
-
-    Example:
-        >>> is_too_deep('{"a": ["[[["]}', 2)
-        False
-    """
-    if text.count("[") + text.count("{") <= limit:
-        return False
-    depth = 0
-    for match in _BRACKETS.finditer(text):
-        depth += (match[0] in "[{") - (match[0] in "]}")
-        if depth > limit:
-            return True
-    return False
 
 
 @contextmanager

@@ -33,21 +33,9 @@ WriteFormat = Literal[
 #: What to do about parts of a graph that a format cannot hold.
 OnLoss = Literal["raise", "drop"]
 
-_SUFFIXES: dict[str, WriteFormat] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".graphml": "graphml",
-    ".json": "node-link",
-    ".nt": "nt",
-    ".nq": "nq",
-    ".ttl": "ttl",
-    ".trig": "trig",
-    ".rdf": "rdf",
-    ".jsonld": "jsonld",
-}
+#: The formats by the suffixes of files; ".json" is node-link JSON.
+_SUFFIXES: dict[str, WriteFormat] = {f".{format}": format for format in get_args(WriteFormat) if format != "node-link"}
+_SUFFIXES |= {".ndjson": "jsonl", ".json": "node-link"}
 
 #: The formats of RDF.
 _RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")

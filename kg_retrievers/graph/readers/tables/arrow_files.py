@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Arrow tables of any library, Parquet and Arrow IPC files."""
+"""Tables that pyarrow reads: Parquet and Arrow IPC files."""
 
 from __future__ import annotations
 
@@ -26,25 +26,10 @@ ROW_BYTES = 12
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
 
 
-class ArrowTable:
-    """An Arrow table in memory, of pyarrow or of what exports one, as a frame of polars."""
-
-    def __init__(self, table: Any, kind: str = "Arrow") -> None:
-        """Take what has `__arrow_c_stream__`."""
-        self.kind, self.lines = kind, None
-        self._table = pyarrow.table(table)
-        self.names: list[str] = [str(name) for name in self._table.column_names]
-
-    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
-        """Yield these columns, so many rows at a time."""
-        for start in range(0, self._table.num_rows, BATCH_ROWS):
-            part = self._table.select(list(columns)).slice(start, BATCH_ROWS)
-            yield [_encoded(column) for column in part.columns]
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each row by the names of the columns."""
-        for batch in self._table.to_batches(BATCH_ROWS):
-            yield from batch.to_pylist()
+def arrow_columns(frame: Any) -> dict[str, Any]:
+    """Return the columns of an object with `__arrow_c_stream__`, by name."""
+    table = pyarrow.table(frame)
+    return dict(zip(map(str, table.column_names), table.columns, strict=True))
 
 
 class ArrowFile:
@@ -73,7 +58,7 @@ class ArrowFile:
         """Yield these columns, so many rows at a time."""
         with _arrow_errors(self._path):
             for batch in self._read(columns):
-                yield [_encoded(batch.column(name)) for name in columns]
+                yield [encoded_column(batch.column(name)) for name in columns]
         pyarrow.default_memory_pool().release_unused()
 
     def rows(self, at_once: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
@@ -129,7 +114,7 @@ def _open_ipc(path: Path) -> Any:
         return ipc.open_stream(source)
 
 
-def _encoded(column: Any) -> Encoded:
+def encoded_column(column: Any) -> Encoded:
     """Number the distinct values of an Arrow column."""
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()

@@ -107,7 +107,7 @@ class FrameTable(Protocol):
 
 
 class ColumnTable:
-    """A table of columns in memory: a frame of pandas or polars, or a mapping of lists."""
+    """Hold a table of columns in memory: of pandas, polars or Arrow, or a mapping of lists."""
 
     def __init__(self, columns: Mapping[str, Any], kind: str) -> None:
         """Take the columns by name."""
@@ -141,9 +141,9 @@ def frame_table(frame: Any, who: str) -> FrameTable:
         frame = frame.collect()  # a lazy frame of polars
     has_arrow = hasattr(frame, "__arrow_c_stream__") and find_spec("pyarrow") is not None
     if has_arrow and not hasattr(frame, "iloc"):
-        from kg_retrievers.graph.readers.tables.arrow_files import ArrowTable
+        from kg_retrievers.graph.readers.tables.arrow_files import arrow_columns
 
-        return ArrowTable(frame, kind)
+        return ColumnTable(arrow_columns(frame), kind)
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
         names = [str(name) for name in frame.columns]
         if len(set(names)) < len(names):
@@ -161,6 +161,10 @@ def frame_table(frame: Any, who: str) -> FrameTable:
 
 
 def _encoded_column(column: Any) -> Encoded:
+    if hasattr(column, "dictionary_encode"):  # pyarrow
+        from kg_retrievers.graph.readers.tables.arrow_files import encoded_column
+
+        return encoded_column(column)
     if hasattr(column, "factorize"):  # pandas
         try:
             codes, values = column.factorize()

@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import Any, NoReturn
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.opening import is_too_deep, read_document
+from kg_retrievers.graph.readers.opening import read_document
 from kg_retrievers.graph.readers.tables.cells import UNFIT
 from kg_retrievers.graph.readers.text_files import Roles, TextFile, encoding_hints, find_roles
 from kg_retrievers.graph.types import Triple
@@ -142,20 +142,17 @@ def _lines(file: TextFile) -> Iterator[Any]:
     for text in file.lines():
         if not text.isspace():
             try:
-                yield decode(text.rstrip(), file)
+                yield decode(text.rstrip())
             except ValueError as error:
                 file.reject(str(error), file.line)
 
 
-def decode(text: str, file: TextFile) -> Any:
+def decode(text: str) -> Any:
     """Return what a text of JSON holds, with numbers as texts.
 
     Raises:
-        ValueError: If it is no JSON, or nested more deeply than the limit.
+        ValueError: If it is no JSON, or nested too deeply for Python.
     """
-    limit = file.options.limits.json_depth
-    if is_too_deep(text, limit):
-        raise ValueError(f"JSON that is nested too deeply: more than {limit} levels, the limit json_depth of Limits.")
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -170,14 +167,14 @@ def array_elements(file: TextFile) -> Iterator[Any]:
     Raises:
         GraphLoadError: If the file is no JSON array, or exceeds a limit.
     """
-    elements = read_json(file, DECODER, file.options.limits.json_depth + 1)
+    elements = read_json(file, DECODER)
     if not isinstance(elements, list):
         file.fail(f"wanted a JSON array, but found {short(elements)}.")
     for file.line, element in enumerate(elements, 1):
         yield element
 
 
-def read_json(file: TextFile, decoder: json.JSONDecoder, depth: int) -> Any:
+def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
     """Return what a file of JSON holds as a whole.
 
     Raises:
@@ -190,13 +187,13 @@ def read_json(file: TextFile, decoder: json.JSONDecoder, depth: int) -> Any:
         file.fail(f"byte {error.start} is not {error.encoding}.", None, **encoding_hints(error.object))
     if "\0" in text:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
-    if is_too_deep(text, depth):
-        file.fail(f"JSON that is nested too deeply: more than {depth} levels, by the limit json_depth of Limits.")
     try:
         return decoder.decode(text)
     except json.JSONDecodeError as error:
         file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        file.fail("JSON that is nested too deeply for Python.")
+    except ValueError as error:
         file.fail(f"not JSON: {error!s:.100}")
 
 
