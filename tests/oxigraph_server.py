@@ -22,14 +22,12 @@ class Oxigraph(ServerProcess):
     Args:
         folder: An empty folder.
         file: The RDF that it holds.
-        timeout: The most seconds of a query.
     """
 
-    def __init__(self, folder: Path, file: Path, timeout: int | None = None) -> None:
+    def __init__(self, folder: Path, file: Path) -> None:
         self._store = folder / "store"
-        limit = [] if timeout is None else ["--timeout-s", str(timeout)]
         port = free_port()
-        command = [PROGRAM, "serve-read-only", "-l", str(self._store), "-b", f"127.0.0.1:{port}", *limit]
+        command = [PROGRAM, "serve-read-only", "-l", str(self._store), "-b", f"127.0.0.1:{port}"]
         super().__init__(command, port, folder / "log.txt")
         self.url = f"http://127.0.0.1:{self.port}/query"
         self.load(file)

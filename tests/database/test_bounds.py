@@ -35,22 +35,17 @@ def clique(size: int) -> str:
     ("query", "message"),
     [
         ("MATCH (n) RETURN n SKIP 1000000 LIMIT 3", f"SKIP; it may be from 0 to {MAX_SKIP}. Begin behind the last"),
-        (f"MATCH (n) RETURN n OFFSET {MAX_SKIP + 1}", f"SKIP; it may be from 0 to {MAX_SKIP}"),
         ("MATCH (n) WITH n ORDER BY n.x SKIP 5000 LIMIT 3 RETURN n", "number of SKIP"),
         ("RETURN COLLECT { MATCH (n) RETURN n.x ORDER BY n.x SKIP 9999 LIMIT 1 }", "number of SKIP"),
         (f"RETURN 1 LIMIT {MAX_LIMIT + 1}", f"LIMIT; it may be from 0 to {MAX_LIMIT}. Write a smaller LIMIT"),
         ("RETURN 1 LIMIT " + "9" * 5000, f"a number of 5000 characters; at most {MAX_DIGITS} are read"),
-        ("RETURN 1 SKIP " + "9" * 5000, "a number of 5000 characters"),
         ("RETURN 1." + "5" * 5000, "a number of 5002 characters"),
-        ("RETURN 1 LIMIT " + "9" * 90, "number of LIMIT"),
         (f"MATCH (a)-[*1..{MAX_HOPS + 1}]->(b) RETURN b", f"it may be from 0 to {MAX_HOPS}. Write how many hops"),
         ("MATCH (a)-[*99999999999]->(b) RETURN b", "number of a path"),
         ("MATCH (a)-->{1,100000}(b) RETURN b", "number of a path"),
         ("MATCH p = SHORTEST 100000 (a)-->+(b) RETURN p", "number of a path"),
         ("RETURN [" + "1, " * 10_000 + "1]", "behind 15000 words and signs, the most that are read. Pass a long list"),
-        ("RETURN 1" + "+1" * 9450, "behind 15000 words and signs"),
         ("RETURN 1" + "+1" * 5000, f"behind {MAX_OPERATORS} operators, the most there may be"),
-        ("RETURN true" + " AND true" * 1000, "operators"),
         ("RETURN " + "NOT " * 1000 + "true", "operators"),
         ("RETURN " + "- " * 1000 + "1", "operators"),
         ("RETURN [1]" + "[0]" * 1000, "operators"),
@@ -61,10 +56,8 @@ def clique(size: int) -> str:
             f"MATCH {star(MAX_AT_NODE + 1)} RETURN a",
             "9 relationships meet at 'a'; at most 8 are planned in time. Put a WITH",
         ),
-        (f"MATCH {star(9, ' MATCH ')} RETURN a", "9 relationships meet at 'a'"),
         (f"MATCH {star(9, ' UNWIND [1] AS x MATCH ')} RETURN a", "9 relationships meet at 'a'"),
         (f"MATCH {path(MAX_RELATIONSHIPS + 1)} RETURN a0", "relationship 17 of what is matched together; at most 16"),
-        (f"MATCH {clique(7)} RETURN a0", "relationship 17"),
         (f"MATCH (x) OPTIONAL MATCH {path(17)} RETURN x", "relationship 17"),
         (f"MATCH (x) WHERE EXISTS {{ MATCH {path(17)} }} RETURN x", "relationship 17"),
         (f"RETURN COUNT {{ {path(17)} }}", "relationship 17"),
@@ -76,16 +69,12 @@ def clique(size: int) -> str:
         ("WITH 'a' AS s " + "WITH replace(s, 'a', 'aaaa') AS s " * 9 + "RETURN s", "times as large"),
         ("RETURN replace(replace(replace($x, 'a', $x), 'a', $x), 'a', $x)", "times as large"),
         ("WITH 'ab' AS s " + "WITH s + s AS s " * 30 + "RETURN size(s)", "times as large"),
-        ("WITH 'ab' AS s " + "WITH s || s AS s " * 30 + "RETURN size(s)", "times as large"),
         ("WITH 'ab' AS s " + "WITH concat(s, s) AS s " * 30 + "RETURN size(s)", "times as large"),
         ("RETURN range(1, 1000000000)", "1000000000 times as large"),
-        ("UNWIND range(0, 999999999) AS x RETURN sum(x)", "times as large"),
         ("RETURN [x IN range(1, 1000) | range(1, 1000)]", "1000000 times as large"),
-        ("RETURN [x IN range(1, 1000) | [y IN range(1, 1000) | x * y]]", "times as large"),
         ("WITH 1000000000 AS x UNWIND range(1, x) AS y RETURN y", "a range whose end is computed"),
         ("MATCH (n) UNWIND range(1, n.number) AS x RETURN x", "Write its ends as integers, as known parameters, or by"),
         ("RETURN range(1, size($x) * 1000000)", "a range whose end is computed"),
-        ("RETURN range(1, toInteger('1000000000'))", "a range whose end is computed"),
     ],
     ids=lambda value: ascii(value[:40]),
 )
@@ -126,27 +115,25 @@ def test_what_is_within_the_bounds(query: str) -> None:
     check_read_only(query)
 
 
-@pytest.mark.parametrize(("value", "passes"), [(0, True), (MAX_SKIP, True), (MAX_SKIP + 1, False), (-1, False)])
-def test_parameters_of_skip(value: int, passes: bool) -> None:
-    query = "MATCH (n) RETURN n SKIP $s LIMIT 3"
-    if passes:
-        check_read_only(query, parameters={"s": value})
-        return
-    with pytest.raises(CypherSafetyError, match=rf"got '\$s' .* which holds {value}, as the number of SKIP"):
-        check_read_only(query, parameters={"s": value})
-
-
-@pytest.mark.parametrize("value", [10**18, 10**5000, -(10**5000), 2_000_000], ids=["18", "5000", "-5000", "two"])
-def test_parameters_of_limit(value: int) -> None:
-    with pytest.raises(CypherSafetyError, match="as the number of LIMIT"):
-        check_read_only("RETURN 1 LIMIT $n", parameters={"n": value})
-
-
-@pytest.mark.parametrize("value", ["1000000", 1e6, None, [1]])
-def test_what_is_skipped_is_an_integer(value: Any) -> None:
-    with pytest.raises(CypherSafetyError, match="a parameter of SKIP that holds no integer"):
-        check_read_only("RETURN 1 AS x ORDER BY x SKIP $s", parameters={"s": value})
-    check_read_only("RETURN 1 AS x ORDER BY x SKIP $s")  # of which nothing is known
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("SKIP", MAX_SKIP + 1, rf"got '\$n' .* which holds {MAX_SKIP + 1}, as the number of SKIP"),
+        ("SKIP", -1, "which holds -1, as the number of SKIP"),
+        ("SKIP", "1000000", "a parameter of SKIP that holds no integer"),
+        ("SKIP", None, "a parameter of SKIP that holds no integer"),
+        ("LIMIT", 2_000_000, "as the number of LIMIT"),
+        ("LIMIT", -(10**5000), "as the number of LIMIT"),
+    ],
+    ids=["more", "less", "text", "nothing", "limit", "huge"],
+)
+def test_parameters_of_skip_and_limit(place: str, value: Any, message: str) -> None:
+    query = f"MATCH (n) RETURN n ORDER BY n {place} $n"
+    check_read_only(query)  # nothing is known of it
+    for fits in (0, MAX_SKIP):
+        check_read_only(query, parameters={"n": fits})
+    with pytest.raises(CypherSafetyError, match=message):
+        check_read_only(query, parameters={"n": value})
 
 
 def test_known_parameters_are_counted() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import logging
 import pickle
 import re
@@ -448,18 +447,3 @@ def test_closed(serve: Serve) -> None:
     assert errors
     with pytest.raises(DatabaseUnavailableError, match="is closed"):
         executor.run("RETURN 1 AS x")
-
-
-@pytest.mark.heavy
-def test_nothing_goes_on_when_an_executor_is_forgotten() -> None:
-    before = set(threading.enumerate())  # those of other tests may be about to end
-    executor = Neo4jExecutor("bolt://localhost", key=KEYS)
-    (thread,) = set(threading.enumerate()) - before
-    assert thread.name == "Neo4jExecutor"
-    del executor
-    for _ in range(100):
-        gc.collect()
-        if not thread.is_alive():
-            break
-        time.sleep(0.05)
-    assert not thread.is_alive()

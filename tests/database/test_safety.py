@@ -158,12 +158,6 @@ def test_labels_and_types_of_the_graph(query: str, wrong: str) -> None:
         check_read_only(query, labels=LABELS, relations=RELATIONS)
 
 
-def test_a_long_list_of_labels_is_cut_off_in_messages() -> None:
-    assert check_read_only("MATCH (:Person)-[:KNOWS]->(n) WHERE n:X RETURN n", labels=LABELS).text
-    with pytest.raises(CypherSafetyError, match=r"Use one of: L0, L1, .*, \.\.\."):
-        check_read_only("MATCH (n:X) RETURN n", labels=[f"L{i}" for i in range(30)])
-
-
 def test_parameters() -> None:
     query = "MATCH (n {a: $b, c: $`d e`}) WHERE n.x IN $b RETURN n LIMIT $n"
     assert check_read_only(query).parameters == ("b", "d e", "n")
@@ -339,20 +333,3 @@ def test_quoted_names_change_nothing(name: str) -> None:
     checked = check_read_only(query, labels=[name])
     assert checked.columns == (name,)
     assert not passes(query + " CREATE (n)")
-
-
-# Against an engine -------------------------------------------------------------------------------------------------
-
-
-def test_ladybug_reads_comments_its_own_way() -> None:
-    """Why comments with * are refused, and why what runs has none."""
-    ladybug = pytest.importorskip("ladybug")
-    connection = ladybug.Connection(ladybug.Database(":memory:"))
-    connection.execute("CREATE NODE TABLE Person(name STRING PRIMARY KEY, born INT64)")
-    connection.execute("CREATE (:Person {name: 'Ann', born: 1})")
-    query = "MATCH (n:Person) WITH n /* **/ WHERE '*/ SET n.born = 99 //' <> '' RETURN n.name"
-    assert not passes(query)
-    connection.execute(query)
-    assert connection.execute("MATCH (n:Person) RETURN n.born").get_all() == [[99]]
-    checked = limited(check_read_only("MATCH (n:Person) RETURN n"), 5, sort_key="CAST({} AS STRING)")
-    assert len(connection.execute(checked.text).get_all()) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -349,17 +348,3 @@ def test_dbpedia(tmp_path: Path) -> None:
             StoredEntity("dbr:Spike_Jonze", "Spike Jonze", [], []),
         ]
         assert set(KnowledgeGraph.from_executor(executor).triples()) == set(facts)
-
-
-def test_a_server_that_starts_again(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text(f"<{DBR}A> <{DBO}b> <{DBR}C> .")
-    (tmp_path / "b.nt").write_text(f"<{DBR}A> <{DBO}d> <{DBR}C> .")
-    with Oxigraph(tmp_path, tmp_path / "a.nt") as server, server.executor() as executor:
-        assert executor.relations() == ["dbo:b"]
-        server.stop()
-        shutil.rmtree(tmp_path / "store")
-        server.load(tmp_path / "b.nt")
-        server.start()
-        assert executor.relations() == ["dbo:b"]
-        assert executor.facts_of(["dbr:A"]).triples == [Triple("dbr:A", "dbo:d", "dbr:C")]
-        assert executor.relations(refresh=True) == executor.relations() == ["dbo:d"]

@@ -9,15 +9,13 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from loopback import LoopbackServer
-from oxigraph_server import Oxigraph
 
 from kg_retrievers.database.sparql.endpoint import PIECE
 from kg_retrievers.database.sparql.executor import SparqlExecutor
@@ -220,11 +218,6 @@ def test_a_compressed_answer() -> None:
     assert peak < PIECE << 4
 
 
-def test_columns_that_nobody_asked_for() -> None:
-    many = ROWS | {"head": {"vars": ["y"] * 20_000 + ["x"]}, "results": {"bindings": [{}] * 20_000}}
-    assert ask(body(json.dumps(many)))[0].rows == [[None]] * 20_000
-
-
 def test_what_no_query_can_hold() -> None:
     """An IRI or a language that some engines store, and that would end what is written into the next query."""
     odd = [Iri("urn:a> } #"), Iri("a"), Text("a", "@en } #"), Text("a", "urn:a> } #")]
@@ -312,23 +305,3 @@ def test_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     error, server = ask(status(400, "refused the token a-secret-token"))
     assert server.requests[0][1]["Authorization"] == "Bearer a-secret-token"
     assert "a-secret-token" not in f"{error} {error.reason}"
-
-
-# --- a real endpoint --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oxigraph]:
-    folder: Path = tmp_path_factory.mktemp("oxigraph")
-    (folder / "a.nt").write_text("\n".join(f"<urn:a{n}> <urn:p> <urn:a{n + 1}> ." for n in range(300)))
-    with Oxigraph(folder, folder / "a.nt", timeout=1) as running:
-        yield running
-
-
-def test_a_query_takes_too_long(server: Oxigraph) -> None:
-    triples = " . ".join(f"?a{n} (<urn:p>|^<urn:p>)* ?a{n + 1}" for n in range(4))
-    with server.executor() as executor:
-        executor.schema()
-        with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.3 s"):
-            executor.run(f"SELECT (COUNT(*) AS ?n) WHERE {{ {triples} }}", timeout=0.3)
-        assert executor.run(QUERY, limit=1).truncated

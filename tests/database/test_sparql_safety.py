@@ -89,11 +89,6 @@ def test_a_text_comes_back_as_it_was(text: str) -> None:
     assert [row[0].value for row in pyoxigraph.Store().query(before_tokens)] == [text] * 3
 
 
-@pytest.mark.heavy
-def test_a_list_is_no_join() -> None:
-    check_read_only(f"SELECT ?s {{ ?s ?p ?o FILTER(?o IN ({', '.join('1' * 900)})) }}")
-
-
 def test_parameters_are_terms() -> None:
     query = "SELECT ?s { VALUES ?s { $a } ?s ?p ?o FILTER(?o IN ($a) && ?o > $n) }"
     checked = check_read_only(query, parameters={"a": [], "n": 1})
