@@ -99,13 +99,6 @@ def test_malformed_webqsp_row(tmp_path: Path, row: Any, message: str) -> None:
     assert len(str(caught.value)) < 600
 
 
-def test_webqsp_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(QuestionsLoadError, match="No such file"):
-        list(read_webqsp(tmp_path / "absent.jsonl"))
-    with pytest.raises(QuestionsLoadError, match="the file is empty"):
-        list(read_webqsp(write(tmp_path / "empty.jsonl", "\n \n")))
-
-
 # --- examples of graph prompts ----------------------------------------------------------------------------------------
 
 
@@ -130,11 +123,6 @@ def test_the_evidence_of_an_example() -> None:
 def test_evidence_that_is_none(metadata: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
         GraphPromptExample.of_documents("Why?", ["x"], [Document("", metadata=metadata)])
-
-
-def test_evidence_is_documents() -> None:
-    with pytest.raises(InvalidArgumentError, match="but got 'a text'"):
-        GraphPromptExample.of_documents("Why?", ["x"], ["a text"])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("triples", [("abc",), (5,), (None,), (("a", "r"),), (("a", "r", 5),), "abc", 5, None])

@@ -99,7 +99,6 @@ def test_sets_that_there_are_not(folder: Path, path: str, arguments: dict[str, A
         ("none", {"format": "metaqa"}, "none: wanted a folder that holds 1-hop, 2-hop or 3-hop"),
         ("1-hop", {"format": "metaqa"}, "1-hop: wanted a folder that holds 1-hop, 2-hop or 3-hop"),
         ("none", {"format": "pathquestion"}, "No such file"),
-        ("mine", {"format": "pathquestion"}, "No such file"),
         ("none", {"format": "jsonl"}, "No such file"),
         ("mine", {"format": "jsonl", "split": "dev"}, "No such file"),
     ],

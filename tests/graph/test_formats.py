@@ -6,9 +6,8 @@ import csv
 import gzip
 import json
 import random
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ import pyarrow
 import pyoxigraph
 import pytest
 import rdflib
-from llama_index.core.graph_stores import SimplePropertyGraphStore
-from llama_index.core.graph_stores.types import EntityNode, Relation
 from pyarrow import feather, parquet
 
 from kg_retrievers.graph import KnowledgeGraph
@@ -63,10 +60,6 @@ class Content:
     def keys(self) -> list[str]:
         """The keys of the entities, literals included."""
         return [*self.labels]
-
-    def without(self, *parts: str) -> Content:
-        """Return it without aliases or datatypes."""
-        return replace(self, **{part: {} for part in parts})
 
 
 def content_of(graph: KnowledgeGraph) -> Content:
@@ -113,39 +106,6 @@ def literal(random_: random.Random, number: int) -> tuple[str, str]:
         (f"{words},\nin lines\r\nand\ttabs {number}", "@en"),
         (f"« {words} » {number}", "@fr"),
     ][number % 4]
-
-
-def one_line(content: Content) -> Content:
-    """Return the graph with spaces in place of tabs and line breaks, for formats that have no place for them."""
-    new = {key: re.sub(r"\s+", " ", key) for key in content.keys}
-    facts = frozenset((new[head], relation, new[tail]) for head, relation, tail in content.facts)
-    labels = {new[key]: re.sub(r"\s+", " ", label) for key, label in content.labels.items()}
-    return replace(
-        content, facts=facts, labels=labels, datatypes={new[key]: kind for key, kind in content.datatypes.items()}
-    )
-
-
-def of_entities(content: Content) -> Content:
-    """Return the graph without its literals and what has no fact, and with a single type, for formats of that kind."""
-    entities = {key for key in content.keys if key not in content.datatypes}
-    facts = frozenset(fact for fact in content.facts if fact[2] in entities)
-    used = {key for head, _, tail in facts for key in (head, tail)}
-    labels = {key: content.labels[key] for key in content.keys if key in used}
-    types = {key: frozenset([min(types)]) for key, types in content.types.items() if key in used}
-    return Content(facts, labels, {}, types, {})
-
-
-def without_semicolons(content: Content) -> Content:
-    """Return the graph without aliases that Neo4j would take for two, and without datatypes."""
-    aliases = {key: frozenset(text for text in texts if ";" not in text) for key, texts in content.aliases.items()}
-    return replace(content, aliases={key: texts for key, texts in aliases.items() if texts}, datatypes={})
-
-
-def unquoted(content: Content) -> Content:
-    """Return the graph with spaces in place of quotes in keys, as LlamaIndex has them."""
-    new = {key: key.replace('"', " ") for key in content.keys}
-    facts = frozenset((new[head], relation, new[tail]) for head, relation, tail in content.facts)
-    return replace(content, facts=facts, labels={new[key]: label for key, label in content.labels.items()})
 
 
 # --- RDF --------------------------------------------------------------------------------------------------------------
@@ -262,16 +222,6 @@ def read_csv(folder: Path, delimiter: str = ",", quoting: Any = csv.QUOTE_MINIMA
     return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv")
 
 
-def read_lines(folder: Path, suffix: str, delimiter: str) -> KnowledgeGraph:
-    """Read lines of plain facts, which have no place for line breaks and for the delimiter."""
-    content = one_line(the_graph())
-    lines = [delimiter.join(fact) for fact in sorted(content.facts)]
-    path, entities = folder / f"facts.{suffix}", folder / "entities.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8", newline="")
-    entities.write_text("".join(json.dumps(row) + "\n" for row in entity_rows(content)))
-    return KnowledgeGraph.from_file(path, entities=entities)
-
-
 def read_json(folder: Path, *, lines: bool) -> KnowledgeGraph:
     rows = [*fact_rows(the_graph()), *entity_rows(the_graph())]
     text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows, indent=1, ensure_ascii=False)
@@ -323,61 +273,7 @@ def read_node_link(folder: Path, edges: str) -> KnowledgeGraph:
     return KnowledgeGraph.from_file(folder / "graph.json")
 
 
-def read_neo4j(folder: Path) -> KnowledgeGraph:
-    content = without_semicolons(the_graph())
-    nodes = [
-        {":ID": key, "name": label, "aliases:string[]": ";".join(sorted(content.aliases.get(key, ()))),
-         ":LABEL": ";".join(sorted(content.types.get(key, ())))}
-        for key, label in content.labels.items()
-    ]  # fmt: skip
-    edges = [dict(zip((":START_ID", ":TYPE", ":END_ID"), fact, strict=True)) for fact in sorted(content.facts)]
-    for name, rows in (("nodes.csv", nodes), ("relationships.csv", edges)):
-        pandas.DataFrame(rows).to_csv(folder / name, index=False)
-    return KnowledgeGraph.from_file(folder)
-
-
-def read_apoc(folder: Path) -> KnowledgeGraph:
-    content, rows = the_graph(), []
-    for key, label in content.labels.items():
-        properties = {"name": label, "aliases": sorted(content.aliases.get(key, ()))}
-        rows.append({"type": "node", "id": key, "labels": sorted(content.types.get(key, ())), "properties": properties})
-    for number, (head, relation, tail) in enumerate(sorted(content.facts)):
-        ends = {"start": {"id": head}, "end": {"id": tail}}
-        rows.append({"type": "relationship", "id": str(number), "label": relation, **ends})
-    (folder / "all.json").write_text("\n".join(map(json.dumps, rows)))
-    return KnowledgeGraph.from_file(folder / "all.json")
-
-
 # --- frameworks -------------------------------------------------------------------------------------------------------
-
-
-def read_graph_documents() -> KnowledgeGraph:
-    content = the_graph()
-    nodes = [
-        {"id": key, "type": None, "properties": {"label": label, "aliases": sorted(content.aliases.get(key, ())),
-         "types": sorted(content.types.get(key, ()))}}
-        for key, label in content.labels.items()
-    ]  # fmt: skip
-    edges = [{"source": head, "type": relation, "target": tail} for head, relation, tail in sorted(content.facts)]
-    documents = [
-        {"nodes": nodes[::2], "relationships": edges[::2]},
-        {"nodes": nodes[1::2], "relationships": edges[1::2]},
-    ]
-    return KnowledgeGraph.from_graph_documents(documents)
-
-
-def read_property_graph() -> KnowledgeGraph:
-    """Read a store of LlamaIndex, which takes the name of an entity, without quotes, as its id."""
-    content, store = the_graph(), SimplePropertyGraphStore()
-    nodes = {}
-    for key, label in content.labels.items():
-        aliases, types = sorted(content.aliases.get(key, ())), sorted(content.types.get(key, ()))
-        nodes[key] = EntityNode(name=key, properties={"label": label, "aliases": aliases, "types": types})
-    store.upsert_nodes([*nodes.values()])
-    store.upsert_relations(
-        [Relation(label=name, source_id=nodes[head].id, target_id=nodes[tail].id) for head, name, tail in content.facts]
-    )
-    return KnowledgeGraph.from_property_graph(store)
 
 
 Reader = Callable[[Path], KnowledgeGraph]
@@ -416,47 +312,6 @@ WHOLE: dict[str, Reader] = {
 @pytest.mark.parametrize("format", WHOLE)
 def test_the_same_graph(tmp_path: Path, format: str) -> None:
     check(WHOLE[format](tmp_path), the_graph())
-
-
-#: Formats that hold a part of the graph, and what of it.
-PARTS: dict[str, tuple[Reader, Callable[[Content], Content]]] = {
-    "TSV": (lambda folder: read_lines(folder, "tsv", "\t"), one_line),
-    "Neo4j CSV": (read_neo4j, without_semicolons),
-    "APOC JSON": (read_apoc, lambda content: content.without("datatypes")),
-    "GraphDocument": (lambda _: read_graph_documents(), lambda content: content.without("datatypes")),
-    "LlamaIndex": (lambda _: read_property_graph(), lambda content: unquoted(content).without("datatypes")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("format", PARTS)
-def test_the_same_part_of_the_graph(tmp_path: Path, format: str) -> None:
-    read, part = PARTS[format]
-    check(read(tmp_path), part(the_graph()))
-
-
-@cache
-def sourced_graph() -> KnowledgeGraph:
-    """Return the facts with up to three sources each."""
-    random_, rows = random.Random(22), []
-    for row in fact_rows(of_entities(the_graph())):
-        sources = random_.sample(["films.txt", "https://example.org/wiki", "a dump, 2026"], random_.randint(0, 3))
-        rows += [{**row, "source": source} for source in sources or [None]]
-    return KnowledgeGraph.from_frame(rows)
-
-
-@pytest.mark.parametrize(
-    "suffix", ["nq", "trig", "jsonld", "jsonl", "csv", "tsv.gz", "parquet", "graphml", "json", "networkx"]
-)
-def test_the_same_sources(tmp_path: Path, suffix: str) -> None:
-    graph, path = sourced_graph(), tmp_path / f"graph.{suffix}"
-    if suffix == "networkx":
-        again = KnowledgeGraph.from_networkx(graph.to_networkx())
-    else:
-        graph.write(path)
-        again = KnowledgeGraph.from_file(path)
-    assert {*again.triples()} == {*graph.triples()}
-    for triple in [*graph.triples()][::20]:
-        assert sorted(again.sources(triple)) == sorted(graph.sources(triple))
 
 
 def check(graph: KnowledgeGraph, content: Content) -> None:

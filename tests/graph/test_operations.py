@@ -146,7 +146,6 @@ REFUSED_PATTERNS: dict[str, tuple[Callable[[], Pattern], str]] = {
         lambda: Pattern.of((X, Unknown("p"), "A"), absent=[(X, Unknown("p"), "B")]),
         "the relation 'p' of an absent triple is any relation, but another triple names it too",
     ),
-    "two types": (lambda: Pattern.of((X, "r", Y), absent=[(Unknown("x", "T"), "s", "A")]), "two different types"),
 }  # fmt: skip
 
 

@@ -65,16 +65,6 @@ def test_each_layout_gives_the_same_triples(tmp_path: Path, name: str, content: 
     assert [*read_graph_rows(write(tmp_path, name, content)).triples()] == [HER, ALIEN]
 
 
-def test_format_beats_the_suffix(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.csv", "Her|directed_by|Spike Jonze")
-    assert [*read_graph_rows(str(path), format="pipe").triples()] == [HER]
-
-
-def test_columns_name_the_header(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.csv", "id,film,property,value\n1,Her,directed_by,Spike Jonze\n")
-    assert [*read_graph_rows(path, columns=("film", "property", "value")).triples()] == [HER]
-
-
 def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.tsv", '"Her"\tdirected_by\t"Spike\n')
     assert [*read_graph_rows(path).triples()] == [Triple('"Her"', "directed_by", '"Spike')]
@@ -156,20 +146,6 @@ def test_spaces_count_where_all_lines_have_three_cells(tmp_path: Path) -> None:
     assert [*read_graph_rows(path).triples()] == [HER, ALIEN]
     with pytest.raises(GraphLoadError, match=r"cannot tell the format.*neither tabs, commas"):
         read_graph_rows(write(tmp_path, "kb.txt", "a b c\na b c d\n"))
-
-
-@pytest.mark.parametrize(
-    ("header", "roles"),
-    [
-        ("from,rel,to", "head 'from', relation 'rel', tail 'to'"),
-        ("s,p,o", "head 's', relation 'p', tail 'o'"),
-        ("Source,Relationship,Target", "head 'Source', relation 'Relationship', tail 'Target'"),
-    ],
-)
-def test_odd_headers_are_headers(tmp_path: Path, header: str, roles: str) -> None:
-    rows = read_graph_rows(write(tmp_path, "kb.csv", f"{header}\nHer,directed_by,Spike Jonze\n"))
-    assert [*rows.triples()] == [HER]
-    assert rows.reading.understood["columns"] == roles
 
 
 FACTS = "Her,directed_by,Spike Jonze\nAlien,directed_by,Ridley Scott\nDune,directed_by,David Lynch\n"
@@ -522,9 +498,3 @@ def test_options_that_count_for_the_entities_alone(tmp_path: Path) -> None:
     odd = write(tmp_path, "odd.csv", "Her~directed_by~Spike Jonze\n")
     tabs = write(tmp_path, "names.tsv", "Her\tElle\n")
     assert KnowledgeGraph.from_file(odd, delimiter="~", entities=tabs).label("Her") == "Elle"
-
-
-def test_texts_of_json_stay_as_they_are(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.jsonl", '[" Her", "r", "a\\n"]\n{"entity": " Her", "label": "Her "}')
-    graph = KnowledgeGraph.from_file(path)
-    assert ([*graph.triples()], graph.label(" Her")) == ([(" Her", "r", "a\n")], "Her ")

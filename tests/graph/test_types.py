@@ -105,8 +105,6 @@ def test_a_film_may_be_called_unknown() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Pattern.of(), "no triples"),
-        (lambda: Pattern.of(("Her", "directed by")), "triples.0.2 is missing in"),
         (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
         (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
         (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "are not two of its nodes"),

@@ -61,12 +61,6 @@ def graph_of(builder: GraphBuilder) -> KnowledgeGraph:
 # --- round trips ---
 
 
-def test_to_triples_and_back() -> None:
-    graph = plain_graph()
-    assert graph.to_triples() == [*graph.triples()]
-    assert KnowledgeGraph.from_triples(graph.to_triples()).fingerprint == graph.fingerprint
-
-
 def test_to_networkx_and_back() -> None:
     graph = rich_graph()
     out = graph.to_networkx()
@@ -154,6 +148,14 @@ def test_other_formats_do_not_lose_text_relations_in_silence(tmp_path: Path, nam
         graph.write(tmp_path / name)
     graph.write(tmp_path / name, on_loss="drop")
     assert KnowledgeGraph.from_file(tmp_path / name).text_relations == ()
+
+
+@pytest.mark.parametrize("suffix", ["nq", "trig", "jsonld"])
+def test_formats_with_named_graphs_keep_sources(tmp_path: Path, suffix: str) -> None:
+    graph, path = rich_graph(), tmp_path / f"a.{suffix}"
+    graph.write(path, on_loss="drop")
+    again = KnowledgeGraph.from_file(path)
+    assert content_of(again)["sources"] == content_of(graph)["sources"]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
