@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bulk_work import doubled, ends_its_process, first_time
+from bulk_work import doubled
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
@@ -25,20 +24,6 @@ class NeedsFolder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GraphIndex.open, (self.folder, HashedEmbeddings())
-
-
-class KillingEmbeddings(HashedEmbeddings):
-    """Ends its process at the first text that begins with a word, once, unless it is the process that made it."""
-
-    def __init__(self, folder: Path, word: str) -> None:
-        super().__init__(64)
-        self.folder, self.word, self.made_in = folder, word, os.getpid()
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        met = any(text.startswith(self.word) for text in texts)
-        if met and os.getpid() != self.made_in and first_time(self.folder):
-            ends_its_process([])
-        return super().embed_documents(texts)
 
 
 class PlainEmbeddings(Embeddings):

@@ -67,17 +67,3 @@ def _open_noted(folder: Path, made_in: int) -> Opened:
         with open(folder / "opened", "a") as file:
             file.write(f"{os.getpid()}\n")
     return Opened(folder)
-
-
-@dataclass(frozen=True)
-class KillingAnswerer:
-    """Answers with the question; ends its process once, unless it is the process that made it."""
-
-    folder: Path
-    word: str
-    made_in: int
-
-    def __call__(self, input: dict[str, Any]) -> str:
-        if self.word in input["question"] and os.getpid() != self.made_in and first_time(self.folder):
-            ends_its_process([])
-        return str(input["question"])

@@ -30,12 +30,6 @@ def test_the_rows_with_the_fewest_other_bits(seed: int, size: int, words: int, q
     assert found.tolist() == [plain_nearest(bits, question, count) for question in asked]
 
 
-def test_equal_rows_come_by_their_ids() -> None:
-    bits = np.zeros((3 * ROWS_AT_ONCE, 8), np.uint64)
-    assert nearest_by_bits(bits, bits[:1], 7).tolist() == [list(range(7))]
-    assert nearest_by_bits(bits, ~bits[:1], len(bits)).tolist() == [list(range(len(bits)))]
-
-
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 64, 512, 3072]))
 def test_cosines(seed: int, dimension: int) -> None:
     draw = np.random.default_rng(seed)

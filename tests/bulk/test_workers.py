@@ -16,7 +16,6 @@ import bulk_work
 import numpy as np
 import pytest
 from graph_reader import GraphReader
-from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, evaluate
@@ -220,25 +219,6 @@ def test_a_killed_worker_of_ray_is_replaced(ray_workers: Workers, tmp_path: Path
     work = bulk_work.KillsOnce(tmp_path, 31)
     assert list(map_batches(work, BATCHES, ray_workers)) == [bulk_work.doubled(batch) for batch in BATCHES]
     assert (tmp_path / "called").exists()
-
-
-@pytest.mark.heavy
-def test_an_index_is_built_though_a_worker_is_killed(ray_workers: Workers, tmp_path: Path) -> None:
-    embeddings = bulk_embeddings.KillingEmbeddings(tmp_path, "delta")
-    expected = embed(embeddings, NAMES, batch_size=16)
-    assert (embed(embeddings, NAMES, batch_size=16, workers=ray_workers) == expected).all()
-    assert (tmp_path / "called").exists()
-
-
-@pytest.mark.heavy
-def test_an_evaluation_goes_on_though_a_worker_is_killed(ray_workers: Workers, tmp_path: Path) -> None:
-    questions = load_questions() * 3
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()))
-    answerer = RunnableLambda(bulk_work.KillingAnswerer(tmp_path, questions[4].text, os.getpid()))
-    expected = evaluate(retriever, questions, answerer=answerer).records
-    found = evaluate(retriever, questions, answerer=answerer, workers=ray_workers).records
-    assert (tmp_path / "called").exists()
-    assert without_latency([*found]) == without_latency([*expected])
 
 
 @pytest.mark.heavy

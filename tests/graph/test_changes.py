@@ -211,21 +211,6 @@ def test_relations_are_added_by_id_or_name() -> None:
     assert changed.with_changes(removed=[("Dune", "director", "Lynch")]).relation_id("director") == "P57"
 
 
-def test_a_label_of_two_relations_is_told_apart() -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "P57", "Jonze")], relation_labels={"P57": "director"})
-    more = graph.with_changes(added=[("Her", "P58", "Ann")], relation_labels={"P58": "director"})
-    assert list(more.relations) == ["director (P57)", "director (P58)"]
-    assert list(more.with_changes(removed=[("Her", "P58", "Ann")]).relations) == ["director"]
-
-
-def test_what_is_removed_and_added_is_there_with_its_new_source() -> None:
-    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("c", "r", "d")]).with_changes(
-        added=[("a", "r", "b")], source="one"
-    )
-    changed = graph.with_changes(added=[("a", "r", "b")], removed=[("a", "r", "b")], source="two")
-    assert changed.sources(("a", "r", "b")) == ["two"]
-
-
 def test_datatypes_change_with_the_facts() -> None:
     facts = [(("Her", "released", "2013"), None), (("Her", "length", "126"), None)]
     nothing: Any = {"labels": {}, "aliases": {}, "types": {}}

@@ -1,10 +1,7 @@
-"""The same graph in every format that is read, written by others' libraries, by hand and by `KnowledgeGraph.write`."""
+"""The same graph in every format of RDF, written by pyoxigraph and by rdflib."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,14 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-import pandas
-import polars
-import pyarrow
 import pyoxigraph
 import pytest
 import rdflib
-from pyarrow import feather, parquet
 
 from kg_retrievers.graph import KnowledgeGraph
 
@@ -185,97 +177,6 @@ def read_wikidata(folder: Path) -> KnowledgeGraph:
     return KnowledgeGraph.from_rdf(folder / "truthy.nt", type_predicates=["wdt:P31"])
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def fact_rows(content: Content) -> list[dict[str, str]]:
-    return [dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in sorted(content.facts)]
-
-
-def entity_rows(content: Content) -> list[dict[str, Any]]:
-    return [
-        {
-            "entity": key,
-            "label": label,
-            "aliases": sorted(content.aliases.get(key, ())),
-            "types": sorted(content.types.get(key, ())),
-            "datatype": content.datatypes.get(key),
-        }
-        for key, label in content.labels.items()
-    ]
-
-
-def written_rows(content: Content) -> list[dict[str, Any]]:
-    """Return the rows of entities with lists as JSON, for tables of texts."""
-    return [
-        {name: json.dumps(value) if isinstance(value, list) else value for name, value in row.items()}
-        for row in entity_rows(content)
-    ]
-
-
-def read_csv(folder: Path, delimiter: str = ",", quoting: Any = csv.QUOTE_MINIMAL) -> KnowledgeGraph:
-    for name, rows in (("facts.csv", fact_rows(the_graph())), ("entities.csv", written_rows(the_graph()))):
-        with open(folder / name, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0], delimiter=delimiter, quoting=quoting)
-            writer.writeheader()
-            writer.writerows(rows)
-    return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv")
-
-
-def read_json(folder: Path, *, lines: bool) -> KnowledgeGraph:
-    rows = [*fact_rows(the_graph()), *entity_rows(the_graph())]
-    text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows, indent=1, ensure_ascii=False)
-    path = folder / ("graph.jsonl" if lines else "graph.json")
-    path.write_text(text, encoding="utf-8")
-    return KnowledgeGraph.from_file(path)
-
-
-def read_frame(make: Callable[[list[dict[str, Any]]], Any]) -> KnowledgeGraph:
-    return KnowledgeGraph.from_frame(make(fact_rows(the_graph())), entities=make(entity_rows(the_graph())))
-
-
-def read_arrow(folder: Path, suffix: str, write: Callable[[Any, Path], Any]) -> KnowledgeGraph:
-    paths = [folder / f"facts.{suffix}", folder / f"entities.{suffix}"]
-    for path, rows in zip(paths, (fact_rows(the_graph()), entity_rows(the_graph())), strict=True):
-        write(pyarrow.Table.from_pylist(rows), path)
-    return KnowledgeGraph.from_file(paths[0], entities=paths[1])
-
-
-def write_ipc(table: Any, path: Path) -> None:
-    feather.write_feather(table, str(path))
-
-
-# --- graphs -----------------------------------------------------------------------------------------------------------
-
-
-def networkx_graph(*, lists: bool = True) -> Any:
-    """Return the graph as NetworkX; where lists have no place, aliases and types are lists in JSON."""
-    content, graph = the_graph(), nx.MultiDiGraph()
-    for row in entity_rows(content) if lists else written_rows(content):
-        key = row.pop("entity")
-        graph.add_node(key, **{name: value for name, value in row.items() if value and value != key})
-    for head, relation, tail in sorted(content.facts):
-        graph.add_edge(head, tail, relation=relation)
-    return graph
-
-
-def read_networkx_file(folder: Path, suffix: str, write: Callable[[Any, Path], Any]) -> KnowledgeGraph:
-    path = folder / f"graph.{suffix}"
-    write(networkx_graph(lists=False), path)
-    packed = folder / f"packed.{suffix}.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes(), 1))
-    check(KnowledgeGraph.from_file(packed), the_graph())
-    return KnowledgeGraph.from_file(path)
-
-
-def read_node_link(folder: Path, edges: str) -> KnowledgeGraph:
-    (folder / "graph.json").write_text(json.dumps(nx.node_link_data(networkx_graph(), edges=edges)))
-    return KnowledgeGraph.from_file(folder / "graph.json")
-
-
-# --- frameworks -------------------------------------------------------------------------------------------------------
-
-
 Reader = Callable[[Path], KnowledgeGraph]
 
 #: Formats that hold all of the graph.
@@ -291,21 +192,6 @@ WHOLE: dict[str, Reader] = {
     "RDF/XML": lambda folder: read_rdf(folder, "rdf"),
     "RDF/XML of rdflib": lambda folder: read_rdflib_file(folder, "rdf", "xml"),
     "Wikidata": read_wikidata,
-    "CSV": read_csv,
-    "CSV with semicolons": lambda folder: read_csv(folder, ";"),
-    "JSON lines": lambda folder: read_json(folder, lines=True),
-    "JSON array": lambda folder: read_json(folder, lines=False),
-    "pandas": lambda _: read_frame(pandas.DataFrame),
-    "polars": lambda _: read_frame(lambda rows: polars.DataFrame(rows, infer_schema_length=None)),
-    "Arrow": lambda _: read_frame(pyarrow.Table.from_pylist),
-    "rows": lambda _: read_frame(lambda rows: rows),
-    "Parquet": lambda folder: read_arrow(folder, "parquet", parquet.write_table),
-    "Arrow IPC": lambda folder: read_arrow(folder, "arrow", write_ipc),
-    "NetworkX": lambda _: KnowledgeGraph.from_networkx(networkx_graph()),
-    "GraphML": lambda folder: read_networkx_file(folder, "graphml", nx.write_graphml),
-    "GEXF": lambda folder: read_networkx_file(folder, "gexf", nx.write_gexf),
-    "node-link, links": lambda folder: read_node_link(folder, "links"),
-    "node-link, edges": lambda folder: read_node_link(folder, "edges"),
 }  # fmt: skip
 
 

@@ -53,11 +53,6 @@ def test_entities_keep_the_order_of_first_occurrence() -> None:
     assert repr(graph) == "KnowledgeGraph(4 entities, 3 relations, 4 triples)"
 
 
-def test_repeated_triples_are_counted() -> None:
-    graph = KnowledgeGraph.from_triples([*FACTS, FACTS[0], list(FACTS[0])])
-    assert (len(graph), graph.duplicates, graph.skipped) == (4, 2, 0)
-
-
 def test_names_and_types() -> None:
     graph = KnowledgeGraph.from_triples(
         [("Q1", "r", "Q2")],
