@@ -15,8 +15,7 @@ from loopback import LoopbackServer, ServerOf
 from neo4j._codec import packstream
 from neo4j._codec.packstream.v1 import PackableBuffer, Packer, UnpackableBuffer, Unpacker
 
-HELLO, GOODBYE, RESET, RUN, BEGIN, COMMIT, ROLLBACK = 0x01, 0x02, 0x0F, 0x10, 0x11, 0x12, 0x13
-DISCARD, PULL, TELEMETRY, ROUTE, LOGON, LOGOFF = 0x2F, 0x3F, 0x54, 0x66, 0x6A, 0x6B
+HELLO, GOODBYE, RESET, RUN, DISCARD, PULL, ROUTE, LOGON = 0x01, 0x02, 0x0F, 0x10, 0x2F, 0x3F, 0x66, 0x6A
 SUCCESS, RECORD, IGNORED, FAILURE = 0x70, 0x71, 0x7E, 0x7F
 
 UNAUTHORIZED = ("Neo.ClientError.Security.Unauthorized", "The client is unauthorized due to authentication failure.")

@@ -182,9 +182,7 @@ def test_a_password_that_a_server_repeats_stands_nowhere() -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "bolt://localhost:7687?password=hunter22",
         "neo4j://localhost:7687?region=x&Password=hunter22",
-        "neo4j://localhost?api_key=hunter22",
         "bolt://localhost?pass%77ord=hunter22",
         "bolt://me:hunter22@localhost:7687",
         "bolt://localhost:7687?region=hunter22",

@@ -131,17 +131,6 @@ def test_rows_of_several_loads_are_in_the_same_order() -> None:
     assert len(found) == 1
 
 
-def test_schema(executor: LadybugExecutor) -> None:
-    schema = executor.schema()
-    assert [relation.name for relation in schema.relations] == ["directed by", "sequel of", "starring", "written by"]
-    assert schema.labels[0].properties == {
-        "key": "STRING", "label": "STRING", "types": "STRING[]", "aliases": "STRING[]",
-    }  # fmt: skip
-    assert schema.relations[0].ends == (("Entity", "Entity"),)
-    assert executor.schema() is schema
-    assert executor.schema(refresh=True) == schema
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 
 

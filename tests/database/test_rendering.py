@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oxigraph_server import Oxigraph
-from pattern_matches import KEYS, MODES, brute_force, found_by, has_all_relations, patterns, random_graph
+from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.rendering import render
@@ -23,7 +23,6 @@ from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.pattern import decide_revisits
 
 Databases = Sequence[tuple[KnowledgeGraph, LadybugExecutor | SparqlExecutor]]
 
@@ -84,27 +83,6 @@ def test_an_endpoint_finds_what_brute_force_finds(
     endpoints: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:
     check_found(endpoints, number, pattern, mode)
-
-
-@settings(max_examples=50)
-@given(st.integers(0, 3), patterns(), st.sampled_from([None, False, True]))
-def test_each_pattern_decides_whether_it_revisits(
-    databases: Databases, number: int, pattern: Pattern, revisits: bool | None
-) -> None:
-    graph, executor = databases[number]
-    pattern = replace(pattern, revisits=revisits)
-    if has_all_relations(graph, pattern):
-        mode = "none" if decide_revisits(pattern).allowed else "known"
-        assert set(found_by(executor, pattern)) == brute_force(graph, pattern, mode, "ignore")
-
-
-def test_a_known_node_of_several_keys(databases: Databases) -> None:
-    graph, executor = databases[0]
-    known, relation = Known("either"), graph.relations[0]
-    pattern = Pattern.of((known, relation, Unknown("x")), target="x")
-    keys = [key for key in KEYS if key in graph.entities][:3]
-    found = found_by(executor, pattern, entities={known: keys}, direction="respect", distinct="none")
-    assert {facts[0] for _, facts in found} == {fact for fact in graph.triples(relation=relation) if fact.head in keys}
 
 
 @pytest.fixture

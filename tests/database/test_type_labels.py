@@ -56,9 +56,7 @@ def test_the_schema_tells_the_types(executor: LadybugExecutor) -> None:
     [
         (":Movie", lambda t: "Movie" in t),
         (" IS Movie", lambda t: "Movie" in t),
-        (":`Hit film`", lambda t: "Hit film" in t),
         (":Movie|People", lambda t: bool({"Movie", "People"} & t)),
-        (":Movie|:People", lambda t: bool({"Movie", "People"} & t)),
         (":Movie:`Hit film`", lambda t: {"Movie", "Hit film"} <= t),
         (":Movie&!`Hit film`", lambda t: "Movie" in t and "Hit film" not in t),
         (":(Movie|People)&!`Hit film`", lambda t: bool({"Movie", "People"} & t) and "Hit film" not in t),
@@ -77,19 +75,15 @@ def test_labels_of_nodes(executor: LadybugExecutor, labels: str, holds: object) 
     [
         ("MATCH (:Movie)-[r:by]->(p:People) RETURN p.key", [("Jonze",), ("Nolan",)]),
         ("MATCH (m:Movie)-[:by]->(p) WHERE p.key = 'Nolan' OR m.key = 'Her' RETURN m.key", [("Her",), ("Tenet",)]),
-        ("MATCH (m)-[:by]->(p:Movie) WHERE TRUE OR TRUE RETURN m.key", []),
         (
             "MATCH (n) OPTIONAL MATCH (n)-[:by]->(p:People) WHERE p.key <> 'Nolan' RETURN n.key, p.key",
             [("Her", "Jonze"), ("Jonze", None), ("London", None), ("Nolan", None), ("Tenet", None)],
         ),
         ("MATCH (n) WHERE (n)-[:likes]->(:Movie) RETURN n.key", [("Jonze",)]),
         ("MATCH (n) WHERE NOT (n)-[:by]->(:People) AND (n)-[:`from`]->() RETURN n.key", [("Nolan",)]),
-        ("MATCH (n) WHERE (n)-[:likes]->(:People) RETURN n.key", []),
-        ("MATCH (n) WHERE EXISTS { MATCH (n)-[:by]->(:People) } RETURN n.key", [("Her",), ("Tenet",)]),
         ("MATCH (n) WHERE EXISTS { MATCH (n)-[:by]->(p:People) WHERE p.key = 'Nolan' } RETURN n.key", [("Tenet",)]),
         ("MATCH (n:Movie) WHERE (n)<-[:likes]-(:People) RETURN n.key", [("Tenet",)]),
         ("MATCH (n) WHERE n:Movie AND NOT n:`Hit film` RETURN n.key", [("Her",)]),
-        ("MATCH (n:Movie {key: 'Her'}) RETURN n.key", [("Her",)]),
         ("MATCH (`a b`:Movie {key: 'Her'}) RETURN `a b`.key", [("Her",)]),
         (
             "MATCH (m:Movie) WITH m MATCH (m)-[:by]->(p:People) RETURN m.key, p.key",

@@ -16,7 +16,6 @@ from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
-from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
 from kg_retrievers.database.sparql.terms import (
@@ -83,7 +82,7 @@ def fact_columns(columns: Sequence[str]) -> list[int]:
     return sorted(number for number, parts in found.items() if len(parts) == 3)
 
 
-def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, reader: SparqlParts) -> Rows:
+def rows_of(found: Solutions, checked: CheckedSparql, limit: int, reader: SparqlParts) -> Rows:
     """Turn terms into keys, and three columns of a fact into one.
 
     Rows are sorted by their values, unless the query has an order of its own. Those that are equal by key, as where
@@ -96,7 +95,7 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, re
     of_facts = {f"{letter}{number}" for number in facts for letter in "hrt"}
     plain = [name for name in checked.columns if name not in of_facts]
     at = {name: position for position, name in enumerate(checked.columns)}
-    key_of = keys.of_terms(term for row in stored for term in row)
+    key_of = reader.of_terms(term for row in stored for term in row)
     triples = reader.by_rows([[row[at[f"{letter}{n}"]] for letter in "hrt"] for row in stored for n in facts])
     rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for number, row in enumerate(stored):
@@ -209,8 +208,7 @@ class SparqlExecutor(Executor):
         )
         self._closed, self._reading = False, threading.RLock()
         self._schema: SparqlSchema | None = None
-        self._keys = Keys(self._ask, self.schema)
-        self._parts = SparqlParts(self._ask, self.schema, self._keys)
+        self._parts = SparqlParts(self._ask, self.schema)
 
     @property
     def dialect(self) -> Dialect:
@@ -245,7 +243,6 @@ class SparqlExecutor(Executor):
         with self._within(SCHEMA_TIMEOUT, "schema"), self._reading:
             if self._schema is None or refresh:
                 self._schema = read_schema(self._ask, self.vocabulary)
-                self._keys.forget()
                 self._parts.forget()
             return self._schema
 
@@ -269,7 +266,7 @@ class SparqlExecutor(Executor):
             found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
             if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
                 found = self._ask(written(checked, terms, limit + 1), columns)
-            return rows_of(found, checked, limit, self._keys, self._parts)
+            return rows_of(found, checked, limit, self._parts)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
@@ -293,7 +290,7 @@ class SparqlExecutor(Executor):
             case int() if abs(value) < 10**MAX_DIGITS:
                 return [written_term(value_term(value))]
             case str() if is_sendable(value):
-                return [written_term(term) for term in self._keys.terms(value)]
+                return [written_term(term) for term in self._parts.terms(value)]
             case list() | tuple() if all(isinstance(part, str | bool | int | float) for part in value):
                 return list(dict.fromkeys(term for part in value for term in self._terms(name, part)))
         raise InvalidArgumentError(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from kg_retrievers.database.sparql.keys import Keys
-from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
+from kg_retrievers.database.sparql.schema import relation_labels, type_labels
 from kg_retrievers.database.sparql.terms import (
     BLOCK,
     STRING,
-    Ask,
     Called,
     Descriptions,
     Iri,
@@ -44,22 +43,17 @@ RELATIONS_AT_ONCE = 50
 _Row = Sequence[Term | None]
 
 
-class SparqlParts:
+class SparqlParts(Keys):
     """Reads entities and facts; see `PartReader` for what the methods do.
 
     Args:
         ask: Sends a query.
         schema: Returns what the endpoint holds.
-        keys: Turns terms into keys and keys into terms.
     """
 
-    def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema], keys: Keys) -> None:
-        """Take what asks."""
-        self._ask, self._schema, self._keys = ask, schema, keys
-        self.forget()
-
     def forget(self) -> None:
-        """Forget the names of types and relations that the schema lacks."""
+        """Forget what was learnt of the endpoint, such as the names of types and relations that the schema lacks."""
+        super().forget()
         self._types: dict[str, str] = {}
         self._relations: dict[str, str] = {}
 
@@ -70,13 +64,13 @@ class SparqlParts:
     def describe(self, keys: Sequence[str]) -> list[StoredEntity]:
         """Describe entities."""
         wanted = sorted(set(keys))
-        iri_of = {iri.value: key for key in wanted for iri in self._keys.iris(key)}
+        iri_of = {iri.value: key for key in wanted for iri in self.iris(key)}
         called = self._called([*iri_of])
         held = self._in_facts([iri for iri in iri_of if iri not in called])
         called |= {iri: Called(None, [], []) for iri in held}
         found = {entity.key: entity for entity in self.of_called(called)}
-        texts = [text for key in wanted if key not in found for text in self._keys.texts(key)]
-        keys_of_texts = self._keys.of_terms(self._held(texts))
+        texts = [text for key in wanted if key not in found for text in self.texts(key)]
+        keys_of_texts = self.of_terms(self._held(texts))
         for term, key in keys_of_texts.items():
             if key not in found and isinstance(term, Text):
                 found[key] = StoredEntity(key, term.value, [], [])
@@ -123,7 +117,7 @@ class SparqlParts:
             for name in block:  # by the end of an IRI, where nothing gives a label
                 for iri in self._iris_ending(name):
                     unsure.setdefault(iri, set()).add(name)
-        held = self._keys.existing(unsure)
+        held = self.existing(unsure)
         called = self._called(sorted(held))
         in_facts = self._in_facts(sorted(held - called.keys()))
         of_unsure = called | {iri: Called(None, [], []) for iri in in_facts}
@@ -147,7 +141,7 @@ class SparqlParts:
         """Find things by their labels and aliases; those in other languages are labels only where none is better."""
         vocabulary = self._schema().vocabulary
         by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases)])
-        texts = [text for name in names for text in self._keys.texts(name) if text.value == name]
+        texts = [text for name in names for text in self.texts(name) if text.value == name]
         rows = self._ask(
             f"SELECT DISTINCT ?thing ?name WHERE {{ {values('?name', texts)} {by} ?thing ?by ?name . "
             f"FILTER(isIRI(?thing)) }} ORDER BY STR(?thing) STR(?name) LIMIT {MAX_NAMED}"
@@ -161,7 +155,7 @@ class SparqlParts:
 
     def _find_texts(self, found: dict[str, set[str]]) -> None:
         """Find the literals that are called so."""
-        keys = self._keys.of_terms(self._held([text for name in found for text in self._keys.texts(name)]))
+        keys = self.of_terms(self._held([text for name in found for text in self.texts(name)]))
         for text, key in keys.items():
             for name in {key, text.value} & found.keys():
                 found[name].add(key)
@@ -169,9 +163,9 @@ class SparqlParts:
     def _iris_ending(self, name: str) -> list[str]:
         """Return IRIs whose key is a name, or that end with it in namespaces that are given."""
         vocabulary = self._schema().vocabulary
-        found = [iri.value for iri in self._keys.iris(name)]
+        found = [iri.value for iri in self.iris(name)]
         ends = name.replace(" ", "_")
-        if vocabulary.prefixes and ends and self._keys.iris(ends):
+        if vocabulary.prefixes and ends and self.iris(ends):
             made = (vocabulary.names.expand(f"{prefix}:{ends}") for prefix in sorted(vocabulary.prefixes))
             found += [iri for iri in made if local_words(iri) == name]
         return found
@@ -188,7 +182,7 @@ class SparqlParts:
         while len(found := self._in_range(start, width, page_size)) > page_size and width > 1:
             width = max(1, width // 2)
         iris = sorted(text for text, is_iri in found if is_iri)
-        keys = self._keys.of_terms(Text(text, STRING) for text, is_iri in found if not is_iri)
+        keys = self.of_terms(Text(text, STRING) for text, is_iri in found if not is_iri)
         entities = [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
         entities += self._named_by_iris(iris)
         end = start + width
@@ -307,7 +301,7 @@ class SparqlParts:
         in_facts = {term.value for row in read.rows for term in (row[0], row[2]) if isinstance(term, Iri)} | read.held
         held = [iri for iri in read.things if iri in called or iri in in_facts]
         known = {iri: called.get(iri, Called(None, [], [])) for iri in held}
-        texts = self._keys.of_terms(tail for _, _, tail in read.rows if isinstance(tail, Text))
+        texts = self.of_terms(tail for _, _, tail in read.rows if isinstance(tail, Text))
         found = {key: StoredEntity(key, term.value, [], []) for term, key in texts.items() if isinstance(term, Text)}
         found |= {entity.key: entity for entity in self.of_called(known)}
         is_cut = read.is_cut or len(triples) > limit
@@ -334,8 +328,8 @@ class SparqlParts:
         heads, tails = list[Iri](), list[Iri | Text]()
         keeps = self._schema().vocabulary.literals == "keep"
         for key in keys:
-            heads += self._keys.iris(key)
-            tails += self._keys.terms(key) if keeps else self._keys.iris(key)
+            heads += self.iris(key)
+            tails += self.terms(key) if keeps else self.iris(key)
         return heads, tails
 
     def _only(self, relations: Sequence[str] | None) -> str | None:
@@ -354,7 +348,7 @@ class SparqlParts:
 
     def by_rows(self, rows: Sequence[_Row]) -> list[Triple | None]:
         """Return the fact of each row; None where one of its terms has no key or is not bound."""
-        keys = self._keys.of_terms(term for head, _, tail in rows for term in (head, tail))
+        keys = self.of_terms(term for head, _, tail in rows for term in (head, tail))
         names = self._relation_names({relation.value for _, relation, _ in rows if isinstance(relation, Iri)})
         return [
             Triple(keys[head], names[relation.value], keys[tail])

@@ -31,13 +31,13 @@ class Keys:
         """Know nothing yet."""
         self._ask, self._schema = ask, schema
         self._lock = threading.Lock()
-        self._kinds: dict[str, None] = {}
-        self._is_entity: dict[str, bool] = {}
+        self.forget()
 
     def forget(self) -> None:
         """Forget what was learnt of the endpoint."""
         with self._lock:
-            self._kinds, self._is_entity = {}, {}
+            self._kinds: dict[str, None] = {}
+            self._is_entity: dict[str, bool] = {}
 
     def of_terms(self, terms: Iterable[Term | None]) -> dict[Term, str]:
         """Return the keys of some terms, but for blank nodes."""
