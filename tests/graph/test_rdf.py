@@ -370,6 +370,19 @@ def test_named_graphs_can_be_chosen(read: Read) -> None:
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("suffix", ["nt", "nq", "trig", "rdf", "jsonld"])
+def test_every_format_says_the_same(read: Read, suffix: str) -> None:
+    """Of the files of pyoxigraph, and of those of rdflib."""
+    expected, format = content(read(FILM)), pyoxigraph.RdfFormat.from_extension(suffix)
+    triples = [*pyoxigraph.parse(PREFIXES + FILM, format=pyoxigraph.RdfFormat.TURTLE)]
+    by_rdflib = rdflib.Dataset(default_union=True).parse(data=PREFIXES + FILM, format="turtle")
+    names = {"nt": "nt", "nq": "nquads", "trig": "trig", "rdf": "xml", "jsonld": "json-ld"}
+    assert format is not None
+    written = pyoxigraph.serialize((quad.triple for quad in triples), format=format)
+    assert content(read(written, suffix)) == expected
+    assert content(read(by_rdflib.serialize(format=names[suffix]), suffix)) == expected
+
+
 def test_formulas_of_n3_state_nothing(read: Read) -> None:
     graph = read("@prefix : <http://e.org/> . { :a :b :c } => { :d :e :f } . :x :y :z .", "n3")
     assert (":a", ":b", ":c") not in graph

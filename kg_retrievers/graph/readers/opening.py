@@ -147,6 +147,12 @@ def limit_error(
     )
 
 
+def skip_hints(what: str) -> dict[str, str]:
+    """Return the advice on a malformed line, row or statement, as arguments of errors."""
+    advice = f"Correct the {what}, or leave out all such {what}s with"
+    return {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --read on_error=skip."}
+
+
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
     """Raise what goes wrong while a file is read or unpacked as a GraphLoadError."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
-from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes
+from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, skip_hints
 
 #: What becomes of the attributes of nodes that are no names or types.
 Attributes = Literal["facts", "drop"]
@@ -170,10 +170,7 @@ class TextFile:
     def reject(self, message: str, line: int, last: int | None = None) -> None:
         """Raise for the row from `line` to `last`, by default one line, or count its lines."""
         if self.options.on_error == "raise":
-            advice = "Correct the line, or leave out all such lines with"
-            self.fail(
-                message, line, hint_python=f'{advice} on_error="skip".', hint_shell=f"{advice} --read on_error=skip."
-            )
+            self.fail(message, line, **skip_hints("line"))
         self.skipped += (last or line) - line + 1
 
     def reject_cell(self, length: int | None, line: int, last: int | None = None, enough: int | None = None) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
-from kg_retrievers.graph.readers.rdf.parsing import oxigraph, parser_format, rdf_format
+from kg_retrievers.graph.readers.rdf.parsing import oxigraph
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
 #: The formats that hold the sources of facts, as named graphs.
@@ -35,7 +34,8 @@ def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
     """
     statements = _Statements(content, Prefixes(content.prefixes))
     quads = statements.quads() if format in NAMED_GRAPHS else (quad.triple for quad in statements.quads())
-    oxigraph().serialize(quads, file, parser_format(rdf_format(Path(), format)), prefixes=_declarable(content.prefixes))
+    module = oxigraph()
+    module.serialize(quads, file, module.RdfFormat.from_extension(format), prefixes=_declarable(content.prefixes))
 
 
 def rdf_losses(content: GraphContent, format: str) -> dict[str, int]:

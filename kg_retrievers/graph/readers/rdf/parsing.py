@@ -7,14 +7,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name, skip_hints
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
-
-if TYPE_CHECKING:
-    from pyoxigraph import RdfFormat
 
 #: The formats: what else each is called, the suffixes of its files among it.
 FORMATS = {
@@ -137,7 +134,7 @@ class RdfFile:
 
     def _parse(self, file: Any) -> Any:
         try:
-            format = parser_format(self.format)
+            format = self._oxigraph.RdfFormat.from_extension(FORMATS[self.format][0])
             return self._oxigraph.parse(file, format=format, base_iri=self._base_iri)
         except ValueError as error:
             raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
@@ -171,16 +168,7 @@ class RdfFile:
             return {"hint_python": "A context on another server is never fetched: write the context into the file."}
         if self.format not in _RECOVERABLE:
             return {"hint_python": f"Nothing behind an error of {self.format} can be read: correct the file."}
-        advice = "Correct the statement, or leave out all such with"
-        return {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --read on_error=skip."}
-
-
-def parser_format(name: str) -> RdfFormat:
-    """Return pyoxigraph's format by its name here."""
-    formats = oxigraph().RdfFormat
-    attribute = {"RDF/XML": "RDF_XML"}.get(name, name.replace("-", "_").upper())
-    format: RdfFormat = getattr(formats, attribute)
-    return format
+        return skip_hints("statement")
 
 
 def oxigraph() -> Any:
@@ -239,7 +227,7 @@ class RdflibGraph:
                 if self._on_error == "raise":
                     raise InvalidArgumentError(
                         f"KnowledgeGraph.from_rdf: {tuple(map(str, row[:3]))!r} is no statement of RDF: {error}.",
-                        hint_python='Leave out all such with on_error="skip".',
+                        **skip_hints("statement"),
                     ) from None
                 self.skipped += 1
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.iris import NAMED, Prefixes
-from kg_retrievers.graph.readers.opening import Limits, limit_error
+from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.rdf.parsing import Terms
 from kg_retrievers.graph.readers.text_files import OnError
 from kg_retrievers.graph.values import is_valid
@@ -354,12 +354,7 @@ class Statements:
         where = f"a literal of <{thing}> <{predicate.value}> has"
         if is_long:
             raise limit_error(self.place, None, f"{where} {len(text):,} characters", "cell_length", len(text))
-        raise GraphLoadError(
-            f"{where} a NUL character.",
-            self.place,
-            hint_python='Leave out all such with on_error="skip".',
-            hint_shell="Leave out all such with --read on_error=skip.",
-        )
+        raise GraphLoadError(f"{where} a NUL character.", self.place, None, **skip_hints("literal"))
 
     def _take_foreign(self, pair: tuple[int, int], language: str, text: tuple[str, int]) -> None:
         """Keep a text of the first language in sorted order, in case there is none in a wanted language."""

@@ -14,7 +14,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
-from kg_retrievers.graph.readers.opening import Limits, limit_error
+from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.tables.cells import (
     Encoded,
     Style,
@@ -399,18 +399,12 @@ class FrameReader:
         code = int(column.codes[row]) % len(column.texts)
         place = f"row {self._row + row + 1}, " if lines is None else ""
         message = f"{place}column {name!r}: {column.problems.get(code, 'a cell is empty')}"
-        advice = "Correct the row, or leave out all such rows with"
         if self._path is None:
-            raise InvalidArgumentError(f'{_WHO}: {message}. {advice} on_error="skip".')
+            raise InvalidArgumentError(f"{_WHO}: {message}.", **skip_hints("row"))
         if column.problems.get(code, "").startswith("a cell of"):
             raise limit_error(self._path, None, message, "cell_length")
-        raise GraphLoadError(
-            f"{message}.",
-            self._path,
-            None if lines is None else int(lines[row, 0]),
-            hint_python=f'{advice} on_error="skip".',
-            hint_shell=f"{advice} --read on_error=skip.",
-        )
+        line = None if lines is None else int(lines[row, 0])
+        raise GraphLoadError(f"{message}.", self._path, line, **skip_hints("row"))
 
     def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
         reading = self._builder.reading
