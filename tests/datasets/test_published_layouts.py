@@ -121,14 +121,9 @@ def test_folders_that_hold_no_such_split(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_json_lines(tmp_path: Path) -> None:
-    for content, told in (
-        (pickle.dumps({"a claim": {}}), "this is a pickle, which is never loaded.*docs/evaluation.md"),
-        (b"id,question\n1,who\n", "wanted JSON lines, one object a line, but there is no valid JSON at column 1"),
-        (b'{"id": "\xff"}', "wanted JSON lines, one object a line, in UTF-8, but got other bytes"),
-    ):
-        (tmp_path / "rows").write_bytes(content)
-        with pytest.raises(QuestionsLoadError, match=told):
-            list(read_webqsp(tmp_path / "rows"))
+    (tmp_path / "rows").write_bytes(pickle.dumps({"a claim": {}}))
+    with pytest.raises(QuestionsLoadError, match=r"this is a pickle, which is never loaded.*docs/evaluation\.md"):
+        list(read_webqsp(tmp_path / "rows"))
     with pytest.raises(QuestionsLoadError, match="wanted a text file, but it cannot be read"):
         list(read_webqsp(tmp_path / "none.jsonl"))
 
@@ -139,9 +134,6 @@ def test_a_file_has_no_split(tmp_path: Path) -> None:
         list(read_webqsp(tmp_path / "set" / "test.jsonl", "test"))
     with pytest.raises(InvalidArgumentError, match="holds one data set without splits, not 'test'"):
         list(read_webqsp(write_saved(tmp_path / "saved", ROWS), "test"))
-    (tmp_path / "none").mkdir()
-    with pytest.raises(InvalidArgumentError, match="holds no split; wanted files as"):
-        list(read_webqsp(tmp_path / "none", "test"))
 
 
 @pytest.mark.parametrize("name", ["test.parquet", "test.arrow"])
