@@ -103,7 +103,6 @@ VIOLATIONS: dict[str, Conduct] = {
     "a node of numbers": bolt({PULL: message(RECORD, [Structure(ord("N"), (1, 2, 3, 4))]) + message(SUCCESS, {})}),
     "an unknown structure": bolt({PULL: message(RECORD, [Structure(0x77, (1,))]) + message(SUCCESS, {})}),
     "a summary that is a text": bolt({PULL: message(SUCCESS, "done")}),
-    "notifications that are numbers": bolt({PULL: message(SUCCESS, {"type": "r", "notifications": [1, 2]})}),
     "a failure without a code": bolt({RUN: message(FAILURE, {})}),
     "a failure that is a list": bolt({RUN: message(FAILURE, [1])}),
     "a failure of numbers": bolt({RUN: message(FAILURE, {"code": 1, "message": 2})}),
