@@ -115,8 +115,12 @@ def ask(
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {asked.k + 1}")
     if found.answer is None and found.documents:
-        by = f"the model in {prompt.folder}" if prompt else ""
-        note(asked.why_no_answer(by, joined_names(methods)))
+        if prompt:
+            note(f"the model in {prompt.folder} writes no answer")
+        elif llm:
+            note("the language model finds no answer in the evidence")
+        else:
+            note(f"{joined_names(methods)} finds facts and proposes no answer; --llm answers from them")
     return 0 if found.documents else NO_EVIDENCE
 
 
@@ -223,14 +227,6 @@ class _Asked:
             return []
         anyway = {"min_confidence": 0.0, "on_refusal": "empty"}
         return self.retriever.invoke(self.question, **(self.inputs | anyway))
-
-    def why_no_answer(self, prompt: str, methods: str) -> str:
-        """Return why there is no answer; `prompt` names the graph prompt."""
-        if prompt:
-            return f"{prompt} writes no answer"
-        if self.llm:
-            return "the language model finds no answer in the evidence"
-        return f"{methods} finds facts and proposes no answer; --llm answers from them"
 
 
 def _is_tie(one: Document, other: Document) -> bool:

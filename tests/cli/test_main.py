@@ -200,12 +200,6 @@ def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[...
     assert "nearest" not in found
 
 
-@pytest.mark.parametrize("wrong", ["1.5", "nan"])
-def test_the_least_confidence_is_a_share(run: Run, wrong: str) -> None:
-    told = mistake(run("ask", "films.csv", HER, f"--min-confidence={wrong}"))
-    assert "--min-confidence: wanted a value" in told
-
-
 #: What is said where no earlier call has compiled a method.
 COMPILING = "kg-retrievers: compiling the search, once (about ten seconds; it is kept for the next time) ...\n"
 
@@ -453,6 +447,8 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", " "], "the question is empty"),
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
         (["ask", "films.csv", HER, "--k", "0"], "--k: wanted a value greater than or equal to 1. See: "),
+        (["ask", "films.csv", HER, "--min-confidence", "1.5"], "--min-confidence: wanted a value"),
+        (["ask", "films.csv", HER, "--min-confidence", "nan"], "--min-confidence: wanted a value"),
         (["ask", "films.csv", HER, "--k", "1000001"], "less than or equal to 1000000, but got 1000001"),
         (
             ["ask", "films.csv", HER, "--method", "simrag"],
