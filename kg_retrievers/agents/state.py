@@ -12,12 +12,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kg_retrievers.chains import Citation
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.refusals import Reason
 from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
+from kg_retrievers.graph.validation import checked_dataclass
 
 
 class Spending(Cost):

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import networkx as nx
 from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.html_page import Provenance, cut, html_page, page_data
 from kg_retrievers.drawing.picture import COLORS, INK, LINE, RELATION_FONT, Box, Picture, Role, clean_line, cut_short
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.types import Evidence, Triple
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of, readable
 
 #: How many triples a picture shows by default; more can hardly be read.

@@ -14,10 +14,10 @@ import rich.progress
 from pydantic import Field
 from rich.console import Console
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 
 try:
     import torch

@@ -491,9 +491,9 @@ def test_an_error_says_the_line(read: Read) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"literals": "no"}, 'literals is "keep" or "drop"'),
-        ({"on_error": "ignore"}, 'on_error is "raise" or "skip"'),
-        ({"languages": "en"}, "languages is a list of texts"),
+        ({"literals": "no"}, "literals must be 'keep' or 'drop'"),
+        ({"on_error": "ignore"}, "on_error must be 'raise' or 'skip'"),
+        ({"languages": "en"}, "languages: .*, but got 'en'"),
         ({"format": "csv"}, "format is one of N-Triples"),
         ({"base_iri": "nowhere"}, "base_iri is no absolute IRI"),
         ({"type_predicates": ["nope:kind"]}, "no known prefix begins it"),

@@ -449,7 +449,7 @@ def test_missing_columns(tmp_path: Path, header: str) -> None:
     ("arguments", "wanted"),
     [
         ({"format": "xml"}, "format is .* got 'xml'"),
-        ({"on_error": "ignore"}, "on_error is .* got 'ignore'"),
+        ({"on_error": "ignore"}, "on_error must be .* got 'ignore'"),
         ({"encoding": "utf-88"}, "no text encoding 'utf-88'"),
         ({"encoding": "hex"}, "no text encoding 'hex'"),
         (

@@ -14,10 +14,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from pydantic import Field
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -30,7 +30,8 @@ from rich.progress import (
 )
 from typing_extensions import Buffer
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import GraphLoadError, MissingExtraError
+from kg_retrievers.graph.validation import checked_dataclass
 
 _WHAT = (TextColumn("{task.description}", markup=False), BarColumn())
 _BAR: ContextVar[Progress | None] = ContextVar("kg_retrievers_reading_bar", default=None)
@@ -85,7 +86,7 @@ UNPACKED_FLOOR = 128 << 20
 _BREAKS = re.compile(rb"[\r\n]")
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Limits:
     """What a file may hold at most. A file that exceeds a limit is refused, and the error names the limit.
 
@@ -104,19 +105,11 @@ class Limits:
         50
     """
 
-    unpacked_bytes: int | None = None
-    line_bytes: int = 16 << 20
-    document_bytes: int = 256 << 20
-    cell_length: int = 1 << 20
-    columns: int = 1_000
-
-    def __post_init__(self) -> None:
-        """Check that each limit allows something."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            if not (is_count or (value is None and field.name == "unpacked_bytes")):
-                raise InvalidArgumentError(f"Limits: {field.name} is {value!r}. Allow at least 1.")
+    unpacked_bytes: int | None = Field(default=None, ge=1)
+    line_bytes: int = Field(default=16 << 20, ge=1)
+    document_bytes: int = Field(default=256 << 20, ge=1)
+    cell_length: int = Field(default=1 << 20, ge=1)
+    columns: int = Field(default=1_000, ge=1)
 
     def bytes_of(self, packed: int) -> int:
         """Return how many bytes a compressed file of `packed` bytes may become."""

@@ -8,12 +8,14 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, get_args
+from typing import Any, Literal, NamedTuple, NoReturn
+
+from pydantic import Field
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, skip_hints
+from kg_retrievers.graph.validation import checked_dataclass
 
 #: What becomes of the attributes of nodes that are no names or types.
 Attributes = Literal["facts", "drop"]
@@ -43,7 +45,7 @@ DEFAULTS = ("facts", "utf-8")
 OF_ENTITIES = ("delimiter", "attributes", "encoding")
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class FileOptions:
     """How a file is read; see `KnowledgeGraph.from_file`.
 
@@ -68,14 +70,10 @@ class FileOptions:
     header: bool | None = None
     attributes: Attributes = "facts"
     facts: Sequence[str] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Check each field."""
-        for name, kind in (("on_error", OnError), ("attributes", Attributes)):
-            value, allowed = getattr(self, name), get_args(kind)
-            if value not in allowed:
-                raise InvalidArgumentError(f'{name} is "{allowed[0]}" or "{allowed[1]}", but got {value!r}.')
         try:
             " ".encode(self.encoding)
         except LookupError:
@@ -83,12 +81,6 @@ class FileOptions:
             raise InvalidArgumentError(f"Python knows no text encoding {self.encoding!r}; {near}") from None
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
-        if self.header not in (None, True, False):
-            raise InvalidArgumentError(f"header is True, False or None, but got {self.header!r}.")
-        if isinstance(self.facts, str):
-            raise InvalidArgumentError(f"facts is a list of columns, but got {self.facts!r}.")
-        if not isinstance(self.limits, Limits):
-            raise InvalidArgumentError(f"limits is a kg_retrievers.Limits, but got {self.limits!r}.")
 
     @property
     def codec(self) -> str:

@@ -13,10 +13,10 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import readable
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import MASK, GraphIndex
 
 #: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in

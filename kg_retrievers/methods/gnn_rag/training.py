@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from kg_retrievers.bulk import Workers
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 
 #: How an entity is marked as one of the question's: not at all, by one number s, or by the paper's pair (1 - s, s).
 Topic = Literal["none", "column", "pair"]

@@ -13,9 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig, without_text
 from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+from pydantic import Field
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
@@ -15,6 +16,7 @@ from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.rdf.parsing import Terms
 from kg_retrievers.graph.readers.text_files import OnError
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.values import is_valid
 
 #: Languages of a text that is meant for all of them.
@@ -152,7 +154,7 @@ ALIAS, TYPE, FIRST_LABEL = -1, -2, -3
 _NOT_TAKEN = -2
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class RdfOptions:
     """How RDF is read; see `KnowledgeGraph.from_rdf`.
 
@@ -167,21 +169,13 @@ class RdfOptions:
     literals: Kept = "keep"
     graphs: Sequence[str] | None = None
     blank_nodes: Kept = "keep"
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = Field(default_factory=dict)
     base_iri: str | None = None
     on_error: OnError = "raise"
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for name, allowed in (("literals", Kept), ("blank_nodes", Kept), ("on_error", OnError)):
-            if getattr(self, name) not in get_args(allowed):
-                wanted = " or ".join(f'"{value}"' for value in get_args(allowed))
-                raise InvalidArgumentError(f"{name} is {wanted}, but got {getattr(self, name)!r}.")
-        for name in ("languages", "label_predicates", "alias_predicates", "type_predicates", "graphs"):
-            value = getattr(self, name)
-            if isinstance(value, str) or not all(isinstance(text, str) for text in value or ()):
-                raise InvalidArgumentError(f"{name} is a list of texts, but got {value!r}.")
         for prefix, namespace in self.prefixes.items():
             if not namespace or prefix == "_" or set(prefix) & set(": <>/#"):
                 raise InvalidArgumentError(f"prefixes: {prefix!r} cannot stand for {namespace!r} in front of a colon.")

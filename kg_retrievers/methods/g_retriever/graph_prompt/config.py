@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.validation import checked_dataclass
 
 Encoder = Literal["transformer", "gat", "gcn"]
 

@@ -10,11 +10,11 @@ from langchain_core.runnables import Runnable
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, facts_of, lone_entities_of
 
 

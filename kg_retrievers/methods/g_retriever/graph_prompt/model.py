@@ -24,11 +24,11 @@ from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
 from langchain_core.runnables.config import get_callback_manager_for_config
 from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.graph_search import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 from langchain_core.embeddings import Embeddings
 from pydantic import Field
 
-from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
