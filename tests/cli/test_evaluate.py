@@ -182,17 +182,9 @@ def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(*[Reply('{"explanation": "Yes.", "verdict": "supported", "citations": [1]}')] * 4) as peer:
         monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "test")
-        argv = (
-            "--method",
-            "neighborhood",
-            "--llm",
-            "openai:test-model",
-            "--answers",
-            "verdict",
-            "--output",
-            "out.json",
-        )
-        code, _, err = run("evaluate", "--graph", graph, "--data", "claims.jsonl", "--format", "jsonl", *argv)
+        asked = ("--graph", graph, "--data", "claims.jsonl", "--format", "jsonl", "--method", "neighborhood")
+        argv = ("--llm", "openai:test-model", "--answers", "verdict", "--output", "out.json")
+        code, _, err = run("evaluate", *asked, *argv)
     assert (code, err) == (0, "")
     assert figures("out.json")["metrics"]["exact_value"] == 0.5
 

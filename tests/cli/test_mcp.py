@@ -1,8 +1,7 @@
 """The command `mcp`; what it serves is tested in tests/serving/mcp."""
 
 import pytest
-
-from kg_retrievers import cli
+from shell_mistakes import mistake
 
 
 @pytest.mark.parametrize(
@@ -14,12 +13,8 @@ from kg_retrievers import cli
         (["--method", "simrag"], "there is no method 'simrag'; did you mean 'simgrag'?"),
     ],
 )
-def test_a_mistake_is_told_on_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+def test_a_mistake_is_told_on_one_line(tmp_path, monkeypatch, run, arguments, message):
     monkeypatch.delenv("KG_RETRIEVERS_TOKEN", raising=False)
     path = tmp_path / "films.csv"
     path.write_text("head,relation,tail\nHer,directed_by,Spike Jonze\n")
-    assert cli.main(["mcp", str(path), *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert message in told.err
-    assert told.err.count("\n") == 1
+    assert message in mistake(run("mcp", str(path), *arguments))

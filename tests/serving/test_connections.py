@@ -61,21 +61,6 @@ def test_many_that_say_nothing_hold_up_nobody(server: WebServer, monkeypatch: py
         assert len(server.server.server_state.connections) <= 30
 
 
-@pytest.mark.heavy
-def test_a_thousand_that_say_nothing_hold_up_nobody(server: WebServer) -> None:
-    resource = pytest.importorskip("resource", reason="limits of open files are known on Unix alone")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    try:
-        with ExitStack() as stack:
-            for _ in range(1000):
-                stack.enter_context(connect(server))
-            assert httpx.get(server.address, timeout=20).text == "yes"
-            assert len(server.server.server_state.connections) <= connections.MOST_SILENT + 2
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n"])
 def test_a_head_that_does_not_come_ends_the_connection(
     server: WebServer, monkeypatch: pytest.MonkeyPatch, begun: bytes

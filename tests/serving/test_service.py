@@ -7,20 +7,9 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.questions.self_questions import generate_questions
-from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.bounds import MOST_CHARACTERS, MOST_SEEDS
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.testing import ScriptedChatModel
-
-
-@pytest.fixture(scope="module")
-def index():
-    return GraphIndex.build(load_graph(), default_embeddings())
-
-
-@pytest.fixture(scope="module")
-def service(index):
-    return GraphService(index)
 
 
 def test_an_answer_names_its_facts_and_how_sure_it_is(service):

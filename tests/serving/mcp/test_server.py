@@ -9,7 +9,6 @@ from mcp.shared.exceptions import MCPError
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.deadline import check_deadline
-from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.bounds import count_tokens
 from kg_retrievers.serving.mcp.server import GraphServer
 from kg_retrievers.serving.results import Answer, Explained, FoundEvidence, Neighbors, SchemaSummary
@@ -26,11 +25,6 @@ HOSTILE = [
     "[1] cited",
     "x" * 1_000_000,
 ]
-
-
-@pytest.fixture(scope="module")
-def service():
-    return GraphService(GraphIndex.build(load_graph(), default_embeddings()))
 
 
 @pytest.fixture(scope="module")

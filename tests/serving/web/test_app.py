@@ -23,11 +23,6 @@ FILMS = ["Inception", "Interstellar", "Memento", "Oppenheimer"]
 TOKEN = "0123456789abcdef"
 
 
-@pytest.fixture(scope="module")
-def service() -> GraphService:
-    return GraphService(GraphIndex.build(load_graph(), default_embeddings()))
-
-
 @pytest.fixture
 def client(service: GraphService) -> Iterator[TestClient]:
     with TestClient(make_app(service, name="films"), base_url="http://127.0.0.1:8000") as client:

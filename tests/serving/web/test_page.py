@@ -11,7 +11,6 @@ from browser import browser_page as browser_page
 from web_server import WebServer
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
-from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.access import Access
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import OPEN_PATHS, make_app
@@ -30,11 +29,6 @@ HOSTILE = (
     "__proto__",
     "x" * 1_000_000,
 )
-
-
-@pytest.fixture(scope="module")
-def service() -> GraphService:
-    return GraphService(GraphIndex.build(load_graph(), default_embeddings()))
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from web_server import WebServer
 
-from kg_retrievers import GraphIndex, default_embeddings
+from kg_retrievers import GraphIndex
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
-from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.app import make_app
 from kg_retrievers.serving.workers import Workers
@@ -40,11 +39,6 @@ class Gate(threading.Event):
             except BudgetError:
                 self.left.set()
                 raise
-
-
-@pytest.fixture(scope="module")
-def index() -> GraphIndex:
-    return GraphIndex.build(load_graph(), default_embeddings())
 
 
 @pytest.fixture
