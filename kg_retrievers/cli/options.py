@@ -204,12 +204,8 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
     return typer.Option(name, help=help, rich_help_panel=panel)
 
 
-def _one_of_methods() -> str:
-    names = [name for name in registry.method_names() if name != registry.DEFAULT.name]
-    return f"{registry.DEFAULT.name} (default), {', '.join(names)}; A+B fuses what both find."
-
-
-METHODS_HELP = _one_of_methods()
+_OTHERS = ", ".join(name for name in registry.method_names() if name != registry.DEFAULT.name)
+METHODS_HELP = f"{registry.DEFAULT.name} (default), {_OTHERS}; A+B fuses what both find."
 USE_EXAMPLES = ", ".join(method.name for method in registry.METHODS if method.labels)
 QUERY_METHODS = " or ".join(method.name for method in registry.METHODS if method.runs_queries)
 

