@@ -307,32 +307,25 @@ def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> 
 
 
 @pytest.mark.parametrize(
-    ("reply", "answer", "noted"),
+    ("reply", "answer", "supported", "noted"),
     [
-        ("Fact 1 says so.\nAnswer: Spike Jonze", "Spike Jonze", ""),
-        ("Answer: not available", None, "kg-retrievers: the language model finds no answer in the evidence\n"),
+        ("Fact 1 says so.\nAnswer: Spike Jonze", "Spike Jonze", True, ""),
+        ("Answer: Mallory", "Mallory", False, ""),
+        ("Answer: not available", None, None, "kg-retrievers: the language model finds no answer in the evidence\n"),
     ],
 )
 def test_the_answer_is_read_from_the_reply(
-    run: Run, server: Callable[..., OpenAIServer], reply: str, answer: str | None, noted: str
+    run: Run, server: Callable[..., OpenAIServer], reply: str, answer: str | None, supported: bool | None, noted: str
 ) -> None:
-    with server(reply):
-        asked = ("ask", "films.csv", HER, "--method", "g-retriever", "--llm", "openai:test-model", "--json")
-        code, out, err = run(*asked)
-    assert (code, err.replace(COMPILING, "")) == (0, noted)
-    assert json.loads(out)["answer"] == answer
-
-
-@pytest.mark.parametrize(("reply", "supported"), [("Answer: Spike Jonze", True), ("Answer: Mallory", False)])
-def test_a_name_that_no_fact_holds_is_told(
-    run: Run, server: Callable[..., OpenAIServer], reply: str, supported: bool
-) -> None:
+    """A name that no fact holds is told."""
     asked = ("ask", "films.csv", HER, "--method", "g-retriever", "--llm", "openai:test-model")
     with server(reply, reply):
         told = run(*asked)[1]
-        found = json.loads(run(*asked, "--json")[1])
-    assert ("Unsupported  Mallory: in none of the facts below\n" in told) is not supported
-    assert found["supported"] is supported
+        code, out, err = run(*asked, "--json")
+    assert (code, err.replace(COMPILING, "")) == (0, noted)
+    found = json.loads(out)
+    assert (found["answer"], found["supported"]) == (answer, supported)
+    assert ("Unsupported  Mallory: in none of the facts below\n" in told) is (supported is False)
 
 
 @pytest.mark.usefixtures("unsure")
