@@ -249,7 +249,7 @@ def test_a_pickle_and_a_copy(films: SparqlExecutor) -> None:
         ({"languages": ['en") || true']}, "Wanted a code"),
         ({"label_predicates": ["nothing:label"]}, "no IRI|Give its prefix"),
         ({"namespaces": ["no namespace"]}, "no IRI"),
-        ({"literals": "all"}, '"keep" or "drop"'),
+        ({"literals": "all"}, "'keep' or 'drop'"),
     ],
 )
 def test_arguments(options: dict[str, Any], reason: str) -> None:
