@@ -14,7 +14,7 @@ import kg_retrievers
 from kg_retrievers.cli.options import (
     TAKEN_FIELDS,
     Connection,
-    Embedded,
+    Embeddings,
     Field,
     Given,
     Graph,
@@ -62,7 +62,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     given: Given,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     method: Method = None,
     k: K = None,
@@ -85,7 +85,7 @@ def ask(
     check_database(methods, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     index = read_index(source, given.database)
     by_prompt = load_answerer(prompt, index) if prompt else None
     with ExitStack() as at_end:

@@ -18,8 +18,8 @@ from kg_retrievers.cli.options import (
     ADVANCED,
     TAKEN_FIELDS,
     Connection,
-    Embedded,
     EmbeddingCache,
+    Embeddings,
     Field,
     Given,
     Json,
@@ -103,7 +103,7 @@ def evaluate(
     given: Given,
     settings: MeasuredWith,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     method: Method = None,
     records: Annotated[str | None, option("FILE", "Keep the results, or go on.", parser=new_file)] = None,
@@ -120,7 +120,7 @@ def evaluate(
     fields = settings.fields
     methods, models, prompt = load_models(given.model, method)
     check_database(methods, given.database)
-    source = Source(str(questions.graph), reading, embedded, connection)
+    source = Source(str(questions.graph), reading, embeddings, connection)
     measurement = _read(data, questions, given, settings, source, models, prompt)
     with measurement.database:
         report = measurement.run(methods, measurement.build(methods, fields), records)
@@ -133,7 +133,7 @@ def compare(
     given: Given,
     settings: MeasuredWith,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RECORDS]...", help="Files of records that `evaluate` wrote.")
@@ -160,7 +160,7 @@ def compare(
         chosen = _chosen(method)
         folder = _folder_of_records(records)
         models, prompt = read_trained(given.model)
-        source = Source(str(questions.graph), reading, embedded, connection)
+        source = Source(str(questions.graph), reading, embeddings, connection)
         measurement = _read(data, questions, given, settings, source, models, prompt)
         with measurement.database:
             for methods, retriever in _build_all(measurement, chosen, settings.fields):
@@ -381,7 +381,7 @@ def _read(
     if has_one_graph:
         index = read_index(source, given.database)
     else:
-        index = index_of_graphs(asked, source.embedded, settings.embedding_cache, questions, examples)
+        index = index_of_graphs(asked, source.embeddings, settings.embedding_cache, questions, examples)
     if lost := describe_lost_answers(index, questions):
         note(lost)
     if settings.unanswerable:

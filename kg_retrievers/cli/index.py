@@ -13,8 +13,8 @@ import typer
 import kg_retrievers
 from kg_retrievers.cli.options import (
     Connection,
-    Embedded,
     EmbeddingCache,
+    Embeddings,
     Graph,
     Json,
     Reading,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def index(
     graph: Graph,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     output: Annotated[str | None, option("FOLDER", "Where to save it.")] = None,
     triples: Annotated[bool, flag("--triples", "Embed every triple as well, for kaping.")] = False,
     vectors: Vectors = None,
@@ -55,7 +55,7 @@ def index(
 
     Example: kg-retrievers index films.csv --output films.index
     """
-    source = Source(graph, reading, embedded, Connection(vectors=vectors))
+    source = Source(graph, reading, embeddings, Connection(vectors=vectors))
     if output is None and vectors is None:
         raise InvalidArgumentError(
             "where does the index go?",
@@ -80,8 +80,8 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     replaced = is_saved(output)
     graph = read_graph(source)
-    name = source.embedded.embeddings or STATIC
-    embeddings = embeddings_of(source)
+    name = source.embeddings or STATIC
+    embeddings = embeddings_of(source.embeddings)
     with open_workers(workers_name) as workers:
         kg_retrievers.GraphIndex.build(
             graph,
@@ -109,7 +109,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
 
     source.check()
     source.check_size()
-    embeddings = embeddings_of(source)
+    embeddings = embeddings_of(source.embeddings)
     try:
         with closing(open_database(source.place, source)) as database, open_workers(workers_name) as workers:
             database.relations()  # so that no table is made for a graph that cannot be read
@@ -127,7 +127,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
         raise
     show(
         f"Read {loaded.entities:,} entities of {source.place} and embedded {counted(loaded.embedded, 'name')} with "
-        f"{source.embedded.embeddings or STATIC} embeddings; {vectors} now holds {counted(loaded.names, 'name')}.",
+        f"{source.embeddings or STATIC} embeddings; {vectors} now holds {counted(loaded.names, 'name')}.",
         f"Ask it: {source.command('ask', 'Who ...?')}",
     )
     return 0
@@ -136,7 +136,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
 def update(
     index: Annotated[str, typer.Argument(metavar="INDEX", help="A folder of `index`.")],
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     add: Annotated[list[str], option("FILE", "Facts to add, and what the file says about entities.")] = [],
     remove: Annotated[list[str], option("FILE", "Facts to remove.")] = [],
     remove_source: Annotated[list[str], option("NAME", "A source to remove, with the facts from no other one.")] = [],
@@ -161,7 +161,7 @@ def update(
     additions, removals = _read(add, reading, graph), _read(remove, reading, graph)
     updated = kg_retrievers.GraphIndex.update(
         index,
-        embeddings_of(embedded, recorded_embeddings(index)),
+        embeddings_of(embeddings, recorded_embeddings(index)),
         progress=on_terminal(),
         added=additions[0] if len(additions) == 1 else join_additions(graph, additions),
         removed=removals[0] if len(removals) == 1 else join_removals(graph, removals),

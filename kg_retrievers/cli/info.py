@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import RenderableType
 
-from kg_retrievers.cli.options import Connection, Embedded, Graph, Json, Reading, flag
+from kg_retrievers.cli.options import Connection, Embeddings, Graph, Json, Reading, flag
 from kg_retrievers.cli.show import counted, grid, show, status, table
 from kg_retrievers.cli.sources import (
     TIMEOUT,
@@ -46,7 +46,7 @@ _IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
 def info(
     graph: Graph,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: Json = False,
@@ -55,7 +55,7 @@ def info(
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     verified = _verify(graph) if verify else None
     source.check()
     if source.stays:
@@ -211,7 +211,7 @@ def _describe_database(source: Source, as_json: bool) -> int:
     names = about = None
     vectors = source.connection.vectors
     if vectors is not None:
-        names = open_names(source, embeddings_of(source))
+        names = open_names(source, embeddings_of(source.embeddings))
         about = loaded_names(names, source)
     with status(f"asking {source.place}"), closing(open_database(source.place, source)) as database:
         if names is not None:

@@ -219,6 +219,10 @@ Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", min=0)]
+Embeddings = Annotated[
+    str | None,
+    option("WHICH", "static (default), hashed, local:MODEL or PROVIDER:MODEL.", parser=embeddings_name, panel=ADVANCED),
+]
 EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors for further runs.", panel=ADVANCED)]
 Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
 Vectors = Annotated[
@@ -298,25 +302,6 @@ class Reading:
         for text in self.key:
             words += ["--key", text]
         return words
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """The embeddings."""
-
-    embeddings: Annotated[
-        str | None,
-        option(
-            "WHICH", "static (default), hashed, local:MODEL or PROVIDER:MODEL.", parser=embeddings_name, panel=ADVANCED
-        ),
-    ] = None
-    trust_remote_code: Annotated[bool, flag("--trust-remote-code", "Run the code of a local:MODEL.", ADVANCED)] = False
-
-    @property
-    def words(self) -> list[str]:
-        """The words of a command with the same embeddings."""
-        words = [] if self.embeddings is None else ["--embeddings", self.embeddings]
-        return [*words, "--trust-remote-code"] if self.trust_remote_code else words
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import kg_retrievers
 from kg_retrievers.cli.options import (
     LAST_PORT,
     Connection,
-    Embedded,
+    Embeddings,
     Given,
     Graph,
     Method,
@@ -50,7 +50,7 @@ def serve(
     graph: Graph,
     given: Given,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     method: Method = None,
     host: Host = None,
@@ -67,7 +67,7 @@ def serve(
 
     address = host or HOST
     access = Access.of_binding(address, read_token(token_file), OPEN_PATHS)
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     with (
         listen(address, PAGE_PORT if port is None else port) as listening,
         _opened(source, given, method) as service,
@@ -87,7 +87,7 @@ def mcp(
     graph: Graph,
     given: Given,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     connection: Connection,
     method: Method = None,
     http: Annotated[bool, flag("--http", "Listen for HTTP at the path /mcp, not on stdin.", _SERVER)] = False,
@@ -99,7 +99,7 @@ def mcp(
 
     Example: kg-retrievers mcp films.index
     """
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     if not http:
         if host or port is not None or token_file:
             raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")

@@ -234,14 +234,6 @@ def _demo() -> Command:
     return demo
 
 
-@app.command("warm-up")
-def _warm_up() -> Command:
-    """Compile all methods now, so that no first question waits for it."""
-    from kg_retrievers.cli.warm_up import warm_up
-
-    return warm_up
-
-
 # --- one call ---------------------------------------------------------------------------------------------------------
 
 

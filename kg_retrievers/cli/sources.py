@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Embedded, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.methods import registry
@@ -68,13 +68,13 @@ class Source:
     Args:
         place: A file, a folder, a URI, or the name of a public endpoint.
         reading: How it is read.
-        embedded: The embeddings of its index.
+        embeddings: The name of the embeddings of its index, if it is not the default.
         connection: Whether it stays in its database.
     """
 
     place: str
     reading: Reading
-    embedded: Embedded = Embedded()
+    embeddings: str | None = None
     connection: Connection = Connection()
 
     @property
@@ -89,7 +89,9 @@ class Source:
 
     def command(self, name: str, *arguments: str) -> str:
         """Return a command on this graph."""
-        words = ["kg-retrievers", name, self.place, *arguments, *self.reading.words, *self.embedded.words]
+        words = ["kg-retrievers", name, self.place, *arguments, *self.reading.words]
+        if self.embeddings is not None:
+            words += ["--embeddings", self.embeddings]
         if self.connection.vectors is not None:
             words += ["--vectors", self.connection.vectors]
         return shlex.join(words)
@@ -279,14 +281,14 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
     folder = Path(source.place)
     if not is_saved(folder):
         graph = read_graph(source, database)
-        return kg_retrievers.GraphIndex.build(graph, embeddings_of(source), progress=on_terminal())
+        return kg_retrievers.GraphIndex.build(graph, embeddings_of(source.embeddings), progress=on_terminal())
     check_saved_folder(folder, source.of_files)
-    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source, recorded_embeddings(folder)))
+    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, recorded_embeddings(folder)))
 
 
 def index_of_graphs(
     asked: QuestionSet,
-    embedded: Embedded,
+    embeddings: str | None,
     cache: str | None,
     questions: Sequence[Any],
     examples: Sequence[Any] | None = None,
@@ -304,16 +306,15 @@ def index_of_graphs(
         raise InvalidArgumentError(f"--graph must name the graph that the questions of {asked.format} are about.")
     graph = datasets.join_graphs(examples) if examples else questions[0].graph
     return kg_retrievers.GraphIndex.build(
-        graph, embeddings_of(embedded), cache=cache, progress=on_terminal() and bool(examples)
+        graph, embeddings_of(embeddings), cache=cache, progress=on_terminal() and bool(examples)
     )
 
 
-def embeddings_of(source: Source | Embedded, default: str = STATIC) -> Embeddings:
-    """Return the embeddings that the options name. Their own code is run only if the options say so."""
-    embedded = source if isinstance(source, Embedded) else source.embedded
-    name = embedded.embeddings or default
+def embeddings_of(name: str | None, default: str = STATIC) -> Embeddings:
+    """Return the embeddings of a name, if there is one, else the default ones."""
+    name = name or default
     with status(f"loading {name}"):
-        return load_embeddings(name, trust_remote_code=embedded.trust_remote_code)
+        return load_embeddings(name)
 
 
 # --- databases --------------------------------------------------------------------------------------------------------
@@ -420,7 +421,7 @@ def connect(source: Source) -> GraphIndex:
         StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
         DatabaseError: If a server cannot be reached, or lets nobody in.
     """
-    embeddings = embeddings_of(source)
+    embeddings = embeddings_of(source.embeddings)
     connection = source.connection
     names = None if connection.vectors is None else open_names(source, embeddings)
     database = open_database(source.place, source)

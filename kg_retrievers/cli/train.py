@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from kg_retrievers.cli.options import (
-    Embedded,
     EmbeddingCache,
+    Embeddings,
     Json,
     Preset,
     QuestionSet,
@@ -51,7 +51,7 @@ def train(
     output: Annotated[str, option("FOLDER", "A new folder for the model; if begun, go on.")],
     questions: QuestionSet,
     reading: Reading,
-    embedded: Embedded,
+    embeddings: Embeddings,
     validation: Annotated[
         str | None, option("FILE_OR_FOLDER", "Questions that say when to stop (default: a tenth).")
     ] = None,
@@ -85,9 +85,9 @@ def train(
         split = questions.split or ("train" if questions.format == "metaqa" else None)
         learned = questions.read(data, split, questions.limit)
         validating = None if validation is None else questions.read(validation, validation_split)
-        source = Source(str(questions.graph), reading, embedded)
+        source = Source(str(questions.graph), reading, embeddings)
         if questions.graph is None:
-            index = index_of_graphs(questions, embedded, embedding_cache, learned)
+            index = index_of_graphs(questions, embeddings, embedding_cache, learned)
             given["embedding_cache"] = embedding_cache
         else:
             index = read_index(source)
