@@ -103,8 +103,8 @@ def evaluate(
     given: Given,
     settings: MeasuredWith,
     reading: Reading,
-    embeddings: Embeddings,
     connection: Connection,
+    embeddings: Embeddings = None,
     method: Method = None,
     records: Annotated[str | None, option("FILE", "Keep the results, or go on.", parser=new_file)] = None,
     by: By = "hops",
@@ -133,11 +133,11 @@ def compare(
     given: Given,
     settings: MeasuredWith,
     reading: Reading,
-    embeddings: Embeddings,
     connection: Connection,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RECORDS]...", help="Files of records that `evaluate` wrote.")
     ] = None,
+    embeddings: Embeddings = None,
     data: Annotated[str | None, option("FILE_OR_FOLDER", "The questions.")] = None,
     method: Annotated[list[str], option("NAME", "all, or as `evaluate`. Repeatable.")] = [],
     records: Annotated[str | None, option("FOLDER", "Keep the results, or go on.")] = None,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def index(
     graph: Graph,
     reading: Reading,
-    embeddings: Embeddings,
+    embeddings: Embeddings = None,
     output: Annotated[str | None, option("FOLDER", "Where to save it.")] = None,
     triples: Annotated[bool, flag("--triples", "Embed every triple as well, for kaping.")] = False,
     vectors: Vectors = None,
@@ -136,7 +136,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
 def update(
     index: Annotated[str, typer.Argument(metavar="INDEX", help="A folder of `index`.")],
     reading: Reading,
-    embeddings: Embeddings,
+    embeddings: Embeddings = None,
     add: Annotated[list[str], option("FILE", "Facts to add, and what the file says about entities.")] = [],
     remove: Annotated[list[str], option("FILE", "Facts to remove.")] = [],
     remove_source: Annotated[list[str], option("NAME", "A source to remove, with the facts from no other one.")] = [],

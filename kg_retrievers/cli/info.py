@@ -46,8 +46,8 @@ _IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
 def info(
     graph: Graph,
     reading: Reading,
-    embeddings: Embeddings,
     connection: Connection,
+    embeddings: Embeddings = None,
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: Json = False,
 ) -> int:

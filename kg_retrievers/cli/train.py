@@ -51,7 +51,7 @@ def train(
     output: Annotated[str, option("FOLDER", "A new folder for the model; if begun, go on.")],
     questions: QuestionSet,
     reading: Reading,
-    embeddings: Embeddings,
+    embeddings: Embeddings = None,
     validation: Annotated[
         str | None, option("FILE_OR_FOLDER", "Questions that say when to stop (default: a tenth).")
     ] = None,
