@@ -17,9 +17,7 @@ from kg_retrievers.cli.options import (
     Preset,
     QuestionSet,
     Reading,
-    Workers,
     field_values,
-    open_workers,
     option,
 )
 from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
@@ -29,7 +27,7 @@ from kg_retrievers.methods import registry
 
 #: The fields that `--field` does not set in a training: other options do, or the graph.
 TAKEN = (
-    *("index", "questions", "validation", "output", "num_examples", "seed", "progress", "workers"),
+    *("index", "questions", "validation", "output", "num_examples", "seed", "progress"),
     *("embedding_cache", "dimension", "preset"),
 )
 
@@ -60,7 +58,6 @@ def train(
     field: Annotated[list[str], option("NAME=VALUE", "A setting of the training or the model.")] = [],
     preset: Preset = None,
     embedding_cache: EmbeddingCache = None,
-    workers: Workers = None,
     as_json: Json = False,
 ) -> int:
     """Train a method on questions with answers.
@@ -95,9 +92,8 @@ def train(
 
         begun = is_unfinished(folder)
         try:
-            with open_workers(workers) as opened:
-                given |= {"output": folder, "seed": questions.seed, "progress": on_terminal(), "workers": opened}
-                trained = trainer(index, learned, validating, **given)
+            given |= {"output": folder, "seed": questions.seed, "progress": on_terminal()}
+            trained = trainer(index, learned, validating, **given)
         except BaseException as error:
             if is_unfinished(folder) and not isinstance(error, KGRetrieversError):
                 note(f"what was trained is in {output}; the same command goes on from the last finished round")
