@@ -188,7 +188,7 @@ def show_comparison(found: Comparison) -> None:
         rows.add_row(*map(_cell, row))
     show(rows, wide=True)  # a figure that is folded cannot be read
     for method, failures in found.failures.items():
-        title = found.failures_title(method) if failures else f"No failures of {method}"
+        title = f"Failures of {method}" if failures else f"No failures of {method}"
         show(Text.assemble("\n", _cell(title), style="bold"), *(Text.assemble("- ", _cell(text)) for text in failures))
 
 

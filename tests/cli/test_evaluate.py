@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -77,7 +76,7 @@ def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
     retriever = kg_retrievers.SimGRAGRetriever.from_index(index)
     report = evaluate(retriever, questions, seed=3)
     assert list(written) == [
-        "method", "questions", "metrics", "intervals", "by_hops", "by", "steps", "unanswerable", "seed", "settings",
+        "method", "questions", "metrics", "intervals", "by_hops", "by", "unanswerable", "seed", "settings",
     ]  # fmt: skip
     assert (written["method"], written["questions"], written["seed"]) == ("simgrag", len(questions), 3)
     assert untimed(written["metrics"]) == untimed(dict(report.metrics))
@@ -273,11 +272,9 @@ def test_compare_tells_failures_in_words(run: Run) -> None:
     asked = (*ASKED, "--limit", "8", "--method", "simgrag", "--field", "min_confidence=0.0")
     code, out, err = run("compare", *asked, "--failures", "1")
     assert (code, err) == (0, "")
-    heading, *told = out.split("\nFailures of simgrag ")[1].splitlines()
-    assert re.fullmatch(r"\((\d+ at (linking|pattern|search|answer)(, )?)+\)", heading)
+    told = out.split("\nFailures of simgrag\n")[1].splitlines()
     assert len(told) == 1
     assert all(line.startswith('- "') and " Wanted: " in line and " Got: " in line for line in told)
-    assert all(re.search(r" Failed at: (linking|pattern|search|answer)\.$", line) for line in told)
 
 
 def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
@@ -293,7 +290,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
     (folder / "r.jsonl").write_text(text, "utf-8")
     code, out, _ = run("compare", "r.jsonl")
     assert code == 0
-    assert "Failures of [31m[b]x (1 at answer)\n" in out
+    assert "Failures of [31m[b]x\n" in out
     assert "Got: [2J" in out
     assert not {"\x1b", "\x07", "\r"} & set(out)
 
