@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +27,11 @@ from kg_retrievers.cli.options import (
 )
 from kg_retrievers.cli.show import announce_compilation, evidence, lines_of, note, show, single_triples, status, summary
 from kg_retrievers.cli.sources import (
-    QueryDatabase,
     Source,
     check_database,
     load_answerer,
     load_models,
+    query_database,
     read_index,
     share_examples,
 )
@@ -88,8 +87,7 @@ def ask(
     source = Source(graph, reading, embeddings, connection)
     index = read_index(source, given.database)
     by_prompt = load_answerer(prompt, index) if prompt else None
-    with ExitStack() as at_end:
-        database = at_end.enter_context(QueryDatabase(source, given.database, index))
+    with query_database(source, given.database, index) as executor:
         retriever = build_retriever(
             methods,
             index,
@@ -97,7 +95,7 @@ def ask(
             llm=llm,
             examples=share_examples(methods, examples),
             models=models,
-            executor=lambda: database.executor,
+            executor=executor,
             preset=given.preset,
         )
         inputs: dict[str, Any] = {"seed_entities": entity} if entity else {}

@@ -310,7 +310,7 @@ class Connection:
 
     connect: Annotated[bool, flag("--connect", "Leave the graph in its database.", ADVANCED)] = False
     vectors: Vectors = None
-    max_facts: Annotated[int | None, option("N", "Facts that a question fetches then.", min=1, panel=ADVANCED)] = None
+    max_facts: Annotated[int | None, option("N", "Leave it there; fetch so many facts.", min=1, panel=ADVANCED)] = None
 
 
 @dataclass(frozen=True)
@@ -354,6 +354,10 @@ class QuestionSet:
         return kg_retrievers.read_question_set(
             path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed
         )
+
+    def read_part(self, path: str, split: str) -> list[Question]:
+        """Read a file, or this split of a folder; PathQuestion has no splits."""
+        return self.read(path, split if Path(path).is_dir() and self.format != "pathquestion" else None)
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
         """Check that nothing is said about one graph if each question has its own.

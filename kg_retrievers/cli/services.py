@@ -22,7 +22,7 @@ from kg_retrievers.cli.options import (
     option,
 )
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.cli.sources import QueryDatabase, Source, check_database, read_index
+from kg_retrievers.cli.sources import Source, check_database, query_database, read_index
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 from kg_retrievers.serving.loading import choose_methods, load_llm, read_models
@@ -140,13 +140,13 @@ def _opened(source: Source, given: Given, method: str | None) -> Iterator[GraphS
     with status("loading the language model"):
         llm = load_llm(given.llm)
     index = read_index(source, given.database)
-    with QueryDatabase(source, given.database, index) as database:
+    with query_database(source, given.database, index) as executor:
         yield GraphService(
             index,
             llm=llm,
             examples=examples,
             models=models,
             default_method=method,
-            executor=lambda: database.executor,
+            executor=executor,
             preset=given.preset,
         )

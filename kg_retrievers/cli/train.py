@@ -53,7 +53,6 @@ def train(
     validation: Annotated[
         str | None, option("FILE_OR_FOLDER", "Questions that say when to stop (default: a tenth).")
     ] = None,
-    validation_split: Annotated[str | None, option("NAME", "A part of them.")] = None,
     num_examples: Annotated[int | None, option("N", "How many questions to look at, each time counted.", min=1)] = None,
     field: Annotated[list[str], option("NAME=VALUE", "A setting of the training or the model.")] = [],
     preset: Preset = None,
@@ -71,8 +70,6 @@ def train(
         raise InvalidArgumentError(
             "--graph must name the graph that the questions are about. See: kg-retrievers train --help"
         )
-    if validation is None and validation_split:
-        raise InvalidArgumentError("--validation-split is a part of --validation. Give that, too.")
     given = field_values(field, "max_nodes=1000", TAKEN)
     with announce_compilation():
         with status(f"loading the training of {method}"):
@@ -81,7 +78,7 @@ def train(
         given |= {"num_examples": num_examples} if num_examples is not None else {}
         split = questions.split or ("train" if questions.format == "metaqa" else None)
         learned = questions.read(data, split, questions.limit)
-        validating = None if validation is None else questions.read(validation, validation_split)
+        validating = None if validation is None else questions.read_part(validation, "dev")
         source = Source(str(questions.graph), reading, embeddings)
         if questions.graph is None:
             index = index_of_graphs(questions, embeddings, embedding_cache, learned)
