@@ -27,7 +27,6 @@ from .errors import KGRetrieversError as KGRetrieversError
 from .evaluation import Report as Report
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
-from .evaluation import score_predictions as score_predictions
 from .evaluation import unanswerable_questions as unanswerable_questions
 from .explanation import explain as explain
 from .explanation import why_not as why_not

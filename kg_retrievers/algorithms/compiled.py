@@ -18,9 +18,6 @@ from kg_retrievers.graph.columns import Array
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: All functions that `compiled_entry` has made so far.
-ENTRIES: list[Any] = []
-
 #: Widens an integer in compiled code. A literal or a narrower integer as argument would compile a function once more.
 wide: Callable[[int], int] = np.int64  # type: ignore[assignment]
 
@@ -55,12 +52,10 @@ def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     function that calls code of other files must therefore be closed over their `source_checksum`.
     """
     try:
-        made: Any = _NJIT(cache=True, **_OPTIONS)(function)
+        made: Callable[P, R] = _NJIT(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # no folder can be written
         made = _NJIT(**_OPTIONS)(function)
-    ENTRIES.append(made)
-    entry: Callable[P, R] = made
-    return entry
+    return made
 
 
 class Pointer(Protocol):

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 import kg_retrievers
-from kg_retrievers.cli.options import (
-    TAKEN_FIELDS,
-    Connection,
-    Embedded,
-    Field,
-    Given,
-    Graph,
-    Json,
-    K,
-    Method,
-    Reading,
-    field_values,
-    flag,
-    option,
-)
-from kg_retrievers.cli.show import announce_compilation, evidence, lines_of, note, show, single_triples, status, summary
-from kg_retrievers.cli.sources import (
-    QueryDatabase,
-    Source,
-    check_database,
-    load_answerer,
-    load_models,
-    read_index,
-    share_examples,
-)
+from kg_retrievers.cli import options, sources
+from kg_retrievers.cli.options import flag, option
+from kg_retrievers.cli.show import evidence, lines_of, note, show, single_triples, status, summary
+from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.methods.registry import joined_names
 from kg_retrievers.serving.loading import build_retriever, load_llm
@@ -52,69 +30,71 @@ if TYPE_CHECKING:
 #: The exit code if there is no evidence.
 NO_EVIDENCE = 1
 
-#: The text above the explanation of evidence that is refused, and in place of an explanation.
+#: The text above the explanation of evidence that is refused.
 REFUSED = "The question is refused; with --min-confidence 0 this is what is found:"
-NOTHING_FOUND = "There is no evidence to explain; the answer says why. --why-not ENTITY says what keeps an entity out."
 
 
 def ask(
-    graph: Graph,
+    graph: options.Graph,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
-    given: Given,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
-    method: Method = None,
-    k: K = None,
+    given: options.Given,
+    reading: options.Reading,
+    connection: options.Connection,
+    embeddings: options.Embeddings = None,
+    method: options.Method = None,
+    k: options.K = None,
     entity: Annotated[list[str], option("NAME", "An entity that the question is about.")] = [],
     min_confidence: Annotated[
         float | None, option("P", "Refuse answers that are less likely right, from 0 to 1.", min=0, max=1)
     ] = None,
     explain: Annotated[bool, flag("--explain", "How the question leads to the evidence.")] = False,
     why_not: Annotated[str | None, option("ENTITY", "What keeps an entity out of the evidence.")] = None,
-    field: Field = [],
-    as_json: Json = False,
+    field: options.Field = [],
+    as_json: options.Json = False,
 ) -> int:
     """Answer a question from a graph, with the evidence.
 
     Example: kg-retrievers ask films.csv "Who directed Her?"
     """
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
-    fields = field_values(field, "max_distance=0.5", TAKEN_FIELDS)
-    methods, models, prompt = load_models(given.model, method)
-    check_database(methods, given.database)
+    fields = options.field_values(field, "max_distance=0.5", options.TAKEN_FIELDS)
+    methods, models, prompt = sources.load_models(given.model, method)
+    sources.check_database(methods, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
-    source = Source(graph, reading, embedded, connection)
-    index = read_index(source, given.database)
-    by_prompt = load_answerer(prompt, index) if prompt else None
-    with ExitStack() as at_end:
-        database = at_end.enter_context(QueryDatabase(source, given.database, index))
+    source = Source(graph, reading, embeddings, connection)
+    index = sources.read_index(source, given.database)
+    by_prompt = sources.load_answerer(prompt, index) if prompt else None
+    with sources.query_database(source, given.database, index) as executor:
         retriever = build_retriever(
             methods,
             index,
             fields,
             llm=llm,
-            examples=share_examples(methods, examples),
+            examples=sources.share_examples(methods, examples),
             models=models,
-            executor=lambda: database.executor,
+            executor=executor,
             preset=given.preset,
         )
         inputs: dict[str, Any] = {"seed_entities": entity} if entity else {}
         inputs = retriever.check_inputs(inputs | {"k": retriever.k if k is None else k})
         if min_confidence is not None:
             inputs["min_confidence"] = min_confidence
-        asked = _Asked(question, retriever, llm, by_prompt, inputs)
-        with status("searching"), announce_compilation():
-            found = asked.search()
-        found = asked.explain(found, explain, why_not)
+        with status("searching (the first search compiles code, for about ten seconds)"):
+            found = _search(question, retriever, inputs)
+            answer, unsupported = _answer(question, found.documents, retriever, llm, by_prompt)
+        explained = _explain(question, found, retriever, inputs, explain, why_not)
     if as_json:
-        _print_json(asked, found)
+        _print_json(question, found, answer, unsupported, explained)
     else:
-        _show(asked, found)
+        parts = [evidence(document) for document in found.documents]
+        if found.documents and retriever.granularity == "triple":
+            parts = [single_triples(found.documents)]
+        said = answer if found.refusal is None else _refused(found.refusal)
+        show(summary(question, said, found.documents, unsupported or ()), *parts, *_shown(found, explained))
     if found.is_tie:
-        note(f"another reading of the question is equally good: use --k {asked.k + 1}")
-    if found.answer is None and found.documents:
+        note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
+    if answer is None and found.documents:
         if prompt:
             note(f"the model in {prompt.folder} writes no answer")
         elif llm:
@@ -126,147 +106,133 @@ def ask(
 
 @dataclass(frozen=True)
 class _Found:
-    """The reply to a question.
+    """The evidence for a question.
 
     Attributes:
         documents: The evidence, best first.
-        answer: The answer from the evidence, if there is one.
-        unsupported: The names in the answer that no fact holds; None if no names are known.
         refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
-        explanation: How the question leads to the best evidence, if it is asked for.
-        why_not: What keeps an entity out, if it is asked for.
-        remark: The text above the explanation, or in place of one.
     """
 
     documents: list[Document]
-    answer: str | None = None
-    unsupported: list[str] | None = None
     refusal: RefusalError | None = None
     is_tie: bool = False
-    explanation: Explanation | None = None
-    why_not: WhyNot | None = None
-    remark: str = ""
-
-    @property
-    def confidence(self) -> float | None:
-        """How likely the answers are right, or would have been."""
-        if isinstance(self.refusal, LowConfidenceError):
-            return self.refusal.confidence
-        return self.documents[0].metadata["confidence"] if self.documents else None
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A question, and what answers it: a graph prompt, else a language model, else the retriever itself."""
+def _search(question: str, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> _Found:
+    """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
+    from kg_retrievers.core.stages import MAX_K  # loads numpy, which the help does not need
 
-    question: str
-    retriever: BaseKGRetriever
-    llm: BaseChatModel | None
-    by_prompt: Runnable[Any, list[str]] | None
-    inputs: dict[str, Any]
+    k = inputs["k"]
+    wanted = min(k + int(retriever.proposes_answers), MAX_K)
+    try:
+        found = retriever.invoke(question, on_refusal="raise", **(inputs | {"k": wanted}))
+    except RefusalError as refusal:
+        return _Found([], refusal)
+    return _Found(found[:k], None, len(found) > k and _is_tie(found[0].metadata, found[k].metadata))
 
-    @property
-    def k(self) -> int:
-        """How many Documents are wanted."""
-        return int(self.inputs["k"])
 
-    def search(self) -> _Found:
-        """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
-        from kg_retrievers.chains.evidence import fact_lines, unsupported  # loads numpy, which the help does not need
-        from kg_retrievers.core.stages import MAX_K
+def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether two Documents are equally good and about different entities of the graph."""
+    is_equal = one["score"] == other["score"] > 0
+    return bool(is_equal and one["details"].get("entities") != other["details"].get("entities"))
 
-        wanted = min(self.k + int(self.retriever.proposes_answers), MAX_K)
-        try:
-            found = self.retriever.invoke(self.question, on_refusal="raise", **(self.inputs | {"k": wanted}))
-        except RefusalError as refusal:
-            return _Found([], refusal=refusal)
-        documents = found[: self.k]
-        answer, names, reply = self._answer(documents)
-        missing = unsupported(names, fact_lines(documents), reply, documents)
-        return _Found(documents, answer, missing, None, len(found) > self.k and _is_tie(found[0], found[self.k]))
 
-    def _answer(self, documents: list[Document]) -> tuple[str | None, list[str], str]:
-        """Return the answer, its names, and the reply of a language model."""
-        from kg_retrievers.core.documents import result_answers  # loads numpy, which the help does not need
+def _answer(
+    question: str,
+    documents: list[Document],
+    retriever: BaseKGRetriever,
+    llm: BaseChatModel | None,
+    by_prompt: Runnable[Any, list[str]] | None,
+) -> tuple[str | None, list[str] | None]:
+    """Answer with a graph prompt, else with a language model, else with the proposals of the retriever.
 
-        retriever = self.retriever
-        value: Any = {"question": self.question, "documents": documents}
-        if self.by_prompt is not None:
-            names = self.by_prompt.invoke(value)
-            return "; ".join(names) or None, names, ""
-        if self.llm is not None:
-            answerer = kg_retrievers.llm_answerer(retriever.answer_prompt, self.llm)
-            reply = answerer.invoke(value)
+    Returns:
+        The answer, and the names in it that no fact holds; None if no names are known.
+    """
+    from kg_retrievers.chains.evidence import fact_lines, unsupported  # loads numpy, which the help does not need
+    from kg_retrievers.core.documents import result_answers
+
+    value: Any = {"question": question, "documents": documents}
+    answer, names, reply = None, [], ""
+    if not documents:
+        return None, None
+    if by_prompt is not None or llm is not None:
+        if by_prompt is not None:
+            names = by_prompt.invoke(value)
+        else:
+            reply = kg_retrievers.llm_answerer(retriever.answer_prompt, llm).invoke(value)
             names = retriever.parse_answers(reply)
-            return "; ".join(names) or None, names, reply
-        if not retriever.proposes_answers:
-            return None, [], ""
+        answer = "; ".join(names) or None
+    elif retriever.proposes_answers:
         extractive = kg_retrievers.ExtractiveAnswerer()
         best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
         best = [document for document in best if result_answers(document.metadata)] or best[:1]
-        answers = [extractive.invoke({"question": self.question, "documents": [document]}) for document in best]
+        texts = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
         names = [name for document in best for name in result_answers(document.metadata)]
-        return "\nor ".join(dict.fromkeys(answers)), names, ""
+        answer = "\nor ".join(dict.fromkeys(texts))
+    return answer, unsupported(names, fact_lines(documents), reply, documents)
 
-    def explain(self, found: _Found, explained: bool, entity: str | None) -> _Found:
-        """Add the explanations of the best Document, and of an entity that is not found, as the options ask for."""
-        if explained:
-            documents = found.documents or self._refused_documents(found.refusal)
-            if not found.documents:
-                found = replace(found, remark=REFUSED if documents else NOTHING_FOUND)
-            if documents:
-                found = replace(found, explanation=kg_retrievers.explain(documents[0], self.retriever))
-        if entity is None:
-            return found
-        return replace(found, why_not=kg_retrievers.why_not(self.retriever, self.question, entity, **self.inputs))
 
-    def _refused_documents(self, refusal: RefusalError | None) -> list[Document]:
-        """Return what is found for a question that is not understood surely enough, without a language model."""
-        if not isinstance(refusal, LowConfidenceError) or any(stage.calls_model for stage in self.retriever.stages):
-            return []
+def _explain(
+    question: str,
+    found: _Found,
+    retriever: BaseKGRetriever,
+    inputs: dict[str, Any],
+    is_explained: bool,
+    entity: str | None,
+) -> dict[str, Explanation | WhyNot]:
+    """Return the explanations that the options ask for: of the best Document, and of an entity that is not found."""
+    explained: dict[str, Explanation | WhyNot] = {}
+    documents = found.documents if is_explained else []
+    if is_explained and isinstance(found.refusal, LowConfidenceError):
         anyway = {"min_confidence": 0.0, "on_refusal": "empty"}
-        return self.retriever.invoke(self.question, **(self.inputs | anyway))
+        calls_model = any(stage.calls_model for stage in retriever.stages)
+        documents = [] if calls_model else retriever.invoke(question, **(inputs | anyway))
+    if documents:
+        explained["explanation"] = kg_retrievers.explain(documents[0], retriever)
+    if entity is not None:
+        explained["why_not"] = kg_retrievers.why_not(retriever, question, entity, **inputs)
+    return explained
 
 
-def _is_tie(one: Document, other: Document) -> bool:
-    """Whether two Documents are equally good and about different entities of the graph."""
-    a, b = one.metadata, other.metadata
-    return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
+def _refused(refusal: RefusalError) -> str:
+    from kg_retrievers.core.replies import refusal_of  # loads numpy, which the help does not need
+
+    is_unsure = isinstance(refusal, LowConfidenceError)
+    return f"{refusal_of(refusal) if is_unsure else 'No evidence found.'} {refusal.on_shell}"
 
 
-def _show(asked: _Asked, found: _Found) -> None:
-    """Print the answer, the evidence and the explanations for people."""
-    answer = found.answer
-    if found.refusal is not None:
-        from kg_retrievers.core.replies import refusal_of  # loads numpy, which the help does not need
-
-        unsure = isinstance(found.refusal, LowConfidenceError)
-        answer = f"{refusal_of(found.refusal) if unsure else 'No evidence found.'} {found.refusal.on_shell}"
-    parts = [evidence(document) for document in found.documents]
-    if found.documents and asked.retriever.granularity == "triple":
-        parts = [single_triples(found.documents)]
-    texts = {
-        "Explanation": "\n".join(filter(None, [found.remark, found.explanation.text if found.explanation else ""])),
-        "Why not": found.why_not and found.why_not.shell_text,
-    }
-    explained = [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in texts.items() if text]
-    show(summary(asked.question, answer, found.documents, found.unsupported or ()), *parts, *explained)
+def _shown(found: _Found, explained: dict[str, Any]) -> list[Text]:
+    """Lay out the explanations for people."""
+    texts: dict[str, str] = {}
+    if "explanation" in explained:
+        remark = "" if found.documents else f"{REFUSED}\n"
+        texts["Explanation"] = remark + explained["explanation"].text
+    if "why_not" in explained:
+        texts["Why not"] = explained["why_not"].shell_text
+    return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in texts.items()]
 
 
-def _print_json(asked: _Asked, found: _Found) -> None:
+def _print_json(
+    question: str,
+    found: _Found,
+    answer: str | None,
+    unsupported: list[str] | None,
+    explained: dict[str, Any],
+) -> None:
     """Print one JSON object for programs."""
+    first = found.documents[0].metadata if found.documents else {"value": None, "confidence": None}
     reply: dict[str, Any] = {
-        "question": asked.question,
-        "answer": found.answer,
-        "value": found.documents[0].metadata["value"] if found.documents else None,
-        "supported": None if found.unsupported is None else not found.unsupported,
-        "confidence": found.confidence,
+        "question": question,
+        "answer": answer,
+        "value": first["value"],
+        "supported": None if unsupported is None else not unsupported,
+        "confidence": first["confidence"],
         "reason": None if found.refusal is None else found.refusal.on_shell,
         "documents": [document.model_dump() for document in found.documents],
     }
     if isinstance(found.refusal, LowConfidenceError):
+        reply["confidence"] = found.refusal.confidence
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
-    explained = {"explanation": found.explanation, "why_not": found.why_not}
-    reply |= {name: one.to_dict() for name, one in explained.items() if one is not None}
-    print(json.dumps(reply), flush=True)
+    print(json.dumps(reply | {name: one.to_dict() for name, one in explained.items()}), flush=True)

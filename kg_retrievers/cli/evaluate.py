@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import kg_retrievers
-from kg_retrievers.cli.options import (
-    ADVANCED,
-    TAKEN_FIELDS,
-    Connection,
-    Embedded,
-    EmbeddingCache,
-    Field,
-    Given,
-    Json,
-    K,
-    Method,
-    QuestionSet,
-    Reading,
-    Workers,
-    field_values,
-    new_file,
-    open_workers,
-    option,
-)
-from kg_retrievers.cli.show import announce_compilation, message, note, on_terminal, show_comparison, status
-from kg_retrievers.cli.sources import (
-    QueryDatabase,
-    Source,
-    check_database,
-    index_of_graphs,
-    load_answerer,
-    load_models,
-    read_index,
-    read_trained,
-    share_examples,
-)
+from kg_retrievers.cli import options, sources
+from kg_retrievers.cli.options import option
+from kg_retrievers.cli.show import message, note, on_terminal, show_comparison, status
+from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.methods import registry
@@ -56,6 +28,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.database.executor import Executor
     from kg_retrievers.datasets import Question
     from kg_retrievers.evaluation import Comparison, Report
     from kg_retrievers.index import GraphIndex
@@ -65,10 +38,9 @@ ALL = "all"
 
 By = Annotated[
     Literal["hops", "kind", "seed_entities", "answers"],
-    option("FIELD", "hops, kind, seed_entities or answers.", panel=ADVANCED),
+    option("FIELD", "hops, kind, seed_entities or answers.", panel=options.ADVANCED),
 ]
-Figures = Annotated[list[str], option("NAME", "Also this one, such as hits@10.", panel=ADVANCED)]
-Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", parser=new_file)]
+Output = Annotated[str | None, option("FILE", "Write the figures as JSON.", parser=options.new_file)]
 
 
 @dataclass(frozen=True)
@@ -78,80 +50,70 @@ class MeasuredWith:
     unanswerable: Annotated[int | None, option("N", "Add questions without an answer.", min=1)] = None
     topic: Annotated[
         Literal["given", "linked"],
-        option("WHICH", "Are question entities given?", panel=ADVANCED),
+        option("WHICH", "Are question entities given?", panel=options.ADVANCED),
     ] = "given"
-    k: K = None
-    field: Field = field(default_factory=list)
-    examples_split: Annotated[str | None, option("NAME", "The part of --examples.", panel=ADVANCED)] = None
-    answers: Annotated[
-        Literal["cited", "prompt", "verdict"] | None,
-        option("FORM", "cited (default), prompt or verdict.", panel=ADVANCED),
-    ] = None
-    embedding_cache: EmbeddingCache = None
-    workers: Workers = None
+    k: options.K = None
+    field: options.Field = field(default_factory=list)
+    embedding_cache: options.EmbeddingCache = None
+    workers: options.Workers = None
 
     @property
     def fields(self) -> dict[str, Any]:
         """The fields of the retrievers."""
-        fields = field_values(self.field, "max_distance=0.5", TAKEN_FIELDS)
+        fields = options.field_values(self.field, "max_distance=0.5", options.TAKEN_FIELDS)
         return fields if self.k is None else fields | {"k": self.k}
 
 
 def evaluate(
     data: Annotated[str, option("FILE_OR_FOLDER", "The questions.")],
-    questions: QuestionSet,
-    given: Given,
+    questions: options.QuestionSet,
+    given: options.Given,
     settings: MeasuredWith,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
-    method: Method = None,
-    records: Annotated[str | None, option("FILE", "Keep the results, or go on.", parser=new_file)] = None,
+    reading: options.Reading,
+    connection: options.Connection,
+    embeddings: options.Embeddings = None,
+    method: options.Method = None,
+    records: Annotated[str | None, option("FILE", "Keep the results, or go on.", parser=options.new_file)] = None,
     by: By = "hops",
-    figure: Figures = [],
     output: Output = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Measure a method on questions whose answers are known.
 
     Example: kg-retrievers evaluate --graph films.csv --data asked.jsonl
     """
-    _check_figures(figure)
-    fields = settings.fields
-    methods, models, prompt = load_models(given.model, method)
-    check_database(methods, given.database)
-    source = Source(str(questions.graph), reading, embedded, connection)
-    measurement = _read(data, questions, given, settings, source, models, prompt)
-    with measurement.database:
-        report = measurement.run(methods, measurement.build(methods, fields), records)
-    _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by, figures=figure), output, as_json)
+    methods, models, prompt = sources.load_models(given.model, method)
+    sources.check_database(methods, given.database)
+    source = Source(str(questions.graph), reading, embeddings, connection)
+    with ExitStack() as at_end:
+        measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
+        report = measurement.run(methods, measurement.build(methods), records)
+    _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by), output, as_json)
     return 0
 
 
 def compare(
-    questions: QuestionSet,
-    given: Given,
+    questions: options.QuestionSet,
+    given: options.Given,
     settings: MeasuredWith,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
+    reading: options.Reading,
+    connection: options.Connection,
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RECORDS]...", help="Files of records that `evaluate` wrote.")
     ] = None,
+    embeddings: options.Embeddings = None,
     data: Annotated[str | None, option("FILE_OR_FOLDER", "The questions.")] = None,
     method: Annotated[list[str], option("NAME", "all, or as `evaluate`. Repeatable.")] = [],
     records: Annotated[str | None, option("FOLDER", "Keep the results, or go on.")] = None,
     failures: Annotated[int, option("N", "Failures to show (default: 10).", min=0)] = 10,
     by: By = "hops",
-    figure: Figures = [],
     output: Output = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Put several methods, or earlier runs, side by side.
 
     Example: kg-retrievers compare one.jsonl two.jsonl
     """
-    _check_figures(figure)
     earlier = [kg_retrievers.Report.read(path) for path in runs or ()]
     measured: list[Report] = []
     if method:
@@ -159,11 +121,11 @@ def compare(
             raise InvalidArgumentError("to run methods, --data must be given. See: kg-retrievers compare --help")
         chosen = _chosen(method)
         folder = _folder_of_records(records)
-        models, prompt = read_trained(given.model)
-        source = Source(str(questions.graph), reading, embedded, connection)
-        measurement = _read(data, questions, given, settings, source, models, prompt)
-        with measurement.database:
-            for methods, retriever in _build_all(measurement, chosen, settings.fields):
+        models, prompt = sources.read_trained(given.model)
+        source = Source(str(questions.graph), reading, embeddings, connection)
+        with ExitStack() as at_end:
+            measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
+            for methods, retriever in _build_all(measurement, chosen):
                 name = registry.joined_names(methods)
                 measured.append(measurement.run(methods, retriever, folder and folder / f"{name}.jsonl"))
     elif not earlier:
@@ -173,7 +135,7 @@ def compare(
         replace(report, method=f"{report.method} ({path})") if names[report.method] > 1 else report
         for report, path in zip(earlier, runs or (), strict=True)
     ] + measured
-    found = kg_retrievers.compare(reports, failures=failures, by=by, figures=figure)
+    found = kg_retrievers.compare(reports, failures=failures, by=by)
     texts = {name: list(failed) for name, failed in found.failures.items()}
     _write({"runs": [report.to_dict() for report in reports], "failures": texts}, found, output, as_json)
     return 0
@@ -188,14 +150,6 @@ def _write(figures: dict[str, Any], found: Comparison, output: str | None, as_js
         print(text, flush=True)
     else:
         show_comparison(found)
-
-
-def _check_figures(names: Sequence[str]) -> None:
-    """Check before the work begins that there are such figures."""
-    if names:
-        from kg_retrievers.evaluation import comparison
-
-        comparison.check_figures(names)
 
 
 def _folder_of_records(name: str | None) -> Path | None:
@@ -223,9 +177,7 @@ def _chosen(names: Sequence[str]) -> list[_Methods]:
     return list(dict.fromkeys(chosen))
 
 
-def _build_all(
-    measurement: Measurement, chosen: Sequence[_Methods], fields: Mapping[str, Any]
-) -> list[tuple[_Methods, BaseKGRetriever]]:
+def _build_all(measurement: Measurement, chosen: Sequence[_Methods]) -> list[tuple[_Methods, BaseKGRetriever]]:
     """Build the retrievers before the first is measured, and note which methods cannot be built.
 
     Raises:
@@ -240,7 +192,7 @@ def _build_all(
     refused: dict[str, Exception] = {}
     for methods in chosen:
         try:
-            built.append((methods, measurement.build(methods, fields)))
+            built.append((methods, measurement.build(methods)))
         except (InvalidArgumentError, MissingExtraError) as error:
             refused[registry.joined_names(methods)] = error
     if not built:
@@ -265,34 +217,34 @@ class Measurement:
         seed: The seed of random numbers.
         examples: The labelled questions, if some are given.
         llm: The language model, if one is given.
-        database: The database for queries; None if each question has a graph of its own.
+        executor: Returns the database for queries; None if each question has a graph of its own.
         kept: The settings that records keep.
         models: The trained models of methods, by the names of these.
         prompt: The graph prompt, if one is given, and what answers with it.
     """
 
-    given: Given
+    given: options.Given
     settings: MeasuredWith
     index: GraphIndex
     questions: Sequence[Question]
     seed: int
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
-    database: QueryDatabase
+    executor: Callable[[], Executor] | None
     kept: dict[str, Any]
     models: Mapping[str, SavedModel]
     prompt: tuple[SavedModel, Runnable[Any, Any]] | None
 
-    def build(self, methods: _Methods, fields: Mapping[str, Any]) -> BaseKGRetriever:
+    def build(self, methods: _Methods) -> BaseKGRetriever:
         """Build the retriever of a method, or the union of several."""
         return build_retriever(
             methods,
             self.index,
-            fields,
+            self.settings.fields,
             llm=self.llm,
-            examples=share_examples(methods, self.examples),
+            examples=sources.share_examples(methods, self.examples),
             models={name: saved for name, saved in self.models.items() if name in {one.name for one in methods}},
-            executor=self.database.of_one_graph,
+            executor=self.executor,
             preset=self.given.preset,
         )
 
@@ -300,13 +252,11 @@ class Measurement:
         """Ask a method all questions."""
         begun = records is not None and Path(records).is_file()
         try:
-            with announce_compilation(), warnings.catch_warnings(), open_workers(self.settings.workers) as workers:
-                # This was noted when the data was read.
-                warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")
+            with options.open_workers(self.settings.workers) as workers:
                 report = kg_retrievers.evaluate(
                     retriever,
                     self.questions,
-                    answerer=self._answerer_of(retriever),
+                    answerer=self._answerer(),
                     topic=self.settings.topic,
                     method=registry.joined_names(methods),
                     seed=self.seed,
@@ -331,42 +281,31 @@ class Measurement:
             weights[GRAPH_PROMPT.name] = self.prompt[0].weights
         is_single = len(methods) == 1 and self.prompt is None
         return {
-            "examples": self.kept["examples"] if share_examples(methods, self.examples) else None,
+            "examples": self.kept["examples"] if sources.share_examples(methods, self.examples) else None,
             "model": (weights.get(methods[0].name) if is_single else weights) or None,
-            "database": self.database.where if any(method.runs_queries for method in methods) else None,
+            "database": self.kept["database"] if any(method.runs_queries for method in methods) else None,
         }
 
-    def _answerer_of(self, retriever: BaseKGRetriever) -> Runnable[Any, Any] | None:
+    def _answerer(self) -> Runnable[Any, Any] | None:
         """Return what answers from the evidence; None if nothing does."""
         if self.prompt is not None:
             return self.prompt[1]
-        if self.llm is None:
-            return None
-        if self.settings.answers == "prompt":
-            return kg_retrievers.llm_answerer(retriever.answer_prompt, self.llm)
-        if self.settings.answers == "verdict":
-            from kg_retrievers.chains import FactVerifier  # not at the front door
-
-            return FactVerifier(self.llm, otherwise="refuted")
-        return kg_retrievers.LLMCitedAnswerer(self.llm)
+        return None if self.llm is None else kg_retrievers.LLMCitedAnswerer(self.llm)
 
 
 def _read(
     data: str,
-    asked: QuestionSet,
-    given: Given,
+    asked: options.QuestionSet,
+    given: options.Given,
     settings: MeasuredWith,
     source: Source,
     models: Mapping[str, SavedModel],
     prompt: SavedModel | None,
+    at_end: ExitStack,
 ) -> Measurement:
-    """Read the files and load the language model that the options name."""
-    from kg_retrievers.evaluation.evaluate import describe_lost_answers
+    """Read the files, load the language model and open the database that the options name, until the end."""
+    from kg_retrievers.evaluation.identity import digest
 
-    if settings.answers and given.llm is None:
-        raise InvalidArgumentError(
-            "--answers says how --llm is asked. Name a language model, too: --llm provider:model, or leave it out."
-        )
     connection = source.connection
     of_graph: dict[str, Any] = {"--database": given.database, "--connect": connection.connect}
     of_graph |= {"--vectors": connection.vectors, "--max-facts": connection.max_facts}
@@ -374,16 +313,14 @@ def _read(
     split = asked.split or ("dev" if asked.format == "metaqa" else None)
     with status(f"reading {data}"):
         questions = asked.read(data, split, asked.limit)
-        examples, dropped = _examples(asked, given, settings, questions, split)
+        examples, dropped = _examples(asked, given.examples, questions)
     with status("loading the language model"):
         llm = load_llm(given.llm)
     has_one_graph = asked.graph is not None and not asked.have_graphs
     if has_one_graph:
-        index = read_index(source, given.database)
+        index = sources.read_index(source, given.database)
     else:
-        index = index_of_graphs(asked, source.embedded, settings.embedding_cache, questions, examples)
-    if lost := describe_lost_answers(index, questions):
-        note(lost)
+        index = sources.index_of_graphs(asked, source.embeddings, settings.embedding_cache, questions, examples)
     if settings.unanswerable:
         if index.is_connected:
             raise InvalidArgumentError(
@@ -394,50 +331,41 @@ def _read(
                 questions, index.graph, settings.unanswerable, seed=asked.seed
             )
     kept = {
-        "graph": asked.graph,
+        **asdict(asked),
         "data": data,
-        "format": asked.format,
         "split": split,
-        "hops": asked.hops,
-        "limit": asked.limit,
         "unanswerable": settings.unanswerable,
         "llm": given.llm,
-        "field": field_values(settings.field, "max_distance=0.5", TAKEN_FIELDS),
+        "field": settings.fields,
+        "preset": given.preset,
+        "vectors": connection.vectors,
+        "max_facts": connection.max_facts,
+        "database": sources.query_place(source, given.database),
         "examples": None,
     }
-    if given.preset:
-        kept["preset"] = given.preset
-    if has_one_graph and source.stays:
-        kept |= {"vectors": connection.vectors, "max_facts": connection.max_facts}
     if examples is not None:
-        rows = json.dumps([question.to_dict() for question in examples])
-        kept["examples"] = {
-            "data": given.examples,
-            "split": settings.examples_split or split,
-            "given": len(examples),
-            "dropped": dropped,
-            "digest": blake2b(rows.encode(), digest_size=16).hexdigest(),
-        }
-    database = QueryDatabase(source if has_one_graph else None, given.database, index)
-    by_prompt = None if prompt is None else (prompt, load_answerer(prompt, index))
-    return Measurement(given, settings, index, questions, asked.seed, examples, llm, database, kept, models, by_prompt)
+        rows = [json.dumps(question.to_dict()) for question in examples]
+        about = {"data": given.examples, "given": len(examples), "dropped": dropped}
+        kept["examples"] = about | {"digest": digest(rows)}
+    opening = sources.query_database(source, given.database, index) if has_one_graph else nullcontext()
+    executor = at_end.enter_context(opening)
+    by_prompt = None if prompt is None else (prompt, sources.load_answerer(prompt, index))
+    return Measurement(given, settings, index, questions, asked.seed, examples, llm, executor, kept, models, by_prompt)
 
 
 def _examples(
-    asked: QuestionSet, given: Given, settings: MeasuredWith, questions: Sequence[Question], split: str | None
+    asked: options.QuestionSet, path: str | None, questions: Sequence[Question]
 ) -> tuple[list[Question] | None, int]:
     """Return the labelled questions without the measured ones, and how many were dropped."""
-    if given.examples is None:
-        if settings.examples_split:
-            raise InvalidArgumentError("--examples-split is a part of --examples. Give that, too.")
+    if path is None:
         return None, 0
-    labelled = asked.read(given.examples, settings.examples_split or split)
+    labelled = asked.read_part(path, "train")
     measured = {_folded(question.text) for question in questions}
     kept = [question for question in labelled if _folded(question.text) not in measured]
     if not kept:
         raise InvalidArgumentError(
             f"all of the {len(labelled)} examples are among the questions that are measured. Measure fewer with "
-            "--limit, or name other examples: --examples-split."
+            "--limit, or name other examples."
         )
     return kept, len(labelled) - len(kept)
 

@@ -11,29 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import kg_retrievers
-from kg_retrievers.cli.options import (
-    Connection,
-    Embedded,
-    EmbeddingCache,
-    Graph,
-    Json,
-    Reading,
-    Vectors,
-    Workers,
-    flag,
-    open_workers,
-    option,
-)
+from kg_retrievers.cli import options, sources
+from kg_retrievers.cli.options import flag, option
 from kg_retrievers.cli.show import counted, note, on_terminal, show
-from kg_retrievers.cli.sources import (
-    Source,
-    check_names,
-    embeddings_of,
-    open_database,
-    open_names,
-    read_file,
-    read_graph,
-)
+from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, recorded_embeddings
 
@@ -42,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def index(
-    graph: Graph,
-    reading: Reading,
-    embedded: Embedded,
+    graph: options.Graph,
+    reading: options.Reading,
+    embeddings: options.Embeddings = None,
     output: Annotated[str | None, option("FOLDER", "Where to save it.")] = None,
     triples: Annotated[bool, flag("--triples", "Embed every triple as well, for kaping.")] = False,
-    vectors: Vectors = None,
-    embedding_cache: EmbeddingCache = None,
-    workers: Workers = None,
+    vectors: options.Vectors = None,
+    embedding_cache: options.EmbeddingCache = None,
+    workers: options.Workers = None,
 ) -> int:
     """Index a graph once, for many questions: in a folder, or the names of a graph in a server in a vector store.
 
     Example: kg-retrievers index films.csv --output films.index
     """
-    source = Source(graph, reading, embedded, Connection(vectors=vectors))
+    source = Source(graph, reading, embeddings, options.Connection(vectors=vectors))
     if output is None and vectors is None:
         raise InvalidArgumentError(
             "where does the index go?",
@@ -79,10 +60,10 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
     if not may_hold_save(output):
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     replaced = is_saved(output)
-    graph = read_graph(source)
-    name = source.embedded.embeddings or STATIC
-    embeddings = embeddings_of(source)
-    with open_workers(workers_name) as workers:
+    graph = sources.read_graph(source)
+    name = source.embeddings or STATIC
+    embeddings = sources.embeddings_of(source.embeddings)
+    with options.open_workers(workers_name) as workers:
         kg_retrievers.GraphIndex.build(
             graph,
             embeddings,
@@ -98,7 +79,7 @@ def _save(source: Source, output: Path, triples: bool, cache: str | None, worker
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
         f"in {output}, with {name} embeddings{', also of the triples' if triples else ''}.",
-        f"Ask it: {Source(str(output), Reading()).command('ask', 'Who ...?')}",
+        f"Ask it: {Source(str(output), options.Reading()).command('ask', 'Who ...?')}",
     )
     return 0
 
@@ -109,12 +90,15 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
 
     source.check()
     source.check_size()
-    embeddings = embeddings_of(source)
+    embeddings = sources.embeddings_of(source.embeddings)
     try:
-        with closing(open_database(source.place, source)) as database, open_workers(workers_name) as workers:
+        with (
+            closing(sources.open_database(source.place, source)) as database,
+            options.open_workers(workers_name) as workers,
+        ):
             database.relations()  # so that no table is made for a graph that cannot be read
-            names = open_names(source, embeddings, create=True)
-            check_names(names, database, source)
+            names = sources.open_names(source, embeddings, create=True)
+            sources.check_names(names, database, source)
             if (about := names.about) is not None and about.count:
                 held = counted(about.count, "name")
                 if about.position is None:
@@ -127,7 +111,7 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
         raise
     show(
         f"Read {loaded.entities:,} entities of {source.place} and embedded {counted(loaded.embedded, 'name')} with "
-        f"{source.embedded.embeddings or STATIC} embeddings; {vectors} now holds {counted(loaded.names, 'name')}.",
+        f"{source.embeddings or STATIC} embeddings; {vectors} now holds {counted(loaded.names, 'name')}.",
         f"Ask it: {source.command('ask', 'Who ...?')}",
     )
     return 0
@@ -135,13 +119,13 @@ def _load_names(source: Source, vectors: str, workers_name: str | None) -> int:
 
 def update(
     index: Annotated[str, typer.Argument(metavar="INDEX", help="A folder of `index`.")],
-    reading: Reading,
-    embedded: Embedded,
+    reading: options.Reading,
+    embeddings: options.Embeddings = None,
     add: Annotated[list[str], option("FILE", "Facts to add, and what the file says about entities.")] = [],
     remove: Annotated[list[str], option("FILE", "Facts to remove.")] = [],
     remove_source: Annotated[list[str], option("NAME", "A source to remove, with the facts from no other one.")] = [],
     source: Annotated[str | None, option("NAME", "The source of the facts of --add.")] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Change a saved graph and its index: add facts, remove facts.
 
@@ -161,7 +145,7 @@ def update(
     additions, removals = _read(add, reading, graph), _read(remove, reading, graph)
     updated = kg_retrievers.GraphIndex.update(
         index,
-        embeddings_of(embedded, recorded_embeddings(index)),
+        sources.embeddings_of(embeddings, recorded_embeddings(index)),
         progress=on_terminal(),
         added=additions[0] if len(additions) == 1 else join_additions(graph, additions),
         removed=removals[0] if len(removals) == 1 else join_removals(graph, removals),
@@ -184,6 +168,6 @@ def update(
     return 0
 
 
-def _read(files: Sequence[str], reading: Reading, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
+def _read(files: Sequence[str], reading: options.Reading, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
     """Read each file as the graph that they change was read."""
-    return [read_file(Path(file), reading.given, changed) for file in files]
+    return [sources.read_file(Path(file), reading.given, changed) for file in files]

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import RenderableType
 
-from kg_retrievers.cli.options import Connection, Embedded, Graph, Json, Reading, flag
+from kg_retrievers.cli import options, sources
+from kg_retrievers.cli.options import flag
 from kg_retrievers.cli.show import counted, grid, show, status, table
-from kg_retrievers.cli.sources import (
-    TIMEOUT,
-    Source,
-    check_names,
-    embeddings_of,
-    loaded_names,
-    open_database,
-    open_names,
-    read_graph,
-)
+from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, QuerySafetyError
 
 if TYPE_CHECKING:
@@ -44,23 +36,23 @@ _IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
 
 
 def info(
-    graph: Graph,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
+    graph: options.Graph,
+    reading: options.Reading,
+    connection: options.Connection,
+    embeddings: options.Embeddings = None,
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Show what was understood of a graph, and what is in it.
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     verified = _verify(graph) if verify else None
     source.check()
     if source.stays:
         return _describe_database(source, as_json)
-    loaded = read_graph(source)
+    loaded = sources.read_graph(source)
     schema = loaded.schema()
     if as_json:
         about = _described(loaded, schema) | ({} if verified is None else {"verified_bytes": verified})
@@ -211,11 +203,11 @@ def _describe_database(source: Source, as_json: bool) -> int:
     names = about = None
     vectors = source.connection.vectors
     if vectors is not None:
-        names = open_names(source, embeddings_of(source))
-        about = loaded_names(names, source)
-    with status(f"asking {source.place}"), closing(open_database(source.place, source)) as database:
+        names = sources.open_names(source, sources.embeddings_of(source.embeddings))
+        about = sources.loaded_names(names, source)
+    with status(f"asking {source.place}"), closing(sources.open_database(source.place, source)) as database:
         if names is not None:
-            check_names(names, database, source)
+            sources.check_names(names, database, source)
         told = _contents(database)
     if about is not None:
         told["names"] = {"in": vectors, **asdict(about), "complete": about.position is None}
@@ -248,18 +240,22 @@ def _describe_database(source: Source, as_json: bool) -> int:
 def _contents(database: Executor) -> dict[str, Any]:
     """Return what is known, for programs; None stands for what is not cheap to count."""
     schema = database.schema()
-    relations = database.relations(timeout=TIMEOUT)
+    relations = database.relations(timeout=sources.TIMEOUT)
     entities = None
     if database.dialect != "sparql" and schema.labels:  # graph databases keep this number, endpoints do not
         with suppress(DatabaseTimeoutError, QuerySafetyError):  # some cannot say whether a query only reads
-            entities = int(database.run("MATCH (n) RETURN count(n) AS nodes", timeout=TIMEOUT).column("nodes")[0])
+            entities = int(
+                database.run("MATCH (n) RETURN count(n) AS nodes", timeout=sources.TIMEOUT).column("nodes")[0]
+            )
     return {
         "dialect": "SPARQL" if database.dialect == "sparql" else "Cypher",
         "entities": entities,
-        "triples": database.count_facts(timeout=TIMEOUT),
+        "triples": database.count_facts(timeout=sources.TIMEOUT),
         "relations": relations,
         "labels": [label.name for label in schema.labels],
         "types_in": schema.types,
         "sampled": schema.sampled,
-        "examples": database.sample_facts(relations[:EXAMPLES], 1, timeout=TIMEOUT).triples if relations else [],
+        "examples": database.sample_facts(relations[:EXAMPLES], 1, timeout=sources.TIMEOUT).triples
+        if relations
+        else [],
     }

@@ -219,6 +219,10 @@ Field = Annotated[list[str], option("NAME=VALUE", "A field, such as max_distance
 Llm = Annotated[str | None, option("PROVIDER:MODEL", "A language model; needs its key.")]
 Preset = Annotated[Literal["paper"] | None, option("paper", "The settings of the method's paper.", panel=ADVANCED)]
 Seed = Annotated[int, option("N", "Of random numbers (default: 0).", min=0)]
+Embeddings = Annotated[
+    str | None,
+    option("WHICH", "static (default), hashed, local:MODEL or PROVIDER:MODEL.", parser=embeddings_name, panel=ADVANCED),
+]
 EmbeddingCache = Annotated[str | None, option("FILE", "Keep vectors for further runs.", panel=ADVANCED)]
 Workers = Annotated[str | None, option("N", "N processes, or ray\\[:ADDRESS].", parser=workers_name, panel=ADVANCED)]
 Vectors = Annotated[
@@ -301,31 +305,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """The embeddings."""
-
-    embeddings: Annotated[
-        str | None,
-        option(
-            "WHICH", "static (default), hashed, local:MODEL or PROVIDER:MODEL.", parser=embeddings_name, panel=ADVANCED
-        ),
-    ] = None
-    trust_remote_code: Annotated[bool, flag("--trust-remote-code", "Run the code of a local:MODEL.", ADVANCED)] = False
-
-    @property
-    def words(self) -> list[str]:
-        """The words of a command with the same embeddings."""
-        words = [] if self.embeddings is None else ["--embeddings", self.embeddings]
-        return [*words, "--trust-remote-code"] if self.trust_remote_code else words
-
-
-@dataclass(frozen=True)
 class Connection:
     """A graph that stays in its database."""
 
     connect: Annotated[bool, flag("--connect", "Leave the graph in its database.", ADVANCED)] = False
     vectors: Vectors = None
-    max_facts: Annotated[int | None, option("N", "Facts that a question fetches then.", min=1, panel=ADVANCED)] = None
+    max_facts: Annotated[int | None, option("N", "Leave it there; fetch so many facts.", min=1, panel=ADVANCED)] = None
 
 
 @dataclass(frozen=True)
@@ -369,6 +354,10 @@ class QuestionSet:
         return kg_retrievers.read_question_set(
             path, split=split, format=self.format, only_hops=self.hops, limit=limit, seed=self.seed
         )
+
+    def read_part(self, path: str, split: str) -> list[Question]:
+        """Read a file, or this split of a folder; PathQuestion has no splits."""
+        return self.read(path, split if Path(path).is_dir() and self.format != "pathquestion" else None)
 
     def check_graph(self, reading: Reading, others: Mapping[str, Any]) -> None:
         """Check that nothing is said about one graph if each question has its own.

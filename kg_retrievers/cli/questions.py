@@ -19,7 +19,6 @@ def questions(
     output: Annotated[str, option("FILE", "A new file, as JSON lines.")],
     reading: Reading,
     count: Annotated[int, option("N", "How many (default: 1000).", min=1)] = 1000,
-    max_hops: Annotated[int, option("N", "The most facts of a walk, up to 3 (default: 3).", min=1)] = 3,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> int:
@@ -34,7 +33,7 @@ def questions(
         raise InvalidArgumentError(f"{path.parent} is no folder. Name a file in a folder that is there: --output ...")
     loaded = read_graph(source)
     with status("writing questions"):
-        written = kg_retrievers.generate_questions(loaded, count, seed=seed, max_hops=max_hops)
+        written = kg_retrievers.generate_questions(loaded, count, seed=seed)
     kg_retrievers.datasets.write_questions(path, written)
     kinds = dict(sorted(Counter(str(question.kind) for question in written).items()))
     if len(written) < count:

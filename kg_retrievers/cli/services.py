@@ -10,19 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.options import (
-    LAST_PORT,
-    Connection,
-    Embedded,
-    Given,
-    Graph,
-    Method,
-    Reading,
-    flag,
-    option,
-)
+from kg_retrievers.cli import options
+from kg_retrievers.cli.options import flag, option
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.cli.sources import QueryDatabase, Source, check_database, read_index
+from kg_retrievers.cli.sources import Source, check_database, query_database, read_index
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.access import HEALTH_PATH, Access, read_token
 from kg_retrievers.serving.loading import choose_methods, load_llm, read_models
@@ -38,7 +29,9 @@ _SERVER = "The server"
 Host = Annotated[str | None, option("ADDRESS", "Default: 127.0.0.1. Another one takes a token.", panel=_SERVER)]
 Port = Annotated[
     int | None,
-    option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=LAST_PORT, panel=_SERVER),
+    option(
+        "N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=options.LAST_PORT, panel=_SERVER
+    ),
 ]
 TokenFile = Annotated[
     str | None,
@@ -47,12 +40,12 @@ TokenFile = Annotated[
 
 
 def serve(
-    graph: Graph,
-    given: Given,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
-    method: Method = None,
+    graph: options.Graph,
+    given: options.Given,
+    reading: options.Reading,
+    connection: options.Connection,
+    embeddings: options.Embeddings = None,
+    method: options.Method = None,
     host: Host = None,
     port: Port = None,
     token_file: TokenFile = None,
@@ -67,7 +60,7 @@ def serve(
 
     address = host or HOST
     access = Access.of_binding(address, read_token(token_file), OPEN_PATHS)
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     with (
         listen(address, PAGE_PORT if port is None else port) as listening,
         _opened(source, given, method) as service,
@@ -84,12 +77,12 @@ def serve(
 
 
 def mcp(
-    graph: Graph,
-    given: Given,
-    reading: Reading,
-    embedded: Embedded,
-    connection: Connection,
-    method: Method = None,
+    graph: options.Graph,
+    given: options.Given,
+    reading: options.Reading,
+    connection: options.Connection,
+    embeddings: options.Embeddings = None,
+    method: options.Method = None,
     http: Annotated[bool, flag("--http", "Listen for HTTP at the path /mcp, not on stdin.", _SERVER)] = False,
     host: Host = None,
     port: Port = None,
@@ -99,7 +92,7 @@ def mcp(
 
     Example: kg-retrievers mcp films.index
     """
-    source = Source(graph, reading, embedded, connection)
+    source = Source(graph, reading, embeddings, connection)
     if not http:
         if host or port is not None or token_file:
             raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")
@@ -129,7 +122,7 @@ def mcp(
 
 
 @contextmanager
-def _opened(source: Source, given: Given, method: str | None) -> Iterator[GraphService]:
+def _opened(source: Source, given: options.Given, method: str | None) -> Iterator[GraphService]:
     """Open the service that the options describe; close its database at the end."""
     from kg_retrievers.serving.service import GraphService  # loads numpy and LangChain, which the help does not need
 
@@ -140,13 +133,13 @@ def _opened(source: Source, given: Given, method: str | None) -> Iterator[GraphS
     with status("loading the language model"):
         llm = load_llm(given.llm)
     index = read_index(source, given.database)
-    with QueryDatabase(source, given.database, index) as database:
+    with query_database(source, given.database, index) as executor:
         yield GraphService(
             index,
             llm=llm,
             examples=examples,
             models=models,
             default_method=method,
-            executor=lambda: database.executor,
+            executor=executor,
             preset=given.preset,
         )

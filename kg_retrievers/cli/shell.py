@@ -22,7 +22,6 @@ from typer.core import TyperGroup
 
 from kg_retrievers.cli import INTERRUPTED
 from kg_retrievers.cli.show import message, note
-from kg_retrievers.errors import FewerNamesWarning
 
 #: A command: takes its options, and returns its exit code.
 Command = Callable[..., int]
@@ -95,7 +94,7 @@ def _with_single_options(function: Command) -> Command:
 def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            warnings.showwarning = lambda text, *_: note(str(text))  # a line of the source says nothing to a user
             return command()
     except BrokenPipeError:
         return BROKEN_PIPE
@@ -106,14 +105,6 @@ def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
             traceback.print_exc()
         note(f"error: {message(error)}")
         return MISTAKE
-
-
-def _show_warning(otherwise: Callable[..., None], text: Warning | str, category: type[Warning], *more: Any) -> None:
-    """Note what a vector store lacks; show other warnings as Python does."""
-    if issubclass(category, FewerNamesWarning):
-        note(str(text))
-    else:
-        otherwise(text, category, *more)
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -232,14 +223,6 @@ def _demo() -> Command:
     from kg_retrievers.cli.demo import demo
 
     return demo
-
-
-@app.command("warm-up")
-def _warm_up() -> Command:
-    """Compile all methods now, so that no first question waits for it."""
-    from kg_retrievers.cli.warm_up import warm_up
-
-    return warm_up
 
 
 # --- one call ---------------------------------------------------------------------------------------------------------

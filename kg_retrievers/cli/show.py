@@ -188,7 +188,7 @@ def show_comparison(found: Comparison) -> None:
         rows.add_row(*map(_cell, row))
     show(rows, wide=True)  # a figure that is folded cannot be read
     for method, failures in found.failures.items():
-        title = found.failures_title(method) if failures else f"No failures of {method}"
+        title = f"Failures of {method}" if failures else f"No failures of {method}"
         show(Text.assemble("\n", _cell(title), style="bold"), *(Text.assemble("- ", _cell(text)) for text in failures))
 
 
@@ -236,21 +236,3 @@ def on_terminal() -> bool:
 def status(what: str) -> Status:
     """Show on a terminal what is going on."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")
-
-
-def announce_compilation() -> Any:
-    """Say once inside of the block that numba compiles, since it takes so long."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        announced = False
-
-        def on_start(self, _: object) -> None:
-            if not self.announced:
-                note("compiling the search, once (about ten seconds; it is kept for the next time) ...")
-            self.announced = True
-
-        def on_end(self, _: object) -> None:
-            pass
-
-    return event.install_listener("numba:compile", Listener())

@@ -9,13 +9,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
-from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Embedded, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.methods import registry
@@ -68,19 +67,19 @@ class Source:
     Args:
         place: A file, a folder, a URI, or the name of a public endpoint.
         reading: How it is read.
-        embedded: The embeddings of its index.
+        embeddings: The name of the embeddings of its index, if it is not the default.
         connection: Whether it stays in its database.
     """
 
     place: str
     reading: Reading
-    embedded: Embedded = Embedded()
+    embeddings: str | None = None
     connection: Connection = Connection()
 
     @property
     def stays(self) -> bool:
         """Whether the graph stays in its database, as that of a public endpoint always does."""
-        return self.connection.connect or self.connection.vectors is not None or is_public(self.place)
+        return self.connection != Connection() or is_public(self.place)
 
     @property
     def of_files(self) -> dict[str, Any]:
@@ -89,7 +88,9 @@ class Source:
 
     def command(self, name: str, *arguments: str) -> str:
         """Return a command on this graph."""
-        words = ["kg-retrievers", name, self.place, *arguments, *self.reading.words, *self.embedded.words]
+        words = ["kg-retrievers", name, self.place, *arguments, *self.reading.words]
+        if self.embeddings is not None:
+            words += ["--embeddings", self.embeddings]
         if self.connection.vectors is not None:
             words += ["--vectors", self.connection.vectors]
         return shlex.join(words)
@@ -114,39 +115,34 @@ class Source:
         Raises:
             InvalidArgumentError: If they do not.
         """
-        connection, is_of_database = self.connection, is_database(self.place)
-        flags = {"--connect": connection.connect, "--vectors": connection.vectors, "--max-facts": connection.max_facts}
-        given = " and ".join(flag for flag, value in flags.items() if value)
-        if given and not is_of_database:
-            place = self.place
+        connection, place, given = self.connection, self.place, self.reading.given
+        if self.stays and not is_database(place):
+            flags = {"--connect": connection.connect, "--vectors": connection.vectors}
+            names = " and ".join(flag for flag, value in flags.items() if value) or "--max-facts"
             kind = "a folder" if Path(place).is_dir() else "no LadybugDB file"
             why = f"{place} is {kind}" if Path(place).exists() else f"there is no file {place}"
             raise InvalidArgumentError(
-                f"{given}: for a graph that stays in a database, but {why}. "
+                f"{names}: for a graph that stays in a database, but {why}. "
                 "Leave it out, or name a database: bolt://localhost:7687, or a LadybugDB file."
             )
-        if given and not self.stays:
-            raise InvalidArgumentError("--max-facts is for a graph that stays in its database: add --connect.")
         if self.stays and database is not None:
             raise InvalidArgumentError("--database: a graph that stays in its database is queried there. Leave it out.")
-        places = [self.place] if database is None else [self.place, database]
-        keys = self.reading.keys
-        if keys and database is None and not is_of_database:
-            raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
-        if keys and all(map(is_endpoint, places)):
-            raise InvalidArgumentError("--key: a SPARQL endpoint names its entities by IRIs. Leave it out.")
-        given_here = self.reading.given
-        of_neo4j = OF_NEO4J.intersection(given_here)
-        if of_neo4j and not any(is_uri(where) and not is_endpoint(where) for where in places):
+        databases = [where for where in (place, database) if where and (where == database or is_database(where))]
+        graph_databases = [where for where in databases if not is_endpoint(where)]
+        if self.reading.keys and not graph_databases:
+            why = "a SPARQL endpoint names its entities by IRIs" if databases else "none is given"
+            raise InvalidArgumentError(f"--key is for a graph database, but {why}. Leave it out.")
+        of_neo4j = OF_NEO4J.intersection(given)
+        if of_neo4j and not any(map(is_uri, graph_databases)):
             raise InvalidArgumentError(
                 f"--read {min(of_neo4j)} is for a Neo4j database, such as bolt://localhost:7687. Leave it out."
             )
-        if is_of_database:
-            known = OF_ENDPOINTS if is_endpoint(self.place) else OF_NEO4J
+        if is_database(place):
+            known = OF_ENDPOINTS if is_endpoint(place) else OF_NEO4J
             known = known if self.stays else known | {"text_relations"}
-            if strange := [name for name in given_here if name not in known]:
+            if strange := [name for name in given if name not in known]:
                 raise InvalidArgumentError(
-                    f"{self.place} is a graph database. Leave out what says how to read a file: {', '.join(strange)}."
+                    f"{place} is a graph database. Leave out what says how to read a file: {', '.join(strange)}."
                 )
 
 
@@ -279,14 +275,14 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
     folder = Path(source.place)
     if not is_saved(folder):
         graph = read_graph(source, database)
-        return kg_retrievers.GraphIndex.build(graph, embeddings_of(source), progress=on_terminal())
+        return kg_retrievers.GraphIndex.build(graph, embeddings_of(source.embeddings), progress=on_terminal())
     check_saved_folder(folder, source.of_files)
-    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source, recorded_embeddings(folder)))
+    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, recorded_embeddings(folder)))
 
 
 def index_of_graphs(
     asked: QuestionSet,
-    embedded: Embedded,
+    embeddings: str | None,
     cache: str | None,
     questions: Sequence[Any],
     examples: Sequence[Any] | None = None,
@@ -304,16 +300,15 @@ def index_of_graphs(
         raise InvalidArgumentError(f"--graph must name the graph that the questions of {asked.format} are about.")
     graph = datasets.join_graphs(examples) if examples else questions[0].graph
     return kg_retrievers.GraphIndex.build(
-        graph, embeddings_of(embedded), cache=cache, progress=on_terminal() and bool(examples)
+        graph, embeddings_of(embeddings), cache=cache, progress=on_terminal() and bool(examples)
     )
 
 
-def embeddings_of(source: Source | Embedded, default: str = STATIC) -> Embeddings:
-    """Return the embeddings that the options name. Their own code is run only if the options say so."""
-    embedded = source if isinstance(source, Embedded) else source.embedded
-    name = embedded.embeddings or default
+def embeddings_of(name: str | None, default: str = STATIC) -> Embeddings:
+    """Return the embeddings of a name, if there is one, else the default ones."""
+    name = name or default
     with status(f"loading {name}"):
-        return load_embeddings(name, trust_remote_code=embedded.trust_remote_code)
+        return load_embeddings(name)
 
 
 # --- databases --------------------------------------------------------------------------------------------------------
@@ -348,66 +343,52 @@ def open_database(where: str, source: Source) -> Executor:
     return kg_retrievers.LadybugExecutor(where, **key)
 
 
-class QueryDatabase:
-    """The database for queries: opened or made from the graph on first use, and closed at the end.
+def query_place(source: Source, database: str | None) -> str | None:
+    """Return the URI or file of the database for queries; None stands for a database in memory."""
+    return source.place if database is None and is_database(source.place) else database
+
+
+@contextmanager
+def query_database(source: Source, database: str | None, index: GraphIndex) -> Iterator[Callable[[], Executor]]:
+    """Give a function that opens the database for queries, or makes it from the graph; close it at the end.
 
     Args:
-        source: The graph; None if each question has its own.
+        source: The graph.
         database: Where queries run, if the options say so.
         index: The indexed graph.
+
+    Raises:
+        InvalidArgumentError: If it lacks the keys that `--key` names.
+        MissingExtraError: If its extra is not installed.
+        DatabaseError: If it cannot be opened, reached or made.
     """
-
-    def __init__(self, source: Source | None, database: str | None, index: GraphIndex) -> None:
-        """Find the URI or file of the database; None stands for a database in memory."""
-        self.where = database
-        if database is None and source is not None and is_database(source.place):
-            self.where = source.place
-        self._source, self._index, self._at_end = source, index, ExitStack()
+    where = query_place(source, database)
+    with ExitStack() as at_end:
         if index.is_connected:
-            self._at_end.callback(_connected_database(index).close)
+            connected = cast("Executor", index.reader)
+            at_end.callback(connected.close)
+            yield lambda: connected
+            return
 
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
+        @cache
+        def executor() -> Executor:
+            if where is None or not (is_uri(where) or is_public(where) or Path(where).exists()):
+                return at_end.enter_context(closing(_loaded_database(index.graph, where)))
+            opened = at_end.enter_context(closing(open_database(where, source)))
+            opened.schema()  # reports a mistake before the first question
+            return opened
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the database."""
-        self._at_end.close()
-
-    @property
-    def of_one_graph(self) -> Callable[[], Executor] | None:
-        """Returns the database of the graph; None if each question has a graph of its own."""
-        return None if self._source is None else lambda: self.executor
-
-    @cached_property
-    def executor(self) -> Executor:
-        """The database.
-
-        Raises:
-            InvalidArgumentError: If it lacks the keys that `--key` names.
-            MissingExtraError: If its extra is not installed.
-            DatabaseError: If it cannot be opened, reached or made.
-        """
-        if self._index.is_connected:
-            return _connected_database(self._index)
-        graph, where = self._index.graph, self.where
-        if self._source is None or where is None or not (is_uri(where) or is_public(where) or Path(where).exists()):
-            with status("loading the graph into a database"):
-                made = kg_retrievers.LadybugExecutor.from_graph(graph, where)
-            if where is not None:
-                note(f"the graph was loaded into the new database {where}, which is there for the next time")
-            elif len(graph) >= MANY_TRIPLES:
-                note("the graph is loaded into a database each time; one that stays: --database FILE")
-            return self._at_end.enter_context(closing(made))
-        opened = self._at_end.enter_context(closing(open_database(where, self._source)))
-        opened.schema()  # reports a mistake before the first question
-        return opened
+        yield executor
 
 
-def _connected_database(index: GraphIndex) -> Executor:
-    return cast("Executor", index.reader)
+def _loaded_database(graph: KnowledgeGraph, where: str | None) -> Executor:
+    with status("loading the graph into a database"):
+        made = kg_retrievers.LadybugExecutor.from_graph(graph, where)
+    if where is not None:
+        note(f"the graph was loaded into the new database {where}, which is there for the next time")
+    elif len(graph) >= MANY_TRIPLES:
+        note("the graph is loaded into a database each time; one that stays: --database FILE")
+    return made
 
 
 # --- graphs that stay in their databases ------------------------------------------------------------------------------
@@ -420,7 +401,7 @@ def connect(source: Source) -> GraphIndex:
         StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
         DatabaseError: If a server cannot be reached, or lets nobody in.
     """
-    embeddings = embeddings_of(source)
+    embeddings = embeddings_of(source.embeddings)
     connection = source.connection
     names = None if connection.vectors is None else open_names(source, embeddings)
     database = open_database(source.place, source)

@@ -10,26 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from kg_retrievers.cli.options import (
-    Embedded,
-    EmbeddingCache,
-    Json,
-    Preset,
-    QuestionSet,
-    Reading,
-    Workers,
-    field_values,
-    open_workers,
-    option,
-)
-from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
+from kg_retrievers.cli import options
+from kg_retrievers.cli.options import option
+from kg_retrievers.cli.show import grid, note, on_terminal, show, status
 from kg_retrievers.cli.sources import Source, index_of_graphs, read_index
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.methods import registry
 
 #: The fields that `--field` does not set in a training: other options do, or the graph.
 TAKEN = (
-    *("index", "questions", "validation", "output", "num_examples", "seed", "progress", "workers"),
+    *("index", "questions", "validation", "output", "num_examples", "seed", "progress"),
     *("embedding_cache", "dimension", "preset"),
 )
 
@@ -49,19 +39,17 @@ def train(
     method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {_METHODS}.", parser=trainable)],
     data: Annotated[str, option("FILE_OR_FOLDER", "The questions.", "--questions")],
     output: Annotated[str, option("FOLDER", "A new folder for the model; if begun, go on.")],
-    questions: QuestionSet,
-    reading: Reading,
-    embedded: Embedded,
+    questions: options.QuestionSet,
+    reading: options.Reading,
+    embeddings: options.Embeddings = None,
     validation: Annotated[
         str | None, option("FILE_OR_FOLDER", "Questions that say when to stop (default: a tenth).")
     ] = None,
-    validation_split: Annotated[str | None, option("NAME", "A part of them.")] = None,
     num_examples: Annotated[int | None, option("N", "How many questions to look at, each time counted.", min=1)] = None,
     field: Annotated[list[str], option("NAME=VALUE", "A setting of the training or the model.")] = [],
-    preset: Preset = None,
-    embedding_cache: EmbeddingCache = None,
-    workers: Workers = None,
-    as_json: Json = False,
+    preset: options.Preset = None,
+    embedding_cache: options.EmbeddingCache = None,
+    as_json: options.Json = False,
 ) -> int:
     """Train a method on questions with answers.
 
@@ -74,34 +62,30 @@ def train(
         raise InvalidArgumentError(
             "--graph must name the graph that the questions are about. See: kg-retrievers train --help"
         )
-    if validation is None and validation_split:
-        raise InvalidArgumentError("--validation-split is a part of --validation. Give that, too.")
-    given = field_values(field, "max_nodes=1000", TAKEN)
-    with announce_compilation():
-        with status(f"loading the training of {method}"):
-            trainer = registry.find_method(method).load_trainer()
-        given |= {"preset": preset} if preset else {}
-        given |= {"num_examples": num_examples} if num_examples is not None else {}
-        split = questions.split or ("train" if questions.format == "metaqa" else None)
-        learned = questions.read(data, split, questions.limit)
-        validating = None if validation is None else questions.read(validation, validation_split)
-        source = Source(str(questions.graph), reading, embedded)
-        if questions.graph is None:
-            index = index_of_graphs(questions, embedded, embedding_cache, learned)
-            given["embedding_cache"] = embedding_cache
-        else:
-            index = read_index(source)
-        from kg_retrievers.training.loop import is_unfinished  # loads torch, as the training just did
+    given = options.field_values(field, "max_nodes=1000", TAKEN)
+    with status(f"loading the training of {method}"):
+        trainer = registry.find_method(method).load_trainer()
+    given |= {"preset": preset} if preset else {}
+    given |= {"num_examples": num_examples} if num_examples is not None else {}
+    split = questions.split or ("train" if questions.format == "metaqa" else None)
+    learned = questions.read(data, split, questions.limit)
+    validating = None if validation is None else questions.read_part(validation, "dev")
+    source = Source(str(questions.graph), reading, embeddings)
+    if questions.graph is None:
+        index = index_of_graphs(questions, embeddings, embedding_cache, learned)
+        given["embedding_cache"] = embedding_cache
+    else:
+        index = read_index(source)
+    from kg_retrievers.training.loop import is_unfinished  # loads torch, as the training just did
 
-        begun = is_unfinished(folder)
-        try:
-            with open_workers(workers) as opened:
-                given |= {"output": folder, "seed": questions.seed, "progress": on_terminal(), "workers": opened}
-                trained = trainer(index, learned, validating, **given)
-        except BaseException as error:
-            if is_unfinished(folder) and not isinstance(error, KGRetrieversError):
-                note(f"what was trained is in {output}; the same command goes on from the last finished round")
-            raise
+    begun = is_unfinished(folder)
+    try:
+        given |= {"output": folder, "seed": questions.seed, "progress": on_terminal()}
+        trained = trainer(index, learned, validating, **given)
+    except BaseException as error:
+        if is_unfinished(folder) and not isinstance(error, KGRetrieversError):
+            note(f"what was trained is in {output}; the same command goes on from the last finished round")
+        raise
     if begun:
         note(f"what was trained before was taken from {output}")
     asked = replace(source, place="GRAPH") if questions.have_graphs else source

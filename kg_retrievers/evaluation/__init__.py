@@ -2,7 +2,6 @@
 
 from kg_retrievers.evaluation.comparison import Comparison, compare
 from kg_retrievers.evaluation.evaluate import evaluate
-from kg_retrievers.evaluation.predictions import score_predictions
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.evaluation.unanswerable import unanswerable_questions
 
@@ -11,6 +10,5 @@ __all__ = [
     "Report",
     "compare",
     "evaluate",
-    "score_predictions",
     "unanswerable_questions",
 ]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Literal
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import (
@@ -32,8 +34,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
-from kg_retrievers.evaluation.records import Record, Step
-from kg_retrievers.evaluation.steps import StageTrace
+from kg_retrievers.evaluation.records import Record
 from kg_retrievers.index import embedding_name
 from kg_retrievers.index.question_indexes import QuestionIndexes
 
@@ -51,6 +52,18 @@ _OF_THE_RUN = (
     DatabaseUnavailableError,
     DatabaseLoginError,
 )
+
+
+class _PatternTrace(BaseCallbackHandler):
+    """Keeps the first pattern that a stage of a retriever makes."""
+
+    run_inline = True
+    pattern: dict[str, Any] | None = None
+
+    def on_custom_event(self, name: str, data: Mapping[str, Any], **_: object) -> None:
+        """Keep the pattern of a stage."""
+        if name == STAGE_EVENT and self.pattern is None:
+            self.pattern = data.get("pattern")
 
 
 class Asker:
@@ -106,12 +119,11 @@ class Asker:
         """Ask a question and measure; the clock runs once the question's graph is indexed."""
         question = keyed(question)
         retriever = self._over_graph_of(question)
-        cost, trace = CostCounter(), StageTrace()
+        cost, trace = CostCounter(), _PatternTrace()
         config: RunnableConfig = {"callbacks": [cost, trace]}
         began = perf_counter()
         documents, reason, error = self._retrieve(retriever, question, config)
         latency = 1000 * (perf_counter() - began)
-        step: Step | None = trace.step if reason or error else "answer"
         reply, error = self._reply(question, documents, config, error)
         return record_of(
             id,
@@ -121,8 +133,7 @@ class Asker:
             reply,
             reason=reason,
             error=error,
-            step=step if reason or error else None,
-            trace=trace,
+            pattern=trace.pattern,
             cost=cost,
             latency=latency,
         )

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
-from kg_retrievers.evaluation.records import Record, Step
+from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report, summarize
-from kg_retrievers.evaluation.steps import failed_step
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 
@@ -56,33 +55,22 @@ class Comparison:
         columns: The heads of the table.
         rows: A row for each method and all questions, then for each method and group of questions, as by hops.
         failures: By method, questions that were not answered right, in words.
-        steps: By method, how many of all its failures failed at each step.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     failures: Mapping[str, tuple[str, ...]]
-    steps: Mapping[str, Mapping[Step, int]]
 
     def __str__(self) -> str:
         """The table and the failures in Markdown."""
         lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
         for method, failures in self.failures.items():
             if failures:
-                lines += [
-                    "",
-                    f"{_escaped(self.failures_title(method))}:",
-                    "",
-                    *(f"- {_escaped(text)}" for text in failures),
-                ]
+                told = [f"- {_escaped(text)}" for text in failures]
+                lines += ["", f"Failures of {_escaped(method)}:", "", *told]
             else:
                 lines += ["", f"No failures of {_escaped(method)}."]
         return "\n".join(lines)
-
-    def failures_title(self, method: str) -> str:
-        """Return the heading of a method's failures, with how many of all failed at which step."""
-        steps = [f"{count:,} at {step}" for step, count in self.steps[method].items() if count]
-        return f"Failures of {method} ({', '.join(steps)})"
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -118,7 +106,7 @@ def compare(
         >>> for part in told.split(" Pattern (zero-shot): "):
         ...     print(part)
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
-        Her -> directed_by -> ?entity 1. Failed at: search.
+        Her -> directed_by -> ?entity 1.
     """
     check_figures(figures)
     if not reports:
@@ -144,8 +132,11 @@ def compare(
     return Comparison(
         columns=("method", by.replace("_", " "), *columns),
         rows=tuple(rows),
-        failures={report.method: _described(report, failures) for report in reports if failures},
-        steps={report.method: report.steps for report in reports},
+        failures={
+            report.method: tuple(map(describe_failure, _spread(report.failures, failures)))
+            for report in reports
+            if failures
+        },
     )
 
 
@@ -177,13 +168,8 @@ def check_figures(names: Sequence[str]) -> None:
             raise InvalidArgumentError(f"compare: there is no figure {name!r}; {near}")
 
 
-def _described(report: Report, number: int) -> tuple[str, ...]:
-    proposes_answers = report.metrics["hit"] is not None
-    return tuple(describe_failure(record, proposes_answers) for record in _spread(report.failures, number))
-
-
-def describe_failure(record: Record, proposes_answers: bool = True) -> str:
-    """Describe what was asked, what was wanted, what came instead, and why and at which step as far as is known."""
+def describe_failure(record: Record) -> str:
+    """Describe a failure: the question, the wanted answer, the result, and the reason as far as is known."""
     wanted = _wanted(record)
     got = _names(record, "answers") if record["value"] is None else _said(record["value"])
     if record["refused"]:
@@ -197,8 +183,6 @@ def describe_failure(record: Record, proposes_answers: bool = True) -> str:
         parts.append(f"Written: {_listed([written] if isinstance(written, str) else written)}".rstrip(".") + ".")
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
-    if step := failed_step(record, proposes_answers):
-        parts.append(f"Failed at: {step}.")
     return " ".join(one_line(" ".join(parts)).split())
 
 

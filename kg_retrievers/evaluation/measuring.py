@@ -14,8 +14,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.metrics import label_in_evidence, question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
-from kg_retrievers.evaluation.records import Record, Step
-from kg_retrievers.evaluation.steps import StageTrace
+from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens, lone_entities_of
 from kg_retrievers.index import GraphIndex, PartRequest
@@ -30,8 +29,7 @@ def record_of(
     *,
     reason: str | None,
     error: str | None,
-    step: Step | None,
-    trace: StageTrace,
+    pattern: dict[str, Any] | None,
     cost: CostCounter,
     latency: float,
 ) -> Record:
@@ -45,8 +43,7 @@ def record_of(
         reply: What the answerer replied; None without one.
         reason: Why the question was refused; else None.
         error: What went wrong; else None.
-        step: Where the retrieval ended, if it was refused or failed.
-        trace: What the stages found on their way.
+        pattern: The first pattern that a stage made, if one did.
         cost: The calls of language models.
         latency: The wall time of the retrieval, in milliseconds.
     """
@@ -56,7 +53,7 @@ def record_of(
     said = retriever.parse_answers(prediction) if isinstance(prediction, str) else prediction
     refused = not documents if said is None else not "".join(said).strip()
     gold, answers, alone = list(question.answers), documents_answers(documents), lone_entities_of(documents)
-    names, gold_in_graph = _look_up(retriever.index, [*gold, *answers], gold)
+    names = _labels(retriever.index, [*gold, *answers])
     wanted = [names[key] for key in gold] or result_answers({"answers": [], "value": question.value})
     ranked = list(dict.fromkeys(key for document in documents for key in document.metadata["answers"]))
     metrics = question_metrics(question, answers, triples, alone=alone, value=value, ranked=ranked)
@@ -76,12 +73,10 @@ def record_of(
         "value": value,
         "labels": {key: names[key] for key in (*gold, *answers) if names[key] != key},
         "seed_entities": list(question.seed_entities),
-        "linked": trace.linked,
-        "gold_in_graph": gold_in_graph,
         "triples": len(triples),
         "nodes": len({key for head, _, tail in triples for key in (head, tail)} | set(alone)),
         "tokens": sum(approximate_tokens(document.page_content) for document in documents),
-        "pattern": documents[0].metadata["details"].get("pattern") if documents else trace.pattern,
+        "pattern": documents[0].metadata["details"].get("pattern") if documents else pattern,
         "prediction": prediction,
         "llm_calls": cost.llm_calls,
         "input_tokens": cost.input_tokens,
@@ -90,7 +85,6 @@ def record_of(
         "refused": error is None and refused,
         "reason": reason,
         "error": error,
-        "step": step,
         "metrics": metrics,
     }
 
@@ -103,12 +97,11 @@ def _text_metrics(said: str | Sequence[str], wanted: Sequence[str]) -> dict[str,
     return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}
 
 
-def _look_up(index: GraphIndex, keys: Sequence[str], gold: Sequence[str]) -> tuple[dict[str, str], bool | None]:
-    """Return the labels of entities, that of what the graph lacks its own; and whether it holds a gold one."""
+def _labels(index: GraphIndex, keys: Sequence[str]) -> dict[str, str]:
+    """Return the labels of entities; an entity that the graph lacks has its key."""
     distinct = tuple(dict.fromkeys(keys))
     graph = index.part(PartRequest(distinct)).graph
-    held = any(key in graph.entities for key in gold) if gold else None
-    return {key: graph.label(key) for key in distinct}, held
+    return {key: graph.label(key) for key in distinct}
 
 
 def is_verdict(reply: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -13,11 +13,7 @@ from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors
 
 #: What the first line of a file says that it is; the number changes with the form.
-FORMAT = "kg-retrievers records 3"
-
-
-#: The steps at which a question can fail; see `kg_retrievers.evaluation.steps`.
-Step = Literal["linking", "pattern", "search", "answer"]
+FORMAT = "kg-retrievers records 4"
 
 
 class Record(TypedDict):
@@ -35,8 +31,6 @@ class Record(TypedDict):
         value: What an operation gave; None where there was none.
         labels: The labels of these keys, where they differ from the key.
         seed_entities: The keys of the entities that the question names, as its set says.
-        linked: The keys of the entities that the retriever found; None where it does not link, or was given them.
-        gold_in_graph: Whether the graph holds a gold answer; None without gold answers.
         triples: How many distinct triples the evidence holds.
         nodes: How many entities it holds: those that the triples join, and those that are evidence by themselves.
         tokens: How long its text is, by `approximate_tokens`.
@@ -49,7 +43,6 @@ class Record(TypedDict):
         refused: Whether no answer was given, on purpose.
         reason: What was said where the retriever refused the question; else None.
         error: The message of an error that kept the question from an answer; else None.
-        step: The step that the refusal or the error names; else None.
         metrics: By name, in 0 ... 1, or None where the question does not have what a metric compares with.
     """
 
@@ -64,8 +57,6 @@ class Record(TypedDict):
     value: Any
     labels: dict[str, str]
     seed_entities: list[str]
-    linked: list[str] | None
-    gold_in_graph: bool | None
     triples: int
     nodes: int
     tokens: int
@@ -78,7 +69,6 @@ class Record(TypedDict):
     refused: bool
     reason: str | None
     error: str | None
-    step: Step | None
     metrics: dict[str, float | None]
 
 

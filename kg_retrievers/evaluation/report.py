@@ -11,8 +11,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.records import Header, Record, Step, read_records
-from kg_retrievers.evaluation.steps import count_steps, is_failure
+from kg_retrievers.evaluation.records import Header, Record, read_records
 
 #: How questions are grouped: by the number of facts that they join, their type in the words of their set, how many
 #: entities they name, and how many gold answers they have.
@@ -117,13 +116,8 @@ class Report:
     @classmethod
     def from_header(cls, header: Header, records: Sequence[Record]) -> Self:
         """Take the means of the records of a run."""
-        return cls.from_records(
-            header["method"],
-            records,
-            seed=header["seed"],
-            settings=header["settings"],
-            proposes_answers=header["proposes_answers"],
-        )
+        given: dict[str, Any] = {name: value for name, value in header.items() if name != "format"}
+        return cls.from_records(records=records, **given)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -143,7 +137,6 @@ class Report:
             "intervals": dict(self.intervals),
             "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
             "by": {by: self.by(by) for by in ("kind", "seed_entities", "answers")},
-            "steps": self.steps,
             "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
             "seed": self.seed,
             "settings": dict(self.settings),
@@ -155,12 +148,7 @@ class Report:
 
         With an answerer, what it wrote decides.
         """
-        return [record for record in self.records if is_failure(record, self._proposes_answers)]
-
-    @property
-    def steps(self) -> dict[Step, int]:
-        """How many of the failures failed at each step; see `kg_retrievers.evaluation.steps.failed_step`."""
-        return count_steps(self.records, self._proposes_answers)
+        return [record for record in self.records if _is_failure(record, self._proposes_answers)]
 
     def by(self, group: GroupBy) -> dict[str, dict[str, Any]]:
         """Return the figures of groups of questions, by name: how many "questions", the figures, and the "intervals".
@@ -178,6 +166,19 @@ class Report:
         return self.metrics["hit"] is not None
 
 
+def _is_failure(record: Record, proposes_answers: bool) -> bool:
+    """Tell whether a question was not answered right, by the text of the answer, else by the answers or evidence."""
+    if not record["answerable"]:
+        return not record["refused"]
+    if record["error"] is not None:
+        return True
+    written = record["metrics"].get("text_hit")
+    if written is not None:
+        return written == 0
+    found = record["metrics"]["hit" if proposes_answers else "answer_recall"]
+    return found == 0 or record["metrics"].get("exact_value") == 0
+
+
 def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[str, float | None]:
     """Return the figures of some records by name; a figure that there is nothing to compute from is None.
 
@@ -185,32 +186,21 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
       where the method proposes none. `exact_value` is of the questions whose answer is a value; None for
       claims where nothing gave a truth value, and there was no answerer to verify them.
-    - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
-      questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
     - `hits@10`, `first_hit`: a gold answer is among the first ten, or is the first, of all answers proposed.
     - `coverage`: a gold answer is in the evidence, by key. `label_in_evidence`: its name is in the text.
-    - `answer_matching_rate`: that of SG-RAG, by key: `recall_macro` under the paper's name.
+    - `recall_macro`: also the answer matching rate of SG-RAG, by key.
     - `abstention`: the share of the unanswerable questions that were refused. `false_refusals`: the share of the
       answerable ones that were. `errors`: the share of all questions that an error kept from an answer.
     - `triples_`, `nodes_`, `tokens_` + `mean`, `median`: the size of the evidence. `llm_calls_mean`: 0 without language
       model.
     - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
-    - `text_...`: those of `score_predictions` for what the answerer replied, in 0 ... 1; None without answerer.
+    - `text_...`: those of `score_prediction` for what the answerer replied, in 0 ... 1; None without answerer.
       Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
     """
-    compared = [record for record in records if record["metrics"].get("hit") is not None]
-    figures: dict[str, float | None] = {"compared": len(compared)}
+    figures: dict[str, float | None] = {"compared": len(_values(records, "hit"))}
     for name, reported in MEANS.items():
         skipped = _is_skipped(name, records, proposes_answers)
         figures[reported] = None if skipped else _mean(_values(records, name))
-    figures |= dict.fromkeys(("precision_micro", "recall_micro", "f1_micro"))
-    if compared and proposes_answers:
-        right = sum(len(set(record["gold"]).intersection(record["answers"])) for record in compared)
-        proposed, gold = (sum(len(set(record[key])) for record in compared) for key in ("answers", "gold"))
-        figures["precision_micro"] = right / proposed if proposed else 0.0
-        figures["recall_micro"] = right / gold
-        figures["f1_micro"] = 2 * right / (proposed + gold)
-    figures["answer_matching_rate"] = figures["recall_macro"]
     figures |= _refusals(records) | _costs(records)
     return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
 

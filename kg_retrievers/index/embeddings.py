@@ -409,8 +409,8 @@ def _brings_modules(folder: Path) -> bool:
 def _untrusted(model: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"local_embeddings: the model {model} brings code of its own, which is not run unasked.",
-        hint_python="Where you trust it: local_embeddings(model, trust_remote_code=True).",
-        hint_shell="Where you trust it: --trust-remote-code.",
+        hint_python="If you trust it: local_embeddings(model, trust_remote_code=True).",
+        hint_shell="If you trust it, use Python: local_embeddings(model, trust_remote_code=True).",
     )
 
 

@@ -123,14 +123,13 @@ def is_database(where: str) -> bool:
     return is_uri(where) or is_public(where) or is_database_file(where)
 
 
-def load_embeddings(name: str, *, trust_remote_code: bool = False) -> Embeddings:
+def load_embeddings(name: str) -> Embeddings:
     """Return embeddings by their name.
 
     Args:
         name: "static" or "hashed" for those of this package, "local:MODEL_OR_FOLDER" for sentence-transformers (extra
             `local`), or "PROVIDER:MODEL" for any embeddings of LangChain, as in "openai:text-embedding-3-small" (extra
             `langchain` and the provider's package); a key comes from the environment.
-        trust_remote_code: Whether to run the code that a model of sentence-transformers brings.
 
     Raises:
         InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key.
@@ -141,7 +140,7 @@ def load_embeddings(name: str, *, trust_remote_code: bool = False) -> Embeddings
     if name == HASHED:
         return kg_retrievers.HashedEmbeddings()
     if name.startswith(LOCAL):
-        return kg_retrievers.local_embeddings(name.removeprefix(LOCAL), trust_remote_code=trust_remote_code)
+        return kg_retrievers.local_embeddings(name.removeprefix(LOCAL))
     try:
         from langchain.embeddings import init_embeddings
     except ImportError as cause:

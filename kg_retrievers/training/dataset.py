@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
 import numpy as np
 
 from kg_retrievers.algorithms.neighborhood import hops_from
-from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import EntityLinker, GraphIndex, link_question, linker_of
-
-#: How many questions a worker is given at once.
-SHARED_SIZE = 64
+from kg_retrievers.index import GraphIndex, link_question, linker_of
 
 #: Why a question is left out; the names of the numbers of `TrainingQuestions`.
 _Reason = Literal["without_entities", "without_answers", "unreachable"]
@@ -90,7 +84,6 @@ def training_questions(
     *,
     own_entities: bool = False,
     mask_entities: bool = True,
-    workers: Workers | None = None,
 ) -> TrainingQuestions:
     """Find the entities of questions, and keep the questions that a model can learn from.
 
@@ -100,48 +93,35 @@ def training_questions(
         max_hops: The largest distance of an answer from the question's entities.
         own_entities: Whether an answer that is an entity of the question itself counts at its own position.
         mask_entities: Whether the text has `MASK` in place of the question's entities.
-        workers: Processes that do this; this one by default.
 
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
     """
-    batches = (questions[first : first + SHARED_SIZE] for first in range(0, len(questions), SHARED_SIZE))
-    made = map_batches(_Finding(index, max_hops, own_entities, mask_entities), batches, workers)
-    found = list(chain.from_iterable(made))
+    least = 0 if own_entities else 1
+    found = [_found(index, question, max_hops, least, mask_entities) for question in questions]
     reasons = Counter(one for one in found if isinstance(one, str))
     usable = [one for one in found if isinstance(one, TrainingQuestion)]
     return TrainingQuestions(usable, reasons["without_entities"], reasons["without_answers"], reasons["unreachable"])
 
 
-@dataclass(frozen=True)
-class _Finding:
-    """Finds what a model can learn from questions; for each of the others, why it is left out."""
-
-    index: GraphIndex
-    max_hops: int
-    own_entities: bool
-    mask_entities: bool
-
-    def __call__(self, questions: Sequence[Question]) -> list[TrainingQuestion | _Reason]:
-        """Return what is found for each question."""
-        return [self._found(question) for question in questions]
-
-    def _found(self, question: Question) -> TrainingQuestion | _Reason:
-        entities, least = self.index.graph.entities, 0 if self.own_entities else 1
-        masked, seeds = _linked(linker_of(self.index), question)
-        wanted = dict.fromkeys(question.answers)
-        answers = np.array([entities.find(key) for key in wanted if key in entities], np.int64)
-        if not seeds:
-            return "without_entities"
-        if not len(answers):
-            return "without_answers"
-        if not _reached(self.index, seeds, answers, self.max_hops, least=least):
-            return "unreachable"
-        text = masked if self.mask_entities else question.text
-        missing = len(wanted) - len(answers)
-        return TrainingQuestion(
-            text, seeds, tuple(answers.tolist()), missing, _gold_triples(self.index.graph, question)
-        )
+def _found(
+    index: GraphIndex, question: Question, max_hops: int, least: int, mask_entities: bool
+) -> TrainingQuestion | _Reason:
+    """Return the question as a model learns it, or why it is left out."""
+    entities = index.graph.entities
+    keys, masked = link_training_question(index, question)
+    seeds = tuple(entities.find(key) for key in keys)
+    wanted = dict.fromkeys(question.answers)
+    answers = np.array([entities.find(key) for key in wanted if key in entities], np.int64)
+    if not seeds:
+        return "without_entities"
+    if not len(answers):
+        return "without_answers"
+    if not any((hops_from(index.graph.adjacency, [seed], max_hops)[answers] >= least).any() for seed in seeds):
+        return "unreachable"
+    text = masked if mask_entities else question.text
+    missing = len(wanted) - len(answers)
+    return TrainingQuestion(text, seeds, tuple(answers.tolist()), missing, _gold_triples(index.graph, question))
 
 
 def _gold_triples(graph: KnowledgeGraph, question: Question) -> tuple[int, ...]:
@@ -154,25 +134,17 @@ def _gold_triples(graph: KnowledgeGraph, question: Question) -> tuple[int, ...]:
     return tuple(ids)
 
 
-def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, ...]]:
-    """Return the masked question and the ids of its entities.
+def link_training_question(index: GraphIndex, question: Question) -> tuple[list[str], str]:
+    """Return the keys of a question's entities, and the question with `MASK` in place of them.
 
     There are none if the question names none, or if those that are given are not in the graph.
     """
-    entities = linker.index.graph.entities
-    given = [key for key in question.seed_entities if key in entities]
+    given = [key for key in question.seed_entities if key in index.graph.entities]
     if question.seed_entities and not given:
-        return "", ()
+        return [], ""
     if isinstance(question, LinkedQuestion):
-        return question.masked, tuple(entities.find(key) for key in given)
+        return given, question.masked
     try:
-        keys, text = link_question(linker, question.text, given)
+        return link_question(linker_of(index), question.text, given)
     except EntityLinkingError:
-        return "", ()
-    return text, tuple(entities.find(key) for key in keys)
-
-
-def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int, *, least: int) -> bool:
-    """Tell whether an answer is from `least` to `max_hops` hops away from a seed."""
-    adjacency = index.graph.adjacency
-    return any((hops_from(adjacency, [seed], max_hops)[answers] >= least).any() for seed in seeds)
+        return [], ""

@@ -11,15 +11,11 @@ from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from inspect import signature
-from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import rich.progress
-from rich.console import Console
 
-from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question
@@ -28,8 +24,8 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.linking import describe_unknown_answer
-from kg_retrievers.training.dataset import SHARED_SIZE, TrainingQuestion, TrainingQuestions, training_questions
-from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, order_of, stream
+from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
+from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
 
 try:
     import torch
@@ -207,7 +203,6 @@ def train_on_questions(
     schedule: Schedule,
     facts: dict[str, Any],
     progress: bool,
-    workers: Workers | None = None,
 ) -> ModelTraining[Model]:
     """Train a model on questions and their answers, and save it.
 
@@ -221,8 +216,6 @@ def train_on_questions(
         schedule: How long and how fast the model is trained.
         facts: What the model records of its training, beside the facts that are added here; values of JSON.
         progress: Whether to show a progress bar on stderr.
-        workers: Processes that find the entities of questions and make the examples that are kept, before the training;
-            by default this one does, the latter during the training.
 
     Raises:
         InvalidArgumentError: If nothing can be trained on, or the output holds a model or an unfinished training of
@@ -236,15 +229,11 @@ def train_on_questions(
         max_hops=max_hops,
         own_entities=learner.own_entities,
         mask_entities=learner.mask_entities,
-        workers=workers,
     )
     graph, seed = learner.index.graph, schedule.seed
     learned, validating = split_questions(who, graph, find, questions, validation, max_hops, seed)
     _check_supervision(who, learner, learned, schedule)
     run = _Run(learner, learned, validating)
-    if workers:
-        first = order_of(len(learned.usable), seed, 0)[: schedule.steps * schedule.batch_size].tolist()
-        run.examples.make([*validating.usable, *(learned.usable[position] for position in first)], workers, progress)
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}
     trainer = Trainer(
@@ -393,29 +382,3 @@ class _Examples(Generic[Example]):
             self._room -= size
             self._kept[question] = made
         return made
-
-    def make(self, questions: Sequence[TrainingQuestion], workers: Workers, progress: bool) -> None:
-        """Make the examples of questions on workers, as many as are kept."""
-        distinct = list(dict.fromkeys(questions))
-        batches = (distinct[start : start + SHARED_SIZE] for start in range(0, len(distinct), SHARED_SIZE))
-        made = chain.from_iterable(map_batches(_ExampleBatch(self._learner), batches, workers))
-        shown = rich.progress.track(made, "Examples", len(distinct), console=Console(stderr=True), disable=not progress)
-        for question, (example, size) in zip(distinct, shown, strict=False):
-            if size > self._room:
-                return
-            if example is not None:
-                self._room -= size
-                self._kept[question] = example
-
-
-@dataclass(frozen=True)
-class _ExampleBatch(Generic[Example]):
-    """Makes the examples of batches of questions."""
-
-    learner: Learner[Any, Example]
-
-    def __call__(self, questions: Sequence[TrainingQuestion]) -> list[tuple[Example | None, int]]:
-        """Return each example, None where it supervises nothing, and its size."""
-        examples = [self.learner.example(question) for question in questions]
-        sized = [(example, self.learner.size(example)) for example in examples]
-        return [(example if size else None, size) for example, size in sized]

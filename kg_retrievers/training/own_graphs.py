@@ -7,11 +7,11 @@ from itertools import chain
 from pathlib import Path
 
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.index import EmbeddingCache, GraphIndex, link_question, linker_of
+from kg_retrievers.index import EmbeddingCache, GraphIndex
 from kg_retrievers.index.question_indexes import KeptVectors, QuestionIndexes
-from kg_retrievers.training.dataset import LinkedQuestion
+from kg_retrievers.training.dataset import LinkedQuestion, link_training_question
 
 #: An index, the questions to train on over its graph, and those that say when to stop, or None.
 TrainingSet = tuple[GraphIndex, Sequence[Question], Sequence[Question] | None]
@@ -65,7 +65,7 @@ def _placed(
         assert isinstance(one, GraphQuestion)
         question = one.with_keys()
         position = positions.setdefault(question.graph, len(positions))
-        seeds, masked = _linked(indexes.of(question.graph), question)
+        seeds, masked = link_training_question(indexes.of(question.graph), question)
         placed.append(
             LinkedQuestion(
                 question.text,
@@ -76,17 +76,6 @@ def _placed(
             )
         )
     return placed
-
-
-def _linked(index: GraphIndex, question: GraphQuestion) -> tuple[list[str], str]:
-    """Return the entities of a question and its masked text; none where it names none of its graph."""
-    given = [key for key in question.seed_entities if key in index.graph.entities]
-    if question.seed_entities and not given:
-        return [], ""
-    try:
-        return link_question(linker_of(index), question.text, given)
-    except EntityLinkingError:
-        return [], ""
 
 
 def _side_by_side(positions: dict[KnowledgeGraph, int]) -> KnowledgeGraph:

@@ -115,5 +115,5 @@ def test_code_of_a_model_runs_only_where_it_is_trusted(run: Run, folder: Path) -
     asked = ("ask", "films.csv", "Who directed Her?", "--embeddings", "local:model")
     code, _, told = run(*asked)
     assert code != 0
-    assert "brings code of its own, which is not run unasked. Where you trust it: --trust-remote-code." in told
+    assert "brings code of its own, which is not run unasked. If you trust it, use Python: " in told
     assert not (folder / "ran").exists()

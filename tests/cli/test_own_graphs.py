@@ -55,7 +55,7 @@ def test_methods_are_compared_and_learn_from_examples(run: Run) -> None:
     pytest.importorskip("ladybug")
     code, out, _ = run(
         *("compare", "--data", "set", "--split", "test", "--limit", "2", *ASKED, *methods),
-        *("--examples", "set", "--examples-split", "train", "--json"),
+        *("--examples", "set", "--json"),
     )
     assert code == 0
     runs = {one["method"]: one["metrics"] for one in json.loads(out)["runs"]}
@@ -66,7 +66,7 @@ def test_methods_are_compared_and_learn_from_examples(run: Run) -> None:
 def test_a_method_is_trained_and_measured(run: Run) -> None:
     code, out, err = run(
         *("train", "subgraph-rag", "--questions", "set", "--split", "train", "--validation", "set", *ASKED),
-        *("--validation-split", "validation", "--num-examples", "60", "--field", "hidden=8", "--output", "m", "--json"),
+        *("--num-examples", "60", "--field", "hidden=8", "--output", "m", "--json"),
     )
     assert code == 0, err
     assert json.loads(out)["training"]["used"] == 20
@@ -80,7 +80,6 @@ def test_a_method_is_trained_and_measured(run: Run) -> None:
     [
         (["evaluate", "--data", "set", *ASKED], "Name one of its splits: --split test or train or validation."),
         (["evaluate", "--data", "set", *ASKED, "--graph", "g.csv"], "--graph is for questions about one graph"),
-        (["evaluate", "--data", "set", *ASKED, "--answers", "cited"], "Name a language model, too: --llm provider:"),
     ],
 )
 def test_mistakes(run: Run, arguments: list[str], told: str) -> None:

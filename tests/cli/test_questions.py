@@ -28,10 +28,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_writes_what_python_writes(run: Run) -> None:
-    code, out, err = run(*QUESTIONS, "--count", "30", "--seed", "7", "--max-hops", "2")
+    code, out, err = run(*QUESTIONS, "--count", "30", "--seed", "7")
     assert (code, err) == (0, "")
     assert out.startswith("Wrote 30 questions to questions.jsonl, such as: ")
-    assert read_questions("questions.jsonl") == generate_questions(load_graph(), 30, seed=7, max_hops=2)
+    assert read_questions("questions.jsonl") == generate_questions(load_graph(), 30, seed=7)
 
 
 def test_it_tells_programs_and_says_what_the_graph_lacks(run: Run) -> None:
@@ -62,7 +62,6 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
         (("questions", "empty.tsv", "--output", "new.jsonl"), "no triple to ask about"),
         (("questions", GRAPH, "--output", "there.jsonl"), "there.jsonl is there already. Name a new file: --output"),
         (("questions", GRAPH, "--output", "no/new.jsonl"), "no is no folder."),
-        (("questions", GRAPH, "--output", "new.jsonl", "--max-hops", "4"), "max_hops must be 1 to 3, but got 4."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

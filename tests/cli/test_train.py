@@ -257,7 +257,6 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "here; there is: dev, train."),
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
         (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
-        (["--validation-split", "dev"], "--validation-split is a part of --validation."),
         (
             ["--field", "hopz=3"],
             "train_triple_scorer: there is no argument 'hopz'. There are: ",

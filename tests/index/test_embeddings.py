@@ -147,7 +147,7 @@ def test_a_model_that_brings_code_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         InvalidArgumentError, match=r"^local_embeddings: the model gte brings code of its own"
     ) as caught:
         local_embeddings("gte")
-    assert "--trust-remote-code" in caught.value.on_shell
+    assert "use Python" in caught.value.on_shell
     with pytest.raises(ValueError, match="broken"):
         local_embeddings("gte", trust_remote_code=True)
 

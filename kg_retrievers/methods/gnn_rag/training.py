@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kg_retrievers.bulk import Workers
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
@@ -89,7 +88,6 @@ def train_graph_reasoner(
     patience: int = 4,
     seed: int = 0,
     progress: bool = False,
-    workers: Workers | None = None,
     embedding_cache: str | Path | None = None,
     mask_seeds: bool | None = None,
     preset: Literal["paper"] | None = None,
@@ -126,7 +124,6 @@ def train_graph_reasoner(
         patience: After how many validations without a better one the training ends.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
-        workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
         embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         constant_rate: Whether the learning rate stays at its highest.
         preset: "paper" for the settings of the paper.
@@ -161,7 +158,6 @@ def train_graph_reasoner(
         schedule=schedule,
         facts=asdict(limits) | {"preset": preset},
         progress=progress,
-        workers=workers,
     )
 
 

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from kg_retrievers.bulk import Workers
 from kg_retrievers.datasets import Question
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
@@ -70,7 +69,6 @@ def train_triple_scorer(
     patience: int = 4,
     seed: int = 0,
     progress: bool = False,
-    workers: Workers | None = None,
     embedding_cache: str | Path | None = None,
     preset: Literal["paper"] | None = None,
     **config: Any,
@@ -116,7 +114,6 @@ def train_triple_scorer(
         patience: After how many validations without a better one the training ends.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
-        workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
         embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs.
         preset: "paper" for the settings of the paper.
         **config: Fields of `TripleScorerConfig` but the dimension.
@@ -145,5 +142,4 @@ def train_triple_scorer(
         schedule=schedule,
         facts=asdict(options) | {"preset": preset},
         progress=progress,
-        workers=workers,
     )
