@@ -13,7 +13,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
-from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
@@ -229,7 +228,6 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"count_tokens": "words"}, "count_tokens must be callable"),
         ({"budget": 3}, "budget must be a Budget or None"),
         ({"retry": 3}, "retry must be a RetryPolicy or None"),
-        ({"cache": True}, "cache must be a BaseCache or None"),
         ({"evidence_style": "table"}, "evidence_style is"),
         ({"evidence_style": "documents"}, "for an answerer without citations"),
         ({"evidence_style": "documents", "answerer": llm()}, "for an answerer without citations"),
@@ -251,9 +249,9 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
 
 def test_a_workflow_is_the_graph_that_langgraph_compiles(retriever: SimGRAGRetriever) -> None:
     """A `Workflow` rests on this: all that a compiled graph knows is an attribute, and its constructor takes it."""
-    cache, saver = InMemoryCache[Any](), InMemorySaver()
-    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"], cache=cache, name="films")
-    compiled = workflow.builder.compile(saver, cache=workflow.cache, interrupt_before=["answer"], name="films")
+    saver = InMemorySaver()
+    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"])
+    compiled = workflow.builder.compile(saver, interrupt_before=["answer"], name=workflow.name)
     known = {name for name, value in vars(compiled).items() if value is not None}
     assert known - set(vars(workflow)) == {"__orig_class__"}
     for name in ("trigger_to_nodes", "input_channels", "output_channels", "stream_channels", "stream_mode"):
@@ -785,56 +783,6 @@ async def test_async_checkpoints_in_sqlite(retriever: SimGRAGRetriever, tmp_path
         await workflow.ainvoke({"question": QUESTION}, thread())
         await workflow.aupdate_state(thread(), {"pattern": DIRECTED})
         assert (await workflow.ainvoke(None, thread()))["answer"] == "Jean-Pierre Jeunet"
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
-
-
-def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
-    model = llm(STARRING, reply(1), STARRING.replace("starring", "directed by"), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    workflow = build_workflow(by_llm, model, cache=InMemoryCache())
-    first = workflow.invoke({"question": QUESTION})
-    assert (first["cost"]["llm_calls"], len(model.prompts)) == (2, 2)
-    assert "generate_pattern" in workflow.get_graph().draw_mermaid()
-    again = workflow.invoke({"question": QUESTION})
-    assert len(model.prompts) == 2
-    assert again["cost"]["llm_calls"] == 0
-    assert {**again, "cost": None} == {**first, "cost": None}
-    other = workflow.invoke({"question": "Who directed Amélie?"})
-    assert other["documents"][0].metadata["answers"] == ["Jean-Pierre Jeunet"]
-    assert len(model.prompts) == 4
-
-
-def test_what_a_budget_cut_short_is_not_cached(index: GraphIndex) -> None:
-    cache = InMemoryCache[Any]()
-    model = llm(FlakyError(), STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
-    tried = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), retry=quick)
-    assert tried.invoke({"question": QUESTION})["stopped"]
-    assert tried.invoke({"question": QUESTION})["documents"]
-    model = llm(STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    poor = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), name="films")
-    assert poor.invoke({"question": QUESTION})["stopped"]
-    rich = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=5), name="films")
-    got = rich.invoke({"question": QUESTION})
-    assert (got["stopped"], got["answer"]) == (None, "Audrey Tautou")
-
-
-def test_workflows_share_a_cache_by_their_name_only(index: GraphIndex) -> None:
-    cache = InMemoryCache[Any]()
-    for name, calls in (("films", 2), (None, 2), ("films", 0), ("others", 2)):
-        model = llm(STARRING, reply(1))
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            model,
-            cache=cache,
-            name=name,
-        )
-        assert workflow.invoke({"question": QUESTION})["answer"] == "Audrey Tautou"
-        assert len(model.prompts) == calls
 
 
 # --- streaming --------------------------------------------------------------------------------------------------------
