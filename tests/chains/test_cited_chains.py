@@ -395,8 +395,8 @@ def test_prompts_and_structured_output_are_checked() -> None:
     llm = ScriptedChatModel(replies=[])
     with pytest.raises(InvalidArgumentError, match="LLMCitedAnswerer: prompt"):
         LLMCitedAnswerer(llm, prompt=PromptTemplate.from_template("{question}"))
-    with pytest.raises(InvalidArgumentError, match="FactVerifier: repair_prompt"):
-        FactVerifier(llm, repair_prompt=PromptTemplate.from_template("{question} {evidence}"))
+    with pytest.raises(InvalidArgumentError, match="FactVerifier: prompt"):
+        FactVerifier(llm, prompt=PromptTemplate.from_template("{question}"))
     with pytest.raises(InvalidArgumentError, match="no structured output"):
         LLMCitedAnswerer(llm, structured=True)
 
