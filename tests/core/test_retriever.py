@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ConfigDict
 
@@ -298,6 +299,17 @@ def test_inputs_are_checked(
 ) -> None:
     with pytest.raises(error, match=words):
         ask(toy(on_refusal="empty"), **inputs)
+
+
+def test_fields_and_questions_are_checked() -> None:
+    with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'foundd'; did you mean 'found'"):
+        toy(foundd=())
+    with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'kk'"):
+        toy().kk = 3
+    with pytest.raises(InvalidArgumentError, match="Toy: answer_prompt: .*the prompt has the placeholders"):
+        toy().answer_prompt = PromptTemplate.from_template("Mine: {question}")
+    with pytest.raises(InvalidArgumentError, match="Toy: the question is empty"):
+        toy().invoke(" \n")
 
 
 # --- Documents ---
