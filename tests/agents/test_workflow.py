@@ -88,6 +88,11 @@ async def run(workflow: Any, asynchronous: bool, *args: Any) -> Any:
     return await workflow.ainvoke(*args) if asynchronous else workflow.invoke(*args)
 
 
+def by_model(index: GraphIndex, model: ScriptedChatModel) -> SimGRAGRetriever:
+    """Return a retriever whose patterns the model writes."""
+    return SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
+
+
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
@@ -123,7 +128,7 @@ def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None
 @both
 async def test_with_a_model(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(STARRING, reply(3, 1))
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), model)
+    workflow = build_workflow(by_model(index, model), model)
     got = await run(workflow, asynchronous, {"question": QUESTION})
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[2], TRIPLES[0]]
     assert (got["answer"], got["answers"]) == ("Audrey Tautou", ["Audrey Tautou"])
@@ -461,13 +466,13 @@ def test_the_context_keeps_to_the_token_budget(retriever: SimGRAGRetriever) -> N
 async def test_a_model_that_raises_raises(index: GraphIndex, retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(retriever, llm(TimeoutError("late"))), asynchronous, {"question": QUESTION})
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(TimeoutError("late"))))
+    by_llm = by_model(index, llm(TimeoutError("late")))
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
     with pytest.raises(AnswerParseError, match="worse") as caught:
         await run(build_workflow(retriever, llm("bad", "worse")), asynchronous, {"question": QUESTION})
     assert caught.value.reply == "worse"
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm("bad", "worse")))
+    by_llm = by_model(index, llm("bad", "worse"))
     with pytest.raises(PatternParseError, match="worse"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
 
@@ -479,12 +484,12 @@ class FlakyError(Exception):
 @both
 async def test_nodes_that_call_a_model_are_tried_again(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(FlakyError(), STARRING, FlakyError(), FlakyError(), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
+    by_llm = by_model(index, model)
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     got = await run(build_workflow(by_llm, model, retry=quick), asynchronous, {"question": QUESTION})
     assert got["answer"] == "Audrey Tautou"
     assert got["cost"]["llm_calls"] == len(model.prompts) == 5
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
+    by_llm = by_model(index, llm(FlakyError(), STARRING))
     with pytest.raises(FlakyError):
         await run(build_workflow(by_llm, retry=None), asynchronous, {"question": QUESTION})
 
@@ -494,11 +499,7 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     for allowed in (2, 3):  # a pattern in three calls, of two attempts
         model = llm("unreadable", FlakyError(), STARRING)
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            retry=quick,
-            budget=Budget(llm_calls=allowed),
-        )
+        workflow = build_workflow(by_model(index, model), retry=quick, budget=Budget(llm_calls=allowed))
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == allowed
         assert (got["answers"], bool(got["stopped"])) == ((CAST, False) if allowed == 3 else ([], True))
@@ -506,9 +507,7 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
 
 def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) -> None:
     model = llm("unreadable", TimeoutError("late"), STARRING)
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), checkpointer=InMemorySaver()
-    )
+    workflow = build_workflow(by_model(index, model), checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
@@ -524,7 +523,7 @@ def test_a_call_that_a_budget_refuses_is_logged_once(
 
 def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
     slow = RetryPolicy(max_attempts=2, initial_interval=0.2, jitter=False)
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
+    by_llm = by_model(index, llm(FlakyError(), STARRING))
     got = build_workflow(by_llm, retry=slow, budget=Budget(seconds=0.15)).invoke({"question": QUESTION})
     assert got["stopped"] == "the budget of 0.15 seconds is used up."
     assert got["cost"]["llm_calls"] == 1
@@ -549,11 +548,7 @@ def test_errors_of_this_package_are_not_tried_again(retriever: SimGRAGRetriever)
 async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchronous: bool) -> None:
     for allowed in range(5):
         model = llm("unreadable", STARRING, reply(99), reply(1))
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            model,
-            budget=Budget(llm_calls=allowed),
-        )
+        workflow = build_workflow(by_model(index, model), model, budget=Budget(llm_calls=allowed))
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == min(allowed, 4)
         if allowed < 4:
@@ -600,11 +595,7 @@ async def test_a_second_question_starts_clean(retriever: SimGRAGRetriever, async
 
 async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), STARRING.replace("starring", "directed by"), reply(1))
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-        model,
-        checkpointer=InMemorySaver(),
-    )
+    workflow = build_workflow(by_model(index, model), model, checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke({"question": "Who directed Amélie?"}, thread())
@@ -614,11 +605,7 @@ async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> Non
 
 async def test_a_failed_run_goes_on_where_it_failed(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), reply(1))
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-        model,
-        checkpointer=InMemorySaver(),
-    )
+    workflow = build_workflow(by_model(index, model), model, checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke(None, thread())

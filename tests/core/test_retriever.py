@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import re
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -136,6 +137,14 @@ def test_error_that_nobody_handles(run: Callable[[Body[Any], Watcher], Any]) -> 
     with pytest.raises(RuntimeError):  # it would otherwise look like the end of the body
         run(body(StopIteration("end")), Watcher())
     assert closed == [True, True]
+
+
+async def test_functions_do_not_block_the_event_loop() -> None:
+    def body() -> Body[int]:
+        thread: int = yield Call(lambda _: threading.get_ident(), None)
+        return thread
+
+    assert await OneBody(body()).ainvoke(None) != threading.get_ident()
 
 
 # --- a retriever in few words ---
@@ -306,7 +315,7 @@ def test_fields_and_questions_are_checked() -> None:
         toy(foundd=())
     with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'kk'"):
         toy().kk = 3
-    with pytest.raises(InvalidArgumentError, match="Toy: answer_prompt: .*the prompt has the placeholders"):
+    with pytest.raises(InvalidArgumentError, match=r"Toy: answer_prompt: .*the prompt has the placeholders"):
         toy().answer_prompt = PromptTemplate.from_template("Mine: {question}")
     with pytest.raises(InvalidArgumentError, match="Toy: the question is empty"):
         toy().invoke(" \n")
