@@ -9,10 +9,8 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     LLMPatternGenerator,
-    NeighborhoodRetriever,
     RelationPathRetriever,
     SimGRAGRetriever,
-    build_router,
 )
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.methods.rog import LLMRelationPaths
@@ -20,10 +18,7 @@ from kg_retrievers.methods.sg_rag import LLMCypherWriter
 from kg_retrievers.sample import load_graph
 
 #: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.
-STRUCTURED = ("pattern", "router", "cited answer", "verification")
-
-#: How a router says that it could not read a reply.
-UNREAD = "the reply of the language model names no method"
+STRUCTURED = ("pattern", "cited answer", "verification")
 
 Stage = Callable[[str], Any]
 
@@ -36,16 +31,14 @@ def sample_index() -> GraphIndex:
 def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage]:
     """Return the stages by name; that which writes Cypher where there is a database.
 
-    Each raises the errors of this package for replies that cannot be used. That of the router tells by its output.
+    Each raises the errors of this package for replies that cannot be used.
     """
-    patterns, near = SimGRAGRetriever.from_index(index), NeighborhoodRetriever.from_index(index, k=1)
+    patterns = SimGRAGRetriever.from_index(index)
     generator = LLMPatternGenerator(llm)
     by_path = RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, llm))
-    router = build_router({"patterns": patterns, "nearby": near}, llm=llm)
     answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)
     made: dict[str, Stage] = {
         "pattern": lambda question: generator.invoke({"question": question}),
-        "router": lambda question: router.invoke({"question": question}),
         "cited answer": answer.invoke,
         "verification": verify.invoke,
         "relation paths": by_path.invoke,

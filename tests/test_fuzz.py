@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from mutants import SECONDS, Readings, mutant, mutated, rounds, timed
 
-from kg_retrievers.agents.prompts import MethodReply
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core import facts_prompt, path_prompt, replies
 from kg_retrievers.database import check_read_only, limited, tokenize
@@ -46,7 +45,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "plain_answers": replies.plain_answers,
     "marked_answers": replies.marked_answers,
     "listed_answers": replies.listed_answers,
-    "parse_object: method": lambda reply: replies.parse_object(reply, MethodReply),
     "parse_object: answer": lambda reply: replies.parse_object(reply, AnswerReply),
     "parse_object: verdict": lambda reply: replies.parse_object(reply, VerdictReply),
     "path answers": path_prompt.parse_answers,

@@ -33,7 +33,7 @@ from kg_retrievers import (
     RelationPathRetriever,
     SimGRAGRetriever,
 )
-from kg_retrievers.agents import build_router, build_workflow
+from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain, fact_verification_chain, llm_answerer
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
@@ -149,7 +149,6 @@ def readers(index: GraphIndex, executor: Any, draw: random.Random) -> dict[str, 
         add(f"workflow {name}", markers[name], partial(_workflow, make), asked)
     add("cascade of patterns", "triples", lambda m: SimGRAGRetriever.from_index(index, llm=m), UNCLEAR)
     add("cascade of paths", "PATH", lambda m: RelationPathRetriever.from_index(index, llm=m), UNCLEAR)
-    add("router", "method", lambda m: build_router({"simgrag": simgrag, "rog": rog}, llm=m), asked)
     messages = {"messages": [HumanMessage(QUESTION)]}
     add("agent with a tool", "query", lambda m: create_agent(m, [simgrag.as_tool()]), messages)
     return found

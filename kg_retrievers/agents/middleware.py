@@ -10,16 +10,11 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
-from kg_retrievers.core import replies
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
 from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import (
-    EntityLinkingError,
-    InvalidArgumentError,
-    MissingExtraError,
-    RefusalError,
-)
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens, as_data
 
 try:
@@ -34,17 +29,8 @@ EVIDENCE_PROMPT = PromptTemplate.from_template(
     "[1]."
 )
 
-#: The same where nothing was found; the reason follows.
-NOTHING_FOUND = "A knowledge graph was searched for the user's question. It holds no fact on it."
-
-#: The same where the question was not understood surely enough.
-NOT_UNDERSTOOD = "A knowledge graph was asked the user's question, and did not understand it. It may hold facts on it."
-
-#: The same where the answer is less certain than the caller requires.
-LESS_SURE = "A knowledge graph was asked the user's question. Its answer is less certain than required."
-
-#: The same where a budget ended the search.
-SEARCH_ENDED = "A knowledge graph was searched for the user's question. The search ended before it found anything."
+#: Stands before the answer to a refused question, and the reason.
+REFUSED = "A knowledge graph was asked the user's question."
 
 
 class KnowledgeGraphState(AgentState[Any]):
@@ -145,16 +131,10 @@ def _update(documents: list[Document], refusal: RefusalError | None = None) -> d
 
 
 def _describe(refusal: RefusalError) -> str | None:
-    """Return what the model is shown where a question is refused; nothing where it names no entity of the graph."""
+    """Return what the model is shown if a question is refused; nothing if it names no entity of the graph."""
     if isinstance(refusal, EntityLinkingError):
         return None
-    sentences = {
-        replies.NO_ANSWER: NOTHING_FOUND,
-        replies.NOT_UNDERSTOOD: NOT_UNDERSTOOD,
-        replies.LESS_SURE: LESS_SURE,
-        replies.SEARCH_ENDED: SEARCH_ENDED,
-    }
-    return f"{sentences[replies.refusal_of(refusal)]} {as_data(str(refusal))}"
+    return f"{REFUSED} {refusal_of(refusal)} {as_data(str(refusal))}"
 
 
 def _question(state: KnowledgeGraphState) -> str:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from inspect import getdoc
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
-from langgraph.cache.base import BaseCache
+from langchain_core.runnables.base import coerce_to_runnable
 from langgraph.graph import START
 from langgraph.types import Checkpointer, RetryPolicy
 
 from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
-from kg_retrievers.agents.prompts import ROUTING_PROMPT, MethodReply
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState
-from kg_retrievers.core.structured_replies import StructuredModel, read_object
-from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
 from kg_retrievers.questions.question_forms.forms import tokens_of
@@ -33,6 +28,9 @@ from kg_retrievers.questions.question_forms.grammar import read_form
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
 
+#: From a question to the name of the retriever to ask, or to several, in order; None for the order by the rules.
+Choice = Runnable[str, Any] | Callable[[str], str | Sequence[str] | None]
+
 
 class RouterState(AnswerState, total=False):
     """The keys that a router adds to the state of a workflow.
@@ -40,7 +38,7 @@ class RouterState(AnswerState, total=False):
     Attributes:
         methods: The names of the methods in the order in which they are asked.
         tried: How many of them were asked.
-        routed_by: What made this order: the rule that applied, or the language model.
+        routed_by: What made this order: the rule that applied, or "choose".
     """
 
     methods: list[str] | None
@@ -88,9 +86,7 @@ def build_router(
     retrievers: Mapping[str, BaseKGRetriever],
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
-    llm: BaseLanguageModel[Any] | None = None,
-    descriptions: Mapping[str, str] | None = None,
-    choose: Callable[[str], str | Sequence[str]] | None = None,
+    choose: Choice | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
@@ -98,25 +94,20 @@ def build_router(
     retry: RetryPolicy | None = RETRY,
     checkpointer: Checkpointer = None,
     interrupt_before: Sequence[str] = (),
-    cache: BaseCache[Any] | None = None,
-    name: str | None = None,
 ) -> Workflow:
     """Return a workflow that sends a question to the retriever that suits it.
 
     `prepare`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
-    `build_workflow`. The order of the retrievers is decided by `choose`, or by the language model, or by rules: the
-    entities that are linked in the question, or given, and its words tell its shape (`question_shape`); retrievers
-    whose `suits` holds that shape come first, in the order given. A question that needs an operation
-    (`needs_operation`), and no description, goes first to those whose `operations` says that they carry it out. A
-    model's reply that names none of the methods is put aside for the rules; `routed_by` in the state tells.
+    `build_workflow`. The order of the retrievers is decided by `choose`, or by rules: the entities that are linked in
+    the question, or given, and its words tell its shape (`question_shape`); retrievers whose `suits` holds that shape
+    come first, in the order given. A question that needs an operation (`needs_operation`), and no description, goes
+    first to those whose `operations` says that they carry it out. `routed_by` in the state tells which rule applied.
 
     Args:
         retrievers: The retrievers by name, on one graph; names are those of the nodes.
         answerer: As in `build_workflow`.
-        llm: Chooses the first retriever, from their descriptions. The others follow as by the rules.
-        descriptions: What the retrievers are good for, by name, for `llm`; by default the first sentence of the
-            docstring of their class.
-        choose: From the question to the name of the retriever to ask, or to several, in order.
+        choose: A function or a Runnable, such as a prompt and a language model, from the question to the name of the
+            retriever to ask, or to several, in order; to None for the order by the rules.
         evidence_style: As in `build_workflow`, and so are all further arguments.
         max_tokens: The most tokens of evidence that the answerer is shown.
         count_tokens: Counts them.
@@ -124,20 +115,17 @@ def build_router(
         retry: How nodes that call a model are tried again.
         checkpointer: Keeps the state of each thread.
         interrupt_before: The nodes to stop before; "route" and the names of the retrievers among them.
-        cache: Keeps what nodes that call a model wrote.
-        name: What the workflow is called.
 
     Raises:
-        InvalidArgumentError: If there are no retrievers, a name is that of another node, or both `llm` and `choose` are
-            given.
+        InvalidArgumentError: If there are no retrievers, or a name is that of another node.
     """
-    _check(retrievers, llm, descriptions or {}, choose)
+    _check(retrievers)
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")
     state = state_types("Router", RetrievalState, RouterState)
-    builder = WorkflowBuilder("Router", name, state, RouterOutput, chosen, budget, retry, cache)
+    builder = WorkflowBuilder("Router", state, RouterOutput, chosen, budget, retry)
     first, graph = next(iter(retrievers.values())), builder.graph
     builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
-    builder.add("route", _route(retrievers, llm, descriptions or {}, choose), llm is not None)
+    builder.add("route", _route(retrievers, choose), isinstance(choose, Runnable))
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "route")
 
@@ -150,13 +138,8 @@ def build_router(
     return builder.compile(first, checkpointer, interrupt_before)
 
 
-def _check(
-    retrievers: Mapping[str, BaseKGRetriever],
-    llm: object,
-    descriptions: Mapping[str, str],
-    choose: object,
-) -> None:
-    """Check the arguments that only a router takes."""
+def _check(retrievers: Mapping[str, BaseKGRetriever]) -> None:
+    """Check the retrievers and their names."""
     if not isinstance(retrievers, Mapping) or not retrievers:
         raise InvalidArgumentError(f"build_router: wanted retrievers by name, but got {retrievers!r:.100}.")
     for method, retriever in retrievers.items():
@@ -168,14 +151,6 @@ def _check(
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."
             )
-    if strange := sorted(set(descriptions) - set(retrievers)):
-        raise InvalidArgumentError(
-            f"build_router: descriptions of {strange}, but the retrievers are {list(retrievers)}."
-        )
-    if llm is not None:
-        check_model(llm, "build_router: llm")
-        if choose is not None:
-            raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
 
 
 def _next_node(state: State) -> str:
@@ -197,47 +172,29 @@ def _ask(retriever: BaseKGRetriever, name: str) -> Work:
     return work
 
 
-def _route(
-    retrievers: Mapping[str, BaseKGRetriever],
-    llm: BaseLanguageModel[Any] | None,
-    descriptions: Mapping[str, str],
-    choose: Callable[[str], str | Sequence[str]] | None,
-) -> Work:
+def _route(retrievers: Mapping[str, BaseKGRetriever], choose: Choice | None) -> Work:
     """Return the node that decides the order of the retrievers."""
     first = next(iter(retrievers.values()))
-    methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())
-    replies = "\n".join(json.dumps({"method": name}, ensure_ascii=False) for name in retrievers)
-    model = StructuredModel(llm, MethodReply, who="build_router").asked(method={"enum": [*retrievers]}) if llm else None
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         question = state["question"]
+        chosen: Any = None
         if choose is not None:
-            order = choose(question)
-            order = [order] if isinstance(order, str) else list(dict.fromkeys(order or []))
+            chosen = yield Call(coerce_to_runnable(choose).with_config(callbacks=[counter]), question)
+        if chosen is not None:
+            order = [chosen] if isinstance(chosen, str) else list(dict.fromkeys(chosen))
             if not order or (strange := [name for name in order if name not in retrievers]):
                 raise InvalidArgumentError(
                     f"build_router: choose gave {order if not order else strange}; the methods are {list(retrievers)}."
                 )
             return {"methods": order, "tried": 0, "routed_by": "choose"}
-        seeds = state.get("seed_entities")
-        shape = question_shape(question, _count_named(first.index, question, seeds or ()))
+        seeds = state.get("seed_entities") or ()
+        shape = question_shape(question, _count_named(first.index, question, seeds))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
-        if shape != "open" and needs_operation(first.index, question, seeds or ()):
+        if shape != "open" and needs_operation(first.index, question, seeds):
             order = sorted(order, key=lambda name: not retrievers[name].operations)
             routed_by = "rule: operation"
-        if model is not None:
-            ask = (ROUTING_PROMPT | model).with_config(callbacks=[counter])
-            reply = yield Call(ask, {"question": question, "methods": methods, "replies": replies})
-            try:
-                method = read_object(reply, MethodReply).method
-            except AnswerParseError:
-                method = ""
-            if method in retrievers:
-                order = sorted(order, key=lambda name: name != method)
-                routed_by = "language model"
-            else:
-                routed_by += "; the reply of the language model names no method"
         return {"methods": order, "tried": 0, "routed_by": routed_by}
 
     return work
@@ -252,8 +209,3 @@ def _count_named(index: GraphIndex, question: str, seeds: Sequence[str]) -> int:
         return len(linker_of(index).link(question))
     except EntityLinkingError:
         return 0
-
-
-def _summary(retriever: BaseKGRetriever) -> str:
-    """Return the first sentence of the docstring of a retriever's class."""
-    return (getdoc(type(retriever)) or type(retriever).__name__).split("\n\n")[0].replace("\n", " ")

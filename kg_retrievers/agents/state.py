@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, NotRequired, Required, get_type_hints
@@ -173,13 +174,10 @@ NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
 
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum of costs."""
-    calls, inputs, outputs, seconds = 0, 0, 0, 0.0
+    sums = Counter[str]()
     for cost in costs:
-        calls += cost["llm_calls"]
-        inputs += cost["input_tokens"]
-        outputs += cost["output_tokens"]
-        seconds += cost["seconds"]
-    return Cost(llm_calls=calls, input_tokens=inputs, output_tokens=outputs, seconds=seconds)
+        sums.update({key: cost[key] for key in NOTHING})  # type: ignore[literal-required]
+    return Cost(**{**NOTHING, **sums})  # type: ignore[typeddict-item]
 
 
 def cost_of(state: Mapping[str, Any]) -> Cost:

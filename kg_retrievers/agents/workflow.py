@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, get_args, get_type_hints
-from uuid import uuid4
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
+from langgraph.types import Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
 
 from kg_retrievers.agents.nodes import (
     BudgetedNode,
@@ -155,92 +152,44 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return [[checked(update) for update in step] for step in supersteps]
 
 
-class _FinishedOnly(BaseCache[Any]):
-    """A cache that does not keep the outcome of a node that a budget cut short."""
-
-    def __init__(self, cache: BaseCache[Any]) -> None:
-        super().__init__(serde=cache.serde)
-        self.cache = cache
-
-    def get(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        return self.cache.get(keys)
-
-    async def aget(self, keys: Sequence[Any]) -> dict[Any, Any]:
-        return await self.cache.aget(keys)
-
-    def set(self, pairs: Mapping[Any, tuple[Any, int | None]]) -> None:
-        self.cache.set(self._finished(pairs))
-
-    async def aset(self, pairs: Mapping[Any, tuple[Any, int | None]]) -> None:
-        await self.cache.aset(self._finished(pairs))
-
-    def clear(self, namespaces: Sequence[Any] | None = None) -> None:
-        self.cache.clear(namespaces)
-
-    async def aclear(self, namespaces: Sequence[Any] | None = None) -> None:
-        await self.cache.aclear(namespaces)
-
-    @staticmethod
-    def _finished(pairs: Mapping[Any, tuple[Any, int | None]]) -> dict[Any, tuple[Any, int | None]]:
-        return {key: pair for key, pair in pairs.items() if not any(channel == "stopped" for channel, _ in pair[0])}
-
-
 class WorkflowBuilder:
     """Adds nodes to a graph that answers questions; `build_workflow` and `build_router` differ in how they retrieve."""
 
     def __init__(
         self,
-        title: str,
-        name: str | None,
+        name: str,
         state: tuple[type, type, tuple[str, ...]],
         output: type,
         answerer: Runnable[Any, Any],
         budget: Budget | None,
         retry: RetryPolicy | None,
-        cache: BaseCache[Any] | None,
     ) -> None:
-        """Begin with an empty graph, called by its name, or else by the title.
+        """Begin with an empty graph.
 
         Raises:
             InvalidArgumentError: If an argument is of another type.
         """
-        for what, value, wanted in (
-            ("budget", budget, Budget),
-            ("retry", retry, RetryPolicy),
-            ("cache", cache, BaseCache),
-        ):
+        for what, value, wanted in (("budget", budget, Budget), ("retry", retry, RetryPolicy)):
             if value is not None and not isinstance(value, wanted):
                 raise InvalidArgumentError(
-                    f"{title}: {what} must be a {wanted.__name__} or None, but got {value!r:.100}."
+                    f"{name}: {what} must be a {wanted.__name__} or None, but got {value!r:.100}."
                 )
-        self.name, self.answerer, self.budget, self.retry = name or title, answerer, budget or Budget(), retry
+        self.name, self.answerer, self.budget, self.retry = name, answerer, budget or Budget(), retry
         state_type, input_type, self.optional = state
         self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run")]
-        self.cache, self.scope = cache, name or uuid4().hex
         self.graph: StateGraph[Any, Any, Any, Any] = StateGraph(
             state_type, input_schema=input_type, output_schema=output
         )
 
     def add(self, name: str, work: Work, calls_model: bool) -> None:
-        """Add a node that works within the budget; one that calls a model is tried again and cached."""
-        policies: dict[str, Any] = {"retry_policy": self.retry}
-        if self.cache is not None:
-            policies["cache_policy"] = CachePolicy(key_func=partial(self._cache_key, name))
+        """Add a node that works within the budget; one that calls a model is tried again."""
         node: Runnable[Any, Any] = BudgetedNode(name, work, self.budget)
-        self.graph.add_node(name, node, **(policies if calls_model else {}))
+        self.graph.add_node(name, node, retry_policy=self.retry if calls_model else None)
 
     def add_free(self, name: str, function: Callable[[Any], dict[str, Any]]) -> None:
         """Add a node that costs nothing worth counting."""
         node: Any = function
         self.graph.add_node(name, node)
-
-    def _cache_key(self, node: str, state: Any = None) -> str:
-        """Return the part of the state that an outcome depends on; LangGraph passes an empty state when it draws."""
-        state = state or {}
-        later = {"retriever", "attempts", "reason", "refusal", "stopped", "cost", "given"}
-        seen = {key: state.get(key) for key in self.keys if key not in later}
-        seen["documents"] = [document.id for document in state.get("documents") or []]
-        return json.dumps([self.scope, node, seen], sort_keys=True, default=str)
 
     def add_answering(
         self,
@@ -302,12 +251,7 @@ class WorkflowBuilder:
                 "checkpointer=InMemorySaver(), unless a server of LangGraph or an outer graph brings one.",
                 stacklevel=3,
             )
-        compiled = self.graph.compile(
-            checkpointer,
-            cache=_FinishedOnly(self.cache) if self.cache is not None else None,
-            interrupt_before=list(interrupt_before) or None,
-            name=self.name,
-        )
+        compiled = self.graph.compile(checkpointer, interrupt_before=list(interrupt_before) or None, name=self.name)
         # LangGraph copies a compiled graph in this way too: see its `Pregel.copy`.
         attributes = {name: value for name, value in vars(compiled).items() if name != "__orig_class__"}
         return Workflow(retriever=retriever, optional_inputs=self.optional, **attributes)
@@ -325,8 +269,6 @@ def build_workflow(
     retry: RetryPolicy | None = RETRY,
     checkpointer: Checkpointer = None,
     interrupt_before: Sequence[str] = (),
-    cache: BaseCache[Any] | None = None,
-    name: str | None = None,
 ) -> Workflow:
     """Return the workflow of a retriever: its stages as nodes of the same names, then an answer with citations.
 
@@ -354,9 +296,6 @@ def build_workflow(
         checkpointer: Keeps the state of each thread.
         interrupt_before: The nodes to stop before, so that a person can look at the state and edit it; needs a
             checkpointer.
-        cache: Keeps what nodes that call a model wrote.
-        name: What the workflow is called. Workflows that are given the same name share entries of the cache, so that
-            they outlive the process; name those alike that have graph, model and prompts alike.
 
     Raises:
         InvalidArgumentError: If an argument is of another type, or a node to interrupt before does not exist.
@@ -377,7 +316,7 @@ def build_workflow(
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")
     title = type(retriever).__name__.removesuffix("Retriever")
     state = state_types(title, retriever.state_class)
-    builder = WorkflowBuilder(f"{title}Workflow", name, state, WorkflowOutput, chosen, budget, retry, cache)
+    builder = WorkflowBuilder(f"{title}Workflow", state, WorkflowOutput, chosen, budget, retry)
     graph, own = builder.graph, list(get_type_hints(retriever.state_class))
     builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
     graph.add_edge(START, "prepare")

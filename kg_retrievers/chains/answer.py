@@ -241,12 +241,12 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
     Args:
         llm: The language model.
         prompt: In place of ours, with the placeholders `question` and `evidence`.
-        repair_prompt: In place of ours, with the placeholders `question`, `evidence`, `reply` and `error`.
+        repair_prompt: Asks once more, with the placeholders `question`, `evidence`, `reply` and `error`.
         structured: Whether to use the model's structured output; None where the model has it. False suits servers that
             speak the protocol of a model with structured output without having it.
 
     Raises:
-        InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `structured` is asked
+        InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `structured` is asked
             of a model that has it not.
         AnswerParseError: From `invoke`, if the second reply is unreadable, too.
     """
@@ -260,11 +260,10 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         repair_prompt: BasePromptTemplate[Any],
         structured: bool | None,
     ) -> None:
-        """Check the model and the prompts."""
+        """Check the model and the prompt."""
         who = type(self).__name__
         check_model(llm, who)
         check_placeholders(prompt, ["question", "evidence"], f"{who}: prompt")
-        check_placeholders(repair_prompt, ["question", "evidence", "reply", "error"], f"{who}: repair_prompt")
         self.llm = llm
         self.prompts = {"answer": prompt, "repair": repair_prompt}
         self._model = StructuredModel(llm, self.reply_form, structured=structured, who=who)

@@ -104,11 +104,10 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         llm: BaseLanguageModel[Any],
         *,
         prompt: BasePromptTemplate[Any] = CITED_ANSWER_PROMPT,
-        repair_prompt: BasePromptTemplate[Any] = CITED_ANSWER_REPAIR_PROMPT,
         structured: bool | None = None,
     ) -> None:
-        """Check the model and the prompts."""
-        super().__init__(llm, prompt, repair_prompt, structured)
+        """Check the model and the prompt."""
+        super().__init__(llm, prompt, CITED_ANSWER_REPAIR_PROMPT, structured)
 
     def _cited(self, reply: AnswerReply, shown: ShownEvidence, documents: Sequence[Document]) -> CitedAnswer:
         citations, strange = shown.cite(reply.citations, documents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NotRequired, get_args
+from typing import Any, Literal, NotRequired
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -30,6 +30,12 @@ VerdictName = Literal["supported", "refuted", "not enough evidence"]
 
 #: What a claim is that is not supported; see `FactVerifier`.
 Otherwise = Literal["not enough evidence", "refuted"]
+
+#: What asks for a verdict, and once more for it, by what else a claim is.
+PROMPTS: dict[Otherwise, tuple[BasePromptTemplate[Any], BasePromptTemplate[Any]]] = {
+    "not enough evidence": (VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT),
+    "refuted": (CLOSED_VERIFICATION_PROMPT, CLOSED_VERIFICATION_REPAIR_PROMPT),
+}
 
 
 class Verdict(TypedDict):
@@ -63,7 +69,6 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
     Args:
         llm: The language model.
         prompt: In place of ours, with the placeholders `question` and `evidence`.
-        repair_prompt: In place of ours, with the placeholders `question`, `evidence`, `reply` and `error`.
         structured: As for `CitingModel`.
         otherwise: What a claim is that is neither supported nor, of three verdicts, refuted.
 
@@ -79,20 +84,17 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         llm: BaseLanguageModel[Any],
         *,
         prompt: BasePromptTemplate[Any] | None = None,
-        repair_prompt: BasePromptTemplate[Any] | None = None,
         structured: bool | None = None,
         otherwise: Otherwise = "not enough evidence",
     ) -> None:
-        """Check the model and the prompts."""
-        if otherwise not in get_args(Otherwise):
+        """Check the model and the prompt."""
+        if otherwise not in PROMPTS:
             raise InvalidArgumentError(
                 f'FactVerifier: otherwise is "not enough evidence" or "refuted", but got {otherwise!r:.100}.'
             )
         self.otherwise = otherwise
-        closed = otherwise == "refuted"
-        ours = CLOSED_VERIFICATION_PROMPT if closed else VERIFICATION_PROMPT
-        our_repair = CLOSED_VERIFICATION_REPAIR_PROMPT if closed else VERIFICATION_REPAIR_PROMPT
-        super().__init__(llm, prompt or ours, repair_prompt or our_repair, structured)
+        ours, repair_prompt = PROMPTS[otherwise]
+        super().__init__(llm, prompt or ours, repair_prompt, structured)
 
     @property
     def decides_without_evidence(self) -> bool:
@@ -120,15 +122,13 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         return reply.verdict if rests_on_something and not contradicts else "not enough evidence"
 
     def _refusal(self, input: AnswerInput) -> Verdict:
-        reason = input.get("reason") or ""
-        empty: Verdict = {
-            "verdict": self.otherwise,
-            "explanation": reason,
-            "citations": [],
-            "rejected_citations": 0,
-            "value": None,
-        }
-        return empty
+        return Verdict(
+            verdict=self.otherwise,
+            explanation=input.get("reason") or "",
+            citations=[],
+            rejected_citations=0,
+            value=None,
+        )
 
 
 def fact_verification_chain(

@@ -9,13 +9,13 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
+from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -36,19 +36,22 @@ METADATA = "kg_retrievers"
 CONFIG = "config.json"
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(BaseModel, strict=True):
     """What a folder says of the model in it.
 
     Attributes:
+        format_version: The layout of the file.
+        library_version: The version of this package that saved it.
         method: The name of the method whose model it is.
         config: What else is needed to use it: values of JSON.
         digest: Hexadecimal digits that change with the configuration and the weights.
     """
 
-    method: str
-    config: dict[str, Any]
-    digest: str
+    format_version: int
+    library_version: str = ""
+    method: str = ""
+    digest: str = ""
+    config: dict[str, Any] = {}
 
 
 def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
@@ -214,12 +217,9 @@ def _digest(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
 def _open(folder: Path, method: str) -> Iterator[Any]:
     """Open the weights of a folder."""
     path = folder / WEIGHTS
-    if not folder.exists():
-        raise _no_model("there is no such folder", folder, method)
-    if not folder.is_dir():
-        raise _no_model("it is a file, not a folder", folder, method)
     if not path.exists():
-        raise _no_model(f"{WEIGHTS} is missing", folder, method)
+        missing = f"{WEIGHTS} is missing" if folder.is_dir() else "it is a file, not a folder"
+        raise _no_model(missing if folder.exists() else "there is no such folder", folder, method)
     try:
         file = safe_open(path, framework="numpy")
     except (OSError, SafetensorError) as cause:
@@ -232,25 +232,20 @@ def _open(folder: Path, method: str) -> Iterator[Any]:
 
 def _read_header(folder: Path, file: Any, method: str) -> Header:
     """Return the header of an open file."""
-    text, path = (file.metadata() or {}).get(METADATA), folder / WEIGHTS
+    text = (file.metadata() or {}).get(METADATA)
     if text is None:
         raise _no_model(f"{WEIGHTS} holds no configuration", folder, method)
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as cause:
-        raise ModelLoadError("the configuration is no valid JSON.", path, **_copy(folder, method)) from cause
-    if not isinstance(header, dict) or not isinstance(found := header.get("format_version"), int):
-        raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
-    if found > FORMAT_VERSION:
+        header = Header.model_validate_json(text)
+    except ValidationError as cause:
+        raise _no_model(f"{WEIGHTS} holds no configuration of this package", folder, method) from cause
+    if header.format_version > FORMAT_VERSION:
         raise ModelLoadError(
-            f"saved in format {found} by kg-retrievers {header.get('library_version')!s:.20}, this one reads "
+            f"saved in format {header.format_version} by kg-retrievers {header.library_version:.20}, this one reads "
             f"{FORMAT_VERSION}. Install a later version of kg-retrievers.",
-            path,
+            folder / WEIGHTS,
         )
-    read = Header(header.get("method", ""), header.get("config", {}), header.get("digest", ""))
-    if not isinstance(read.config, dict) or not isinstance(read.digest, str):
-        raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
-    return read
+    return header
 
 
 # --- what to do next --------------------------------------------------------------------------------------------------

@@ -105,29 +105,20 @@ class CostCounter(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""
+        generations = [one for part in response.generations for one in part]
+        messages = [one.message for one in generations if isinstance(one, ChatGeneration)]
+        usage = next((m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata), None)
+        read, written = _count(usage, "input_tokens"), _count(usage, "output_tokens")
         with self._lock:
-            read, written = read_usage(response)
             prompt = self._prompts.pop(run_id, "")
             self.input_tokens += approximate_tokens(prompt) if read is None else read
-            self.output_tokens += approximate_reply(response) if written is None else written
+            said = sum(approximate_tokens(one.text) for one in generations)
+            self.output_tokens += said if written is None else written
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the prompt of a call that failed."""
         with self._lock:
             self.input_tokens += approximate_tokens(self._prompts.pop(run_id, ""))
-
-
-def read_usage(response: LLMResult) -> tuple[int | None, int | None]:
-    """Return the tokens of the prompt and of the reply, each as the model reports it; None where it does not."""
-    generations = [one for part in response.generations for one in part]
-    messages = [one.message for one in generations if isinstance(one, ChatGeneration)]
-    usage = next((m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata), None)
-    return _count(usage, "input_tokens"), _count(usage, "output_tokens")
-
-
-def approximate_reply(response: LLMResult) -> int:
-    """Return about how many tokens a reply has."""
-    return sum(approximate_tokens(one.text) for part in response.generations for one in part)
 
 
 def _count(usage: object, name: str) -> int | None:

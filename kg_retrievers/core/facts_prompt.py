@@ -24,11 +24,8 @@ TOOL_MESSAGE = PromptTemplate.from_template(f"Facts of a knowledge graph. {FACTS
 VERSION = "2"
 
 #: Asks for an answer from facts. Placeholders: `question`, `evidence`.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    """\
 Below are facts of a knowledge graph about what a question names. "A -> capital -> B" says that the capital of A is B.
 
 Rules
@@ -56,9 +53,7 @@ Facts:
 {evidence}
 </facts>
 Question: {question}
-Answer:""",
-        )
-    ]
+Answer:"""
 )
 
 

@@ -117,23 +117,6 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         found = self.neighborhood(seeds)
         return found.triples, found.truncated
 
-    def facts_by_distance(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:
-        """Return the ids of the facts around the seeds, the nearest first, their hops, and whether some are missing.
-
-        A fact is as far away as the nearer of its two entities, plus one. Facts at the same distance stand in the order
-        of the graph. Those between two entities at the rim of the neighbourhood are `max_hops` + 1 away.
-
-        Raises:
-            EntityLinkingError: If there are no seeds.
-        """
-        around = self.neighborhood(seeds)
-        heads, tails = self.graph.edges[around.triples][:, [0, 2]].T
-        hops_of_node = dict(zip(around.nodes.tolist(), around.hops.tolist(), strict=True))
-        nearer = [min(hops_of_node[head], hops_of_node[tail]) for head, tail in zip(heads, tails, strict=True)]
-        hops = 1 + np.array(nearer, np.int64)
-        order = np.argsort(hops, kind="stable")
-        return around.triples[order], hops[order], around.truncated
-
     def neighborhood(self, seeds: Sequence[str]) -> Neighborhood:
         """Return what is around the seeds.
 

@@ -17,11 +17,8 @@ from kg_retrievers.core.replies import listed_answers
 VERSION = "2"
 
 #: Asks for all answers from reasoning paths. Placeholders: `question`, `evidence`.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    """\
 Below are paths through a knowledge graph that lead from what a question names to what may answer it, the most \
 promising first. An arrow points from the subject of a fact to its object: "A -> capital -> B" and \
 "B <- capital <- A" both say that the capital of A is B. Where a line goes on, the next fact begins with the entity \
@@ -68,9 +65,7 @@ Paths:
 {evidence}
 </facts>
 Question: {question}
-Answers:""",
-        )
-    ]
+Answers:"""
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -64,16 +64,12 @@ def _problem(prompt: object, wanted: Collection[str]) -> str:
     return f"the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: {' and '.join(advice)}."
 
 
-def _checked(wanted: Collection[str]) -> Callable[[Any], BasePromptTemplate[Any]]:
-    """Return what checks the placeholders of a prompt; the field that holds it begins the message."""
-
-    def check(prompt: Any) -> BasePromptTemplate[Any]:
-        if problem := _problem(prompt, wanted):
-            raise ValueError(problem)
-        checked: BasePromptTemplate[Any] = prompt
-        return checked
-
-    return check
+def _checked_answer_prompt(prompt: Any) -> BasePromptTemplate[Any]:
+    """Check a field that holds a prompt for answering; the name of the field begins the message."""
+    if problem := _problem(prompt, ["question", "evidence"]):
+        raise ValueError(problem)
+    checked: BasePromptTemplate[Any] = prompt
+    return checked
 
 
 def named_prompt(prompt: Any, prompts: Mapping[str, BasePromptTemplate[Any]]) -> Any:
@@ -97,7 +93,4 @@ def named_prompt(prompt: Any, prompts: Mapping[str, BasePromptTemplate[Any]]) ->
 
 #: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
 #: a parametrised `BasePromptTemplate[...]`.
-AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked(["question", "evidence"]))]
-
-#: The same for answering without evidence.
-QuestionPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked(["question"]))]
+AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked_answer_prompt)]

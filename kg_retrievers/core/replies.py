@@ -6,7 +6,7 @@ A reply is data: nothing in it is evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -309,8 +309,10 @@ _STRING_ENDS = {
     for quote, closing in CLOSING.items()
 }
 
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_JSON_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])")
+#: A backslash before any character.
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+#: The escapes of JSON; other backslashes stay, as those of regular expressions.
+JSON_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -372,31 +374,21 @@ class ReplyNode:
             self.next_key = str(self.values.pop()).strip()
 
 
-def unescape(text: str) -> str:
-    """Return a text without the backslashes that escape its characters."""
-    return _unescaped(text, _ESCAPE)
-
-
-def unescape_json(text: str) -> str:
-    """Return a text without the escapes that JSON has; other backslashes stay, as those of regular expressions."""
-    return _unescaped(text, _JSON_ESCAPE)
-
-
-def read_nodes(text: str, unescape: Callable[[str], str] = unescape) -> tuple[list[ReplyNode], bool]:
+def read_nodes(text: str, escapes: re.Pattern[str] = ESCAPE) -> tuple[list[ReplyNode], bool]:
     """Return all nodes of the text, outer ones first, and whether it ends inside a string.
 
     Args:
         text: Any text; time and memory are linear in its length.
-        unescape: Reads what stands between quotes.
+        escapes: What a backslash escapes between quotes; see `JSON_ESCAPE`.
     """
-    return _NodeReader(text, unescape).read()
+    return _NodeReader(text, escapes).read()
 
 
 class _NodeReader:
     """Reads nodes, token by token."""
 
-    def __init__(self, text: str, unescape: Callable[[str], str]) -> None:
-        self.text, self.unescape, self.position = text, unescape, 0
+    def __init__(self, text: str, escapes: re.Pattern[str]) -> None:
+        self.text, self.escapes, self.position = text, escapes, 0
         self.nodes: list[ReplyNode] = []
         self.stack: list[ReplyNode] = []
         self.still_open = {"{": 0, "[": 0}
@@ -450,7 +442,7 @@ class _NodeReader:
         ends = (found for found in _STRING_ENDS[quote].finditer(self.text, self.position) if found[0][0] != "\\")
         if not (end := next(ends, None)):
             return False
-        self.stack[-1].add(self.unescape(self.text[self.position : end.start()]), quoted=True)
+        self.stack[-1].add(_unescaped(self.text[self.position : end.start()], self.escapes), quoted=True)
         self.position = end.end()
         return True
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
@@ -41,27 +41,28 @@ from kg_retrievers.core.stages import (
     QuestionShape,
     RetrievalState,
     Stage,
-    check_confidence,
     check_types,
     run_async,
     run_sync,
+    shown_confidence,
 )
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
+    LowConfidenceError,
     NoEvidenceError,
     RefusalError,
     SearchBudgetError,
     did_you_mean,
 )
-from kg_retrievers.graph import Evidence, KnowledgeGraph
+from kg_retrievers.graph import Evidence, KnowledgeGraph, readable
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines, one_line
 from kg_retrievers.index import EntityLinker, GraphIndex, PartRequest, check_index, link_question, linker_of
-from kg_retrievers.index.hints import RAISE_FACTS
+from kg_retrievers.index.hints import RAISE_FACTS, REPHRASE, hints_for
 
 #: Warns of refused questions, with their texts. Silent from level ERROR on.
 _REFUSALS = logging.getLogger(REFUSALS_LOGGER)
@@ -75,6 +76,9 @@ Preset = Literal["paper"]
 #: How many hops around the entities of a question a part of a connected graph goes.
 PART_HOPS = 3
 
+#: How many words and relations a refusal names.
+NAMED = 3
+
 #: A language model that a method may use.
 LanguageModel = BaseLanguageModel[Any] | None
 
@@ -86,7 +90,6 @@ MADE: Any = None
 
 Arguments = ParamSpec("Arguments")
 Retriever = TypeVar("Retriever", bound="BaseKGRetriever")
-Part = TypeVar("Part")
 
 
 class _ToolInput(BaseModel):
@@ -447,17 +450,50 @@ class BaseKGRetriever(BaseRetriever):
         lacking: Sequence[str] = (),
         truncated: bool = False,
     ) -> None:
-        """Check that the question of a state was understood surely enough; see `kg_retrievers.core.stages`.
+        """Check that the question of a state was understood surely enough.
+
+        Args:
+            state: The state.
+            confidence: How likely the answers are right, in [0, 1]; None, if nobody can tell, is enough.
+            unplaced: The words of the question that nothing in the graph fits.
+            nearest: The relations that came nearest to the question, the nearest first.
+            lacking: What an entity of the question lacks and others have, as clauses; they say it all.
+            truncated: Whether there are facts that were not fetched, among which that may be.
 
         Raises:
-            LowConfidenceError: If not.
+            LowConfidenceError: If not; it says what was not understood, and what came nearest.
             SearchBudgetError: If not, and what seems to be lacking may be among facts that were not fetched.
         """
-        wanted = state.get("min_confidence", self.min_confidence)
-        who, question = type(self).__name__, state["question"]
-        if lacking and truncated and confidence is not None and confidence < min(wanted, MIN_CONFIDENCE):
+        wanted, who = state.get("min_confidence", self.min_confidence), type(self).__name__
+        if confidence is None or confidence >= wanted:
+            return
+        question, shown = state["question"], shown_confidence(confidence)
+        if confidence >= MIN_CONFIDENCE:
+            raise LowConfidenceError(
+                f"{who}: the confidence of the answer to {question!r:.200} is {shown}; min_confidence is {wanted:g}.",
+                confidence,
+                unplaced,
+                nearest,
+                hint_python="Lower min_confidence to see it.",
+                hint_shell="Lower --min-confidence to see it.",
+            )
+        if lacking and truncated:
             raise nothing_fetched(who, lacking)
-        check_confidence(who, question, confidence, wanted, unplaced=unplaced, nearest=nearest, lacking=lacking)
+        why = list(lacking)
+        if unplaced and not lacking:
+            why.append(f"no relation fits {_named(unplaced)}")
+        lacked = {word.casefold() for word in unplaced}
+        others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
+        if others and not lacking:
+            why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
+        raise LowConfidenceError(
+            f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
+            f"{': ' if why else ''}{'; '.join(why)}.",
+            confidence,
+            unplaced,
+            nearest,
+            **hints_for(question, REPHRASE),
+        )
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
         """Run the stages; a refusal becomes what `on_refusal` says."""
@@ -516,6 +552,10 @@ def _texts_in(value: object) -> Iterator[str]:
             yield from _texts_in(item)
 
 
+def _named(words: Sequence[str]) -> str:
+    return ", ".join(map(repr, words[:NAMED]))
+
+
 def nothing_fetched(
     who: str, why: Sequence[str] = ("nothing fits among the facts that were fetched",)
 ) -> SearchBudgetError:
@@ -525,7 +565,7 @@ def nothing_fetched(
     )
 
 
-def on_index(part: Part, index: GraphIndex) -> Part:
+def on_index(part: Any, index: GraphIndex) -> Any:
     """Return a part of a retriever as it is over another graph.
 
     A part that has `with_index` says how; of a list or a sequence of Runnables, so does each item. Any other part knows
@@ -545,14 +585,10 @@ def on_index(part: Part, index: GraphIndex) -> Part:
         >>> on_index(5, index)
         5
     """
-    return cast(Part, _moved(part, index))
-
-
-def _moved(part: Any, index: GraphIndex) -> Any:
     if isinstance(part, list | tuple):
-        return type(part)(_moved(item, index) for item in part)
+        return type(part)(on_index(item, index) for item in part)
     if isinstance(part, RunnableSequence):
-        return RunnableSequence(*(_moved(step, index) for step in part.steps))
+        return RunnableSequence(*(on_index(step, index) for step in part.steps))
     if hasattr(part, "with_index"):
         return part.with_index(index)
     if isinstance(part, Runnable) and any(isinstance(one, GraphIndex | EntityLinker) for one in vars(part).values()):

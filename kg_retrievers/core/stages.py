@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from math import floor
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -24,10 +23,8 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from typing_extensions import TypedDict
 
 from kg_retrievers.deadline import await_foreign, call_foreign
-from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError, did_you_mean
-from kg_retrievers.graph import readable
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.validation import reasons
-from kg_retrievers.index.hints import REPHRASE, hints_for
 from kg_retrievers.redaction import hide_secrets
 
 #: The least confidence of an answer: chosen on the graphs by hand in `benchmarks/own_graphs/dev`.
@@ -35,69 +32,6 @@ MIN_CONFIDENCE = 0.5
 
 #: How likely answers are right, in [0, 1].
 Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
-
-#: How many words and relations a refusal names.
-NAMED = 3
-
-
-def check_confidence(
-    who: str,
-    question: str,
-    confidence: float | None,
-    wanted: float,
-    *,
-    unplaced: Sequence[str] = (),
-    nearest: Sequence[str] = (),
-    lacking: Sequence[str] = (),
-) -> None:
-    """Check that a question was understood surely enough.
-
-    Args:
-        who: The class that answers it, for the message.
-        question: The question.
-        confidence: How likely the answers are right, in [0, 1]; None, where nobody can tell, is enough.
-        wanted: The least confidence that is enough.
-        unplaced: The words of the question that nothing in the graph fits.
-        nearest: The relations that came nearest to the question, the nearest first.
-        lacking: What an entity of the question lacks and others have, as clauses; they say it all.
-
-    Raises:
-        LowConfidenceError: If not; it says what was not understood, and what came nearest.
-
-    Example:
-        >>> check_confidence("Retriever", "What salary does Ann have?", 0.125, 0.5, unplaced=["salary"])
-        ... # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
-        Traceback (most recent call last):
-        kg_retrievers.errors.LowConfidenceError: Retriever: not sure what 'What salary does Ann have?' asks for
-        (confidence 0.12, wanted 0.5): no relation fits 'salary'. Rephrase it ...
-    """
-    if confidence is None or confidence >= wanted:
-        return
-    shown = shown_confidence(confidence)
-    if confidence >= MIN_CONFIDENCE:
-        raise LowConfidenceError(
-            f"{who}: the confidence of the answer to {question!r:.200} is {shown}; min_confidence is {wanted:g}.",
-            confidence,
-            unplaced,
-            nearest,
-            hint_python="Lower min_confidence to see it.",
-            hint_shell="Lower --min-confidence to see it.",
-        )
-    why = list(lacking)
-    if unplaced and not lacking:
-        why.append(f"no relation fits {_named(unplaced)}")
-    lacked = {word.casefold() for word in unplaced}
-    others = [name for name in map(readable, nearest) if name.casefold() not in lacked]
-    if others and not lacking:
-        why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(others)}")
-    raise LowConfidenceError(
-        f"{who}: not sure what {question!r:.200} asks for (confidence {shown}, wanted {wanted:g})"
-        f"{': ' if why else ''}{'; '.join(why)}.",
-        confidence,
-        unplaced,
-        nearest,
-        **hints_for(question, REPHRASE),
-    )
 
 
 def shown_confidence(confidence: float) -> str:
@@ -108,10 +42,6 @@ def shown_confidence(confidence: float) -> str:
         '0.96'
     """
     return f"{floor(100 * confidence) / 100:.2f}"
-
-
-def _named(words: Iterable[str]) -> str:
-    return ", ".join(map(repr, islice(words, NAMED)))
 
 
 Input = TypeVar("Input")
@@ -257,14 +187,14 @@ class GeneratorRunnable(Runnable[Input, Output]):
         return await self._acall_with_config(run, input, config)
 
 
-class Steps(GeneratorRunnable[Mapping[str, Any], dict[str, Any]]):
+class Steps(GeneratorRunnable[Mapping[str, Any], Any]):
     """A stage with several calls, written as a generator function."""
 
-    def __init__(self, steps: Callable[[Any], Body[dict[str, Any]]]) -> None:
+    def __init__(self, steps: Callable[[Any], Body[Any]]) -> None:
         """Keep the generator function."""
         self._steps = steps
 
-    def body(self, input: Mapping[str, Any]) -> Body[dict[str, Any]]:
+    def body(self, input: Mapping[str, Any]) -> Body[Any]:
         """Make the calls."""
         return self._steps(input)
 

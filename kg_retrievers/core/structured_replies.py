@@ -42,33 +42,19 @@ class GuardedModel(RunnableBindingBase[Any, Any]):
                 return await await_foreign_function(partial(super().invoke, input, config, **kwargs))
             return await await_foreign(super().ainvoke(input, config, **kwargs))
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Stream from the model; the deadline is looked at after each part."""
-        yield from self._checked(super().stream(input, config, **kwargs))
-
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Do as `stream`."""
-        yield from self._checked(super().transform(input, config, **kwargs))
-
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        """Do as `stream`."""
+        """Stream from the model, as chains do; the deadline is looked at after each part."""
         with client_errors(self._who):
-            async for part in super().astream(input, config, **kwargs):
+            for part in super().transform(input, config, **kwargs):
                 check_deadline()
                 yield part
 
     async def atransform(
         self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """Do as `stream`."""
+        """Do as `transform`."""
         with client_errors(self._who):
             async for part in super().atransform(input, config, **kwargs):
-                check_deadline()
-                yield part
-
-    def _checked(self, parts: Iterator[Any]) -> Iterator[Any]:
-        with client_errors(self._who):
-            for part in parts:
                 check_deadline()
                 yield part
 

@@ -1,4 +1,4 @@
-"""The bridge to LlamaIndex: any retriever as one of LlamaIndex's, and LlamaIndex's models as LangChain's.
+"""The bridge to LlamaIndex: any retriever as one of LlamaIndex's.
 
 Written for llama-index-core 0.14 (extra `llama-index`). Importing this package imports all of LlamaIndex.
 """
@@ -10,7 +10,6 @@ try:
 except ImportError as cause:
     raise MissingExtraError("kg_retrievers.llama_index", "llama-index") from cause
 
-from kg_retrievers.llama_index.models import LlamaIndexChatModel, LlamaIndexEmbeddings
 from kg_retrievers.llama_index.retriever import LlamaIndexRetriever, as_llama_index
 
-__all__ = ["LlamaIndexChatModel", "LlamaIndexEmbeddings", "LlamaIndexRetriever", "as_llama_index"]
+__all__ = ["LlamaIndexRetriever", "as_llama_index"]

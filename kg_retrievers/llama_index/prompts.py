@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import BasePromptTemplate
 from llama_index.core import prompts as llama_prompts
-from llama_index.core.llms import MessageRole
+from llama_index.core.llms import ChatMessage, MessageRole
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.llama_index.models import chat_messages
 
 #: What LlamaIndex calls the placeholders of our prompts; others have the same name on both sides.
 THEIR_NAMES = {"question": "query_str", "evidence": "context_str"}
+
+#: Who may speak in a message, for LangChain and for LlamaIndex.
+ROLES: dict[type[BaseMessage], MessageRole] = {
+    HumanMessage: MessageRole.USER,
+    AIMessage: MessageRole.ASSISTANT,
+    SystemMessage: MessageRole.SYSTEM,
+}
 
 
 def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptTemplate:
@@ -29,13 +35,13 @@ def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptT
         'Answer {query_str} as {"answer": ...}.'
     """
     names = {name: THEIR_NAMES.get(name, name) for name in prompt.input_variables}
-    messages = chat_messages(_filled(prompt, {name: f"{{{theirs}}}" for name, theirs in names.items()}))
+    messages = _filled(prompt, {name: f"{{{theirs}}}" for name, theirs in names.items()})
     template: llama_prompts.BasePromptTemplate = llama_prompts.ChatPromptTemplate(messages)
     if len(messages) == 1 and messages[0].role == MessageRole.USER:
         template = llama_prompts.PromptTemplate(messages[0].content or "")
     marks = {name: f"\x02{name}\x03" for name in names}  # no prompt holds these control characters
     by_llama_index: dict[str, Any] = {names[name]: mark for name, mark in marks.items()}
-    if template.format_messages(**by_llama_index) != chat_messages(_filled(prompt, marks)):
+    if template.format_messages(**by_llama_index) != _filled(prompt, marks):
         raise InvalidArgumentError(
             f"to_llama_index: a prompt holds {' or '.join(f'{{{name}}}' for name in names.values())} as text, which "
             "LlamaIndex would take for a placeholder. Reword it."
@@ -43,5 +49,15 @@ def to_llama_index(prompt: BasePromptTemplate[Any]) -> llama_prompts.BasePromptT
     return template
 
 
-def _filled(prompt: BasePromptTemplate[Any], values: dict[str, str]) -> list[BaseMessage]:
-    return prompt.format_prompt(**values).to_messages()
+def _filled(prompt: BasePromptTemplate[Any], values: dict[str, str]) -> list[ChatMessage]:
+    """Fill a prompt, as messages of LlamaIndex; they may hold nothing but text."""
+    written = []
+    for message in prompt.format_prompt(**values).to_messages():
+        role = next((role for kind, role in ROLES.items() if isinstance(message, kind)), None)
+        if role is None or any(block["type"] != "text" for block in message.content_blocks):
+            raise InvalidArgumentError(
+                "LlamaIndex is given only texts by a human, an AI or the system, but a message is "
+                f"{message!r:.200}. Leave out images, files and tools."
+            )
+        written.append(ChatMessage(content=str(message.text), role=role))
+    return written

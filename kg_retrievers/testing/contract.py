@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,20 +13,15 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.messages import ToolMessage
-from langchain_core.prompts import BasePromptTemplate, PromptTemplate
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_retrievers import errors
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
-from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.stages import REFUSAL_EVENT, REFUSALS_LOGGER, STAGE_EVENT
-from kg_retrievers.datasets import Question
-from kg_retrievers.drawing import draw
+from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
@@ -36,7 +30,6 @@ from kg_retrievers.errors import (
     MissingExtraError,
     RefusalError,
 )
-from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.types import read_paths
 from kg_retrievers.graph.verbalize import lone_entities_of
@@ -250,30 +243,6 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert [_written(documents) for documents in retriever.batch(questions)] == lists
         assert [_written(documents) for documents in await retriever.abatch(questions)] == lists
 
-    async def test_batch_equals_a_loop(self) -> None:
-        """Documents, errors and events of each question are those of `invoke`, under a config of its own."""
-        retriever = self.build(k=2)
-        questions = [self.question, self.unicode_question, " ", self.unknown_question, self.question]
-        sees = [[_SeenEvents() for _ in questions] for _ in range(3)]
-        configs: list[list[RunnableConfig]] = [[{"callbacks": [seen]} for seen in of_run] for of_run in sees]
-        loop = []
-        for question, config in zip(questions, configs[0], strict=True):
-            try:
-                loop.append(_written(retriever.invoke(question, config)))
-            except KGRetrieversError as error:
-                loop.append(repr(error))
-        batches = [
-            retriever.batch(questions, configs[1], return_exceptions=True),
-            await retriever.abatch(questions, configs[2], return_exceptions=True),
-        ]
-        for seen, found in zip(sees[1:], batches, strict=True):
-            assert [repr(one) if isinstance(one, Exception) else _written(one) for one in found] == loop
-            assert [one.all_events for one in seen] == [one.all_events for one in sees[0]]
-        with pytest.raises(InvalidArgumentError):
-            retriever.batch(questions)
-        with pytest.raises(InvalidArgumentError):
-            await retriever.abatch(questions)
-
     def test_threads_get_the_same_list(self) -> None:
         """A fresh retriever that several threads ask at once answers as in one thread."""
         questions = [self.question, self.unicode_question] * 4
@@ -281,23 +250,6 @@ class RetrieverContract(RetrieversIntegrationTests):
         with ThreadPoolExecutor(8) as threads:
             at_once = [_written(documents) for documents in threads.map(self.build().invoke, questions)]
         assert at_once == one_by_one
-
-    def test_as_tool(self) -> None:
-        """The tool's message holds the evidence as text, its artifact the Documents."""
-        retriever = self.build()
-        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.question}}
-        message = retriever.as_tool(name="search").invoke(call)
-        assert isinstance(message, ToolMessage)
-        assert _written(message.artifact) == _written(retriever.invoke(self.question))
-        assert message.artifact[0].page_content in message.text
-
-    def test_flat_metadata(self) -> None:
-        """Vector stores take texts, numbers and truth values only."""
-        for document in self.build(k=3).invoke(self.question):
-            flat = flat_metadata(document)
-            assert {type(value) for value in flat.metadata.values()} <= {str, int, float, bool}
-            assert json.loads(flat.metadata["triples"]) == document.metadata["triples"]
-            assert (flat.id, flat.page_content) == (document.id, document.page_content)
 
     # --- in chains and workflows --------------------------------------------------------------------------------------
 
@@ -314,15 +266,6 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert output["citations"]
             assert all(citation["triple"] in shown for citation in output["citations"])
 
-    def test_workflow_starts_each_question_clean(self) -> None:
-        """What one question leaves on a thread does not reach the next."""
-        retriever = self.build()
-        kept, config = build_workflow(retriever, checkpointer=InMemorySaver()), _thread("1")
-        kept.invoke({"question": self.question, "k": 3}, config)
-        for question in (self.unicode_question, self.question):
-            output = kept.invoke({"question": question}, config)
-            assert _written(output["documents"]) == _written(retriever.invoke(question))
-
     def test_workflow_can_be_interrupted_before_every_stage(self) -> None:
         """What it has by then can be saved, and it goes on to the same list."""
         retriever = self.build()
@@ -335,22 +278,12 @@ class RetrieverContract(RetrieversIntegrationTests):
             output = workflow.invoke(None, _thread("1"))
         assert _written(output["documents"]) == expected
 
-    async def test_workflow_passes_on_what_happens(self) -> None:
-        """No entity is a refusal with a reason; an error of the model is raised."""
-        workflow = build_workflow(self.build())
-        if self.links_entities:
-            for output in (
-                workflow.invoke({"question": self.unknown_question}),
-                await workflow.ainvoke({"question": self.unknown_question}),
-            ):
-                assert output["documents"] == output["citations"] == []
-                assert output["reason"]
-        if self.takes_llm:
-            failing = self.build(llm=ScriptedChatModel(replies=[TimeoutError("no answer")], cycle=True))
-            with pytest.raises(TimeoutError, match="no answer"):
-                build_workflow(failing).invoke({"question": self.unclear_question})
-            with pytest.raises(TimeoutError, match="no answer"):
-                await build_workflow(failing).ainvoke({"question": self.unclear_question})
+    async def test_workflow_says_why_a_question_is_refused(self) -> None:
+        """A question without an entity of the graph is refused with a reason."""
+        workflow, question = build_workflow(self._build_to_refuse()), {"question": self.unknown_question}
+        for output in (workflow.invoke(question), await workflow.ainvoke(question)):
+            assert output["documents"] == output["citations"] == []
+            assert output["reason"]
 
     async def test_chains(self) -> None:
         """Answers, with citations of what was found and without; a model is shown the evidence."""
@@ -368,9 +301,10 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert documents[0].page_content in model.prompts[0][0].text
 
     async def test_llama_index_gives_the_same_list(self) -> None:
-        """As nodes, sync and async, with all metadata, of which a model is shown none."""
+        """As nodes, sync and async, with all metadata, of which a model is shown none; its prompts have their names."""
         retriever = self.build()
         bridge = as_llama_index(retriever, k=3)
+        assert set(bridge.get_prompts()) == set(retriever.prompts)
         for question in (self.question, self.unicode_question):
             documents = retriever.invoke(question, k=3)
             for found in (bridge.retrieve(question), await bridge.aretrieve(question)):
@@ -381,91 +315,22 @@ class RetrieverContract(RetrieversIntegrationTests):
                     assert node.text == document.page_content
                     assert set(node.metadata) == set(node.node.excluded_llm_metadata_keys)
 
-    def test_llama_index_has_the_prompts(self) -> None:
-        """By their names."""
-        retriever = self.build()
-        assert set(as_llama_index(retriever).get_prompts()) == set(retriever.prompts)
-
-    def test_evaluation(self) -> None:
-        """A question whose gold answers are those that it proposes counts as a hit and as an exact match."""
-        retriever = self.build()
-        answers = tuple(retriever.invoke(self.question)[0].metadata["answers"])
-        if not answers:
-            pytest.skip("the method proposes no answers")
-        report = evaluate(retriever, [Question(self.question, answers=answers)], topic="linked")
-        assert (report.metrics["hit"], report.metrics["exact_match"]) == (1.0, 1.0)
-        assert report.metrics["llm_calls_mean"] == 0.0
-        assert json.loads(json.dumps(report.to_dict()))["questions"] == 1
-
-    def test_drawing(self) -> None:
-        """The drawing holds all entities of the Documents."""
-        documents = self.build(k=3).invoke(self.question)
-        drawing = draw(documents)
-        nodes = {
-            key for document in documents for head, _, tail in document.metadata["triples"] for key in (head, tail)
-        }
-        assert nodes <= set(drawing.to_networkx())
-        assert "<svg" in drawing._repr_html_()
-
     # --- what is refused --------------------------------------------------------------------------------------------
 
-    async def test_refused_question_gives_no_documents(self, caplog: pytest.LogCaptureFixture) -> None:
-        """By default; the reason is logged once, as a warning, and sent as an event."""
-        retriever = self._build_to_refuse()
-
-        def check(documents: list[Document], seen: _SeenEvents) -> None:
-            assert documents == []
-            logged = [record for record in caplog.records if record.name == REFUSALS_LOGGER]
-            assert [record.levelno for record in logged] == [logging.WARNING]
-            reason = logged[0].getMessage()
-            who = {"retriever": type(retriever).__name__, "question": self.unknown_question}
-            (event,) = seen.events(REFUSAL_EVENT)
-            assert event == {**who, "reason": reason, "kind": event["kind"]}
-            assert issubclass(getattr(errors, event["kind"]), RefusalError)
-            assert reason
-
-        seen = _SeenEvents()
-        check(retriever.invoke(self.unknown_question, {"callbacks": [seen]}), seen)
-        caplog.clear()
-        seen = _SeenEvents()
-        check(await retriever.ainvoke(self.unknown_question, {"callbacks": [seen]}), seen)
-
-    async def test_refused_question_raises(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Where `on_refusal` says so, as a field or as an argument, which has the last word; nothing is logged then."""
-        by_default, raising = self._build_to_refuse(), self._build_to_refuse(on_refusal="raise")
-        for retriever in (by_default, raising):
-            with pytest.raises(EntityLinkingError):
-                retriever.invoke(self.unknown_question, on_refusal="raise")
-            with pytest.raises(EntityLinkingError):
-                await retriever.ainvoke(self.unknown_question, on_refusal="raise")
-        with pytest.raises(EntityLinkingError):
-            raising.invoke(self.unknown_question)
-        assert not caplog.records
+    async def test_refused_question(self) -> None:
+        """It gives no Documents, or raises where `on_refusal` says so, as a field or as an argument."""
+        retriever, raising = self._build_to_refuse(), self._build_to_refuse(on_refusal="raise")
+        assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
         assert raising.invoke(self.unknown_question, on_refusal="empty") == []
-
-    def test_refused_question_is_answered_with_the_reason(self) -> None:
-        """By a tool, so that a model can ask another way, and by chains, which ask no model."""
-        retriever, model = self._build_to_refuse(), ScriptedChatModel(replies=[])
-        with pytest.raises(RefusalError) as refusal:
+        with pytest.raises(EntityLinkingError):
             retriever.invoke(self.unknown_question, on_refusal="raise")
-        reason = str(refusal.value)
-        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.unknown_question}}
-        message = retriever.as_tool(name="search").invoke(call)
-        assert (message.text, message.artifact) == (reason, [])
-        assert reason in answer_chain(retriever, model).invoke(self.unknown_question)
-        assert reason in cited_answer_chain(retriever, model).invoke(self.unknown_question)["explanation"]
+        with pytest.raises(EntityLinkingError):
+            await raising.ainvoke(self.unknown_question)
 
     def _build_to_refuse(self, **fields: Any) -> BaseKGRetriever:
         if not self.links_entities:
             pytest.skip("the method looks for no entities")
         return self.build(**fields)
-
-    def test_on_refusal_is_checked(self) -> None:
-        """As a field and as an argument."""
-        with pytest.raises(InvalidArgumentError, match="on_refusal"):
-            self.build(on_refusal="raises")
-        with pytest.raises(InvalidArgumentError, match="on_refusal"):
-            self.build().invoke(self.question, on_refusal="raises")
 
     def test_empty_graph(self) -> None:
         """Nothing can be found in it, so that a question is refused; an error of the set-up is one of this package."""
@@ -488,18 +353,6 @@ class RetrieverContract(RetrieversIntegrationTests):
         with pytest.raises(TimeoutError, match="no answer"):
             await retriever.ainvoke(self.unclear_question)
 
-    async def test_unknown_arguments_are_refused(self) -> None:
-        """A misspelt argument or field is not ignored."""
-        retriever = self.build()
-        with pytest.raises(InvalidArgumentError, match="kk"):
-            retriever.invoke(self.question, kk=3)
-        with pytest.raises(InvalidArgumentError, match="kk"):
-            await retriever.ainvoke(self.question, kk=3)
-        with pytest.raises(InvalidArgumentError, match="kk"):
-            self.build(kk=3)
-        with pytest.raises(InvalidArgumentError, match="kk"):
-            retriever.kk = 3
-
     @pytest.mark.parametrize("k", [0, -1, "three", 1.5])
     def test_k_out_of_range_is_refused(self, k: Any) -> None:
         """As a field, by assignment and as an argument."""
@@ -511,15 +364,6 @@ class RetrieverContract(RetrieversIntegrationTests):
         with pytest.raises(InvalidArgumentError, match="k must be"):
             retriever.invoke(self.question, k=k)
         assert retriever.k >= 1
-
-    @pytest.mark.parametrize("question", ["", " \n\t"])
-    async def test_empty_question_is_refused(self, question: str) -> None:
-        """Sync and async."""
-        retriever = self.build()
-        with pytest.raises(InvalidArgumentError, match="empty"):
-            retriever.invoke(question)
-        with pytest.raises(InvalidArgumentError, match="empty"):
-            await retriever.ainvoke(question)
 
     def test_seed_entities_are_checked(self) -> None:
         """They are keys of the graph, in a list."""
@@ -622,37 +466,14 @@ class RetrieverContract(RetrieversIntegrationTests):
         values = dict.fromkeys(retriever.answer_prompt.input_variables, "{千} {0} %s")
         assert "{千} {0} %s" in retriever.answer_prompt.invoke(values).to_string()
 
-    def test_answer_prompt_is_a_field(self) -> None:
-        """A chain uses the one that is given; one without the placeholders is refused."""
-        retriever = self.build(answer_prompt=PromptTemplate.from_template("Mine: {question} {evidence}"))
-        assert retriever.prompts["answer"] is retriever.answer_prompt
-        model = ScriptedChatModel(replies=["by the model"])
-        answer_chain(retriever, model).invoke(self.question)
-        assert model.prompts[0][0].text.startswith(f"Mine: {self.question}")
-        with pytest.raises(InvalidArgumentError, match="evidence"):
-            retriever.answer_prompt = PromptTemplate.from_template("Mine: {question}")
-
 
 class _SeenEvents(BaseCallbackHandler):
-    """Keeps the custom events of the retriever, without those of retrievers that it asks."""
+    """Keeps the stages of the retriever, without those of retrievers that it asks."""
 
     def __init__(self) -> None:
-        self._events: list[tuple[str, Any]] = []
+        #: The names of the stages that ran.
+        self.stages: list[str] = []
         self._root: UUID | None = None
-
-    def events(self, name: str) -> list[Any]:
-        """Return the data of the events of a name."""
-        return [data for event, data in self._events if event == name]
-
-    @property
-    def all_events(self) -> str:
-        """All events as text."""
-        return repr(self._events)
-
-    @property
-    def stages(self) -> list[str]:
-        """The names of the stages that ran."""
-        return [data["stage"] for data in self.events(STAGE_EVENT)]
 
     def on_retriever_start(
         self, serialized: dict[str, Any], query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
@@ -661,8 +482,8 @@ class _SeenEvents(BaseCallbackHandler):
             self._root = run_id
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if run_id == self._root:
-            self._events.append((name, data))
+        if run_id == self._root and name == STAGE_EVENT:
+            self.stages.append(data["stage"])
 
 
 def _thread(name: str) -> RunnableConfig:

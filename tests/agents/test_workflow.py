@@ -13,7 +13,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
-from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
@@ -89,6 +88,11 @@ async def run(workflow: Any, asynchronous: bool, *args: Any) -> Any:
     return await workflow.ainvoke(*args) if asynchronous else workflow.invoke(*args)
 
 
+def by_model(index: GraphIndex, model: ScriptedChatModel) -> SimGRAGRetriever:
+    """Return a retriever whose patterns the model writes."""
+    return SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
+
+
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
@@ -124,7 +128,7 @@ def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None
 @both
 async def test_with_a_model(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(STARRING, reply(3, 1))
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), model)
+    workflow = build_workflow(by_model(index, model), model)
     got = await run(workflow, asynchronous, {"question": QUESTION})
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[2], TRIPLES[0]]
     assert (got["answer"], got["answers"]) == ("Audrey Tautou", ["Audrey Tautou"])
@@ -229,7 +233,6 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"count_tokens": "words"}, "count_tokens must be callable"),
         ({"budget": 3}, "budget must be a Budget or None"),
         ({"retry": 3}, "retry must be a RetryPolicy or None"),
-        ({"cache": True}, "cache must be a BaseCache or None"),
         ({"evidence_style": "table"}, "evidence_style is"),
         ({"evidence_style": "documents"}, "for an answerer without citations"),
         ({"evidence_style": "documents", "answerer": llm()}, "for an answerer without citations"),
@@ -251,9 +254,9 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
 
 def test_a_workflow_is_the_graph_that_langgraph_compiles(retriever: SimGRAGRetriever) -> None:
     """A `Workflow` rests on this: all that a compiled graph knows is an attribute, and its constructor takes it."""
-    cache, saver = InMemoryCache[Any](), InMemorySaver()
-    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"], cache=cache, name="films")
-    compiled = workflow.builder.compile(saver, cache=workflow.cache, interrupt_before=["answer"], name="films")
+    saver = InMemorySaver()
+    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"])
+    compiled = workflow.builder.compile(saver, interrupt_before=["answer"], name=workflow.name)
     known = {name for name, value in vars(compiled).items() if value is not None}
     assert known - set(vars(workflow)) == {"__orig_class__"}
     for name in ("trigger_to_nodes", "input_channels", "output_channels", "stream_channels", "stream_mode"):
@@ -463,13 +466,13 @@ def test_the_context_keeps_to_the_token_budget(retriever: SimGRAGRetriever) -> N
 async def test_a_model_that_raises_raises(index: GraphIndex, retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(retriever, llm(TimeoutError("late"))), asynchronous, {"question": QUESTION})
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(TimeoutError("late"))))
+    by_llm = by_model(index, llm(TimeoutError("late")))
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
     with pytest.raises(AnswerParseError, match="worse") as caught:
         await run(build_workflow(retriever, llm("bad", "worse")), asynchronous, {"question": QUESTION})
     assert caught.value.reply == "worse"
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm("bad", "worse")))
+    by_llm = by_model(index, llm("bad", "worse"))
     with pytest.raises(PatternParseError, match="worse"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
 
@@ -481,12 +484,12 @@ class FlakyError(Exception):
 @both
 async def test_nodes_that_call_a_model_are_tried_again(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(FlakyError(), STARRING, FlakyError(), FlakyError(), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
+    by_llm = by_model(index, model)
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     got = await run(build_workflow(by_llm, model, retry=quick), asynchronous, {"question": QUESTION})
     assert got["answer"] == "Audrey Tautou"
     assert got["cost"]["llm_calls"] == len(model.prompts) == 5
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
+    by_llm = by_model(index, llm(FlakyError(), STARRING))
     with pytest.raises(FlakyError):
         await run(build_workflow(by_llm, retry=None), asynchronous, {"question": QUESTION})
 
@@ -496,11 +499,7 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     for allowed in (2, 3):  # a pattern in three calls, of two attempts
         model = llm("unreadable", FlakyError(), STARRING)
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            retry=quick,
-            budget=Budget(llm_calls=allowed),
-        )
+        workflow = build_workflow(by_model(index, model), retry=quick, budget=Budget(llm_calls=allowed))
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == allowed
         assert (got["answers"], bool(got["stopped"])) == ((CAST, False) if allowed == 3 else ([], True))
@@ -508,9 +507,7 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
 
 def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) -> None:
     model = llm("unreadable", TimeoutError("late"), STARRING)
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), checkpointer=InMemorySaver()
-    )
+    workflow = build_workflow(by_model(index, model), checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
@@ -526,7 +523,7 @@ def test_a_call_that_a_budget_refuses_is_logged_once(
 
 def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
     slow = RetryPolicy(max_attempts=2, initial_interval=0.2, jitter=False)
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
+    by_llm = by_model(index, llm(FlakyError(), STARRING))
     got = build_workflow(by_llm, retry=slow, budget=Budget(seconds=0.15)).invoke({"question": QUESTION})
     assert got["stopped"] == "the budget of 0.15 seconds is used up."
     assert got["cost"]["llm_calls"] == 1
@@ -551,11 +548,7 @@ def test_errors_of_this_package_are_not_tried_again(retriever: SimGRAGRetriever)
 async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchronous: bool) -> None:
     for allowed in range(5):
         model = llm("unreadable", STARRING, reply(99), reply(1))
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            model,
-            budget=Budget(llm_calls=allowed),
-        )
+        workflow = build_workflow(by_model(index, model), model, budget=Budget(llm_calls=allowed))
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == min(allowed, 4)
         if allowed < 4:
@@ -602,11 +595,7 @@ async def test_a_second_question_starts_clean(retriever: SimGRAGRetriever, async
 
 async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), STARRING.replace("starring", "directed by"), reply(1))
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-        model,
-        checkpointer=InMemorySaver(),
-    )
+    workflow = build_workflow(by_model(index, model), model, checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke({"question": "Who directed Amélie?"}, thread())
@@ -616,11 +605,7 @@ async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> Non
 
 async def test_a_failed_run_goes_on_where_it_failed(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), reply(1))
-    workflow = build_workflow(
-        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-        model,
-        checkpointer=InMemorySaver(),
-    )
+    workflow = build_workflow(by_model(index, model), model, checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke(None, thread())
@@ -785,56 +770,6 @@ async def test_async_checkpoints_in_sqlite(retriever: SimGRAGRetriever, tmp_path
         await workflow.ainvoke({"question": QUESTION}, thread())
         await workflow.aupdate_state(thread(), {"pattern": DIRECTED})
         assert (await workflow.ainvoke(None, thread()))["answer"] == "Jean-Pierre Jeunet"
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
-
-
-def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
-    model = llm(STARRING, reply(1), STARRING.replace("starring", "directed by"), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    workflow = build_workflow(by_llm, model, cache=InMemoryCache())
-    first = workflow.invoke({"question": QUESTION})
-    assert (first["cost"]["llm_calls"], len(model.prompts)) == (2, 2)
-    assert "generate_pattern" in workflow.get_graph().draw_mermaid()
-    again = workflow.invoke({"question": QUESTION})
-    assert len(model.prompts) == 2
-    assert again["cost"]["llm_calls"] == 0
-    assert {**again, "cost": None} == {**first, "cost": None}
-    other = workflow.invoke({"question": "Who directed Amélie?"})
-    assert other["documents"][0].metadata["answers"] == ["Jean-Pierre Jeunet"]
-    assert len(model.prompts) == 4
-
-
-def test_what_a_budget_cut_short_is_not_cached(index: GraphIndex) -> None:
-    cache = InMemoryCache[Any]()
-    model = llm(FlakyError(), STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
-    tried = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), retry=quick)
-    assert tried.invoke({"question": QUESTION})["stopped"]
-    assert tried.invoke({"question": QUESTION})["documents"]
-    model = llm(STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
-    poor = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), name="films")
-    assert poor.invoke({"question": QUESTION})["stopped"]
-    rich = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=5), name="films")
-    got = rich.invoke({"question": QUESTION})
-    assert (got["stopped"], got["answer"]) == (None, "Audrey Tautou")
-
-
-def test_workflows_share_a_cache_by_their_name_only(index: GraphIndex) -> None:
-    cache = InMemoryCache[Any]()
-    for name, calls in (("films", 2), (None, 2), ("films", 0), ("others", 2)):
-        model = llm(STARRING, reply(1))
-        workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-            model,
-            cache=cache,
-            name=name,
-        )
-        assert workflow.invoke({"question": QUESTION})["answer"] == "Audrey Tautou"
-        assert len(model.prompts) == calls
 
 
 # --- streaming --------------------------------------------------------------------------------------------------------

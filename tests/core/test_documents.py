@@ -13,6 +13,7 @@ from kg_retrievers import (
     SimGRAGRetriever,
     cited_answer_chain,
     fact_verification_chain,
+    flat_metadata,
 )
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.testing import ScriptedChatModel
@@ -70,3 +71,11 @@ def test_citations_say_where_their_facts_are_from(retriever: SimGRAGRetriever) -
     reply = json.dumps({"explanation": "", "verdict": "supported", "citations": [1]})
     verdict = fact_verification_chain(retriever, ScriptedChatModel(replies=[reply])).invoke("Spike Jonze directed Her.")
     assert [one["sources"] for one in verdict["citations"]] == [SOURCES]
+
+
+def test_flat_metadata_holds_what_vector_stores_take(retriever: SimGRAGRetriever) -> None:
+    document = retriever.invoke(QUESTION)[0]
+    flat = flat_metadata(document)
+    assert {type(value) for value in flat.metadata.values()} <= {str, int, float, bool}
+    assert json.loads(flat.metadata["triples"]) == document.metadata["triples"]
+    assert (flat.id, flat.page_content) == (document.id, document.page_content)

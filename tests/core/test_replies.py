@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from kg_retrievers.core.replies import (
+    JSON_ESCAPE,
     MAX_REPLY,
     NO_ANSWER,
     NO_TARGET,
@@ -20,7 +21,6 @@ from kg_retrievers.core.replies import (
     parse_object,
     plain_answers,
     read_nodes,
-    unescape_json,
     without_reasoning,
 )
 from kg_retrievers.errors import AnswerParseError
@@ -166,7 +166,7 @@ def test_no_text_breaks_the_readers(text: str) -> None:
 
 def test_backslashes_may_stay() -> None:
     text = r'{"query": "a\d \"b\" \u00e9 \ud83d\ude00 \\w"}'
-    (node,), _ = read_nodes(text, unescape_json)
+    (node,), _ = read_nodes(text, JSON_ESCAPE)
     assert node.values == [r'a\d "b" é 😀 \w']
     (node,), _ = read_nodes(text)
     assert node.values == [r'ad "b" é 😀 \w']

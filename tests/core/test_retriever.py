@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import pickle
 import re
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ConfigDict
 
@@ -135,6 +137,14 @@ def test_error_that_nobody_handles(run: Callable[[Body[Any], Watcher], Any]) -> 
     with pytest.raises(RuntimeError):  # it would otherwise look like the end of the body
         run(body(StopIteration("end")), Watcher())
     assert closed == [True, True]
+
+
+async def test_functions_do_not_block_the_event_loop() -> None:
+    def body() -> Body[int]:
+        thread: int = yield Call(lambda _: threading.get_ident(), None)
+        return thread
+
+    assert await OneBody(body()).ainvoke(None) != threading.get_ident()
 
 
 # --- a retriever in few words ---
@@ -298,6 +308,17 @@ def test_inputs_are_checked(
 ) -> None:
     with pytest.raises(error, match=words):
         ask(toy(on_refusal="empty"), **inputs)
+
+
+def test_fields_and_questions_are_checked() -> None:
+    with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'foundd'; did you mean 'found'"):
+        toy(foundd=())
+    with pytest.raises(InvalidArgumentError, match="Toy: there is no field 'kk'"):
+        toy().kk = 3
+    with pytest.raises(InvalidArgumentError, match=r"Toy: answer_prompt: .*the prompt has the placeholders"):
+        toy().answer_prompt = PromptTemplate.from_template("Mine: {question}")
+    with pytest.raises(InvalidArgumentError, match="Toy: the question is empty"):
+        toy().invoke(" \n")
 
 
 # --- Documents ---

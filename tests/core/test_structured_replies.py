@@ -12,7 +12,6 @@ from langchain_openai import ChatOpenAI
 from openai_server import Cut, OpenAIServer, Reply
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
-from kg_retrievers.agents.prompts import MethodReply
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core.structured_replies import (
@@ -57,7 +56,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 # --- the schema ---
 
 
-@pytest.mark.parametrize("form", [AnswerReply, VerdictReply, MethodReply, PatternReply])
+@pytest.mark.parametrize("form", [AnswerReply, VerdictReply, PatternReply])
 def test_each_form_is_closed_and_bounded(form: Any) -> None:
     parts = list(nodes(bounded_schema(form)))
     assert all(part["additionalProperties"] is False for part in parts if part.get("type") == "object")

@@ -1,37 +1,28 @@
-"""Retrievers inside LlamaIndex, and LlamaIndex's models inside retrievers; with LlamaIndex's own mocks."""
+"""Retrievers inside LlamaIndex, with LlamaIndex's own mocks."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate as LangChainChatPrompt
 from langchain_core.prompts import PromptTemplate as LangChainPrompt
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
-from langchain_openai import ChatOpenAI
-from llama_index.core import MockEmbedding, Settings
+from llama_index.core import Settings
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
-from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.llms import (
     ChatMessage,
-    ChatResponse,
     CompletionResponse,
     CustomLLM,
     LLMMetadata,
@@ -44,7 +35,6 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
-from openai_server import OpenAIServer, Reply
 from pydantic import Field
 
 from kg_retrievers import (
@@ -54,12 +44,10 @@ from kg_retrievers import (
     Pattern,
     SimGRAGRetriever,
     Unknown,
-    answer_chain,
 )
 from kg_retrievers.chains import NOT_UNDERSTOOD
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, StaleIndexError
-from kg_retrievers.llama_index import LlamaIndexChatModel, LlamaIndexEmbeddings, as_llama_index
-from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.llama_index import as_llama_index
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
@@ -90,11 +78,10 @@ def triples(nodes: Sequence[NodeWithScore]) -> list[Any]:
 
 
 class RecordingLLM(CustomLLM):
-    """Replies in order, by words where it streams, and keeps what it was asked and in which thread."""
+    """Replies in order, by words where it streams, and keeps what it was asked."""
 
     replies: list[str] = Field(default_factory=list)
     asked: list[str] = Field(default_factory=list)
-    threads: list[int] = Field(default_factory=list)
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -102,7 +89,6 @@ class RecordingLLM(CustomLLM):
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         self.asked.append(prompt)
-        self.threads.append(threading.get_ident())
         return CompletionResponse(text=self.replies[len(self.asked) - 1])
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
@@ -113,22 +99,6 @@ class RecordingLLM(CustomLLM):
 
 
 # --- retrieving -----------------------------------------------------------------------------------------------------
-
-
-@both
-@pytest.mark.parametrize("question", [QUESTION, "Who directed 千と千尋の神隠し?", "Who directed Dune?", NO_ENTITY])
-@pytest.mark.parametrize("fields", [{}, {"granularity": "triple"}, {"ties": "break"}], ids=str)
-async def test_same_evidence_in_the_same_order(
-    index: GraphIndex, fields: dict[str, Any], question: str, asynchronous: bool
-) -> None:
-    retriever = SimGRAGRetriever.from_index(index, on_refusal="empty", **fields)
-    documents = retriever.invoke(question, k=4)
-    assert documents or question == NO_ENTITY
-    nodes = await retrieve(as_llama_index(retriever, k=4), asynchronous, question)
-    assert [node.node_id for node in nodes] == [document.id for document in documents]
-    assert [node.text for node in nodes] == [document.page_content for document in documents]
-    assert [node.metadata for node in nodes] == [document.metadata for document in documents]
-    assert [node.score for node in nodes] == [document.metadata["score"] for document in documents]
 
 
 async def test_metadata_is_no_part_of_prompts(retriever: SimGRAGRetriever) -> None:
@@ -213,29 +183,6 @@ class AwaitingChatModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(REPLY))])
 
 
-async def test_parallel_queries_overlap(index: GraphIndex) -> None:
-    barrier = asyncio.Barrier(4)  # opens when all four requests are under way
-    llm = AwaitingChatModel(wait=lambda: asyncio.wait_for(barrier.wait(), 60))
-    bridge = as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)))
-    results = await asyncio.gather(*[bridge.aretrieve(QUESTION) for _ in range(4)])
-    assert [nodes[0].text for nodes in results] == [EVIDENCE] * 4
-
-
-async def test_sync_stages_do_not_block_the_loop(index: GraphIndex) -> None:
-    started, go_on = threading.Event(), threading.Event()
-
-    def generate(state: Any) -> Pattern:
-        started.set()
-        assert go_on.wait(60), "the event loop was blocked"
-        return Pattern.of(("Amélie", "starring", Unknown("who")), target="who")
-
-    retriever = SimGRAGRetriever.from_index(index, pattern_generator=RunnableLambda(generate))
-    task = asyncio.create_task(as_llama_index(retriever).aretrieve(QUESTION))
-    assert await asyncio.to_thread(started.wait, 60)
-    go_on.set()
-    assert (await task)[0].text == EVIDENCE
-
-
 async def test_cancelling_a_query_cancels_the_request(index: GraphIndex) -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
@@ -258,20 +205,6 @@ async def test_cancelling_a_query_cancels_the_request(index: GraphIndex) -> None
     assert cancelled.is_set()
 
 
-@both
-async def test_a_real_client_over_loopback(
-    index: GraphIndex, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with OpenAIServer(Reply(REPLY)) as server:
-        llm = ChatOpenAI(model="scripted", base_url=server.base_url, api_key="test", max_retries=0)  # type: ignore
-        nodes = await retrieve(
-            as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))), asynchronous
-        )
-    assert nodes[0].text == EVIDENCE
-    assert len(server.requests) == 1
-
-
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
@@ -285,30 +218,6 @@ async def test_callback_events(
     ((start, end),) = debug.get_event_pairs(CBEventType.RETRIEVE)
     assert start.payload == {"query_str": QUESTION}
     assert end.payload == {"nodes": nodes}
-
-
-class Events(BaseEventHandler):
-    """Keeps the events of the instrumentation."""
-
-    seen: list[Any] = Field(default_factory=list)
-
-    @classmethod
-    def class_name(cls) -> str:
-        return "Events"
-
-    def handle(self, event: Any, **kwargs: Any) -> None:
-        self.seen.append(event)
-
-
-@both
-async def test_instrumentation_events(
-    retriever: SimGRAGRetriever, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events, root = Events(), get_dispatcher()
-    monkeypatch.setattr(root, "event_handlers", [*root.event_handlers, events])
-    nodes = await retrieve(as_llama_index(retriever), asynchronous)
-    start, end = (event for event in events.seen if isinstance(event, RetrievalStartEvent | RetrievalEndEvent))
-    assert (start.str_or_query_bundle, end.nodes) == (QUESTION, nodes)
 
 
 @both
@@ -400,14 +309,6 @@ async def test_engine(retriever: SimGRAGRetriever, streaming: bool, asynchronous
 
 
 @both
-async def test_engine_with_a_chat_model_and_the_prompt_of_the_paper(index: GraphIndex, asynchronous: bool) -> None:
-    llm, bridge = MockLLM(is_chat_model=True), as_llama_index(SimGRAGRetriever.from_index(index))
-    engine = RetrieverQueryEngine.from_args(bridge, llm=llm, text_qa_template=bridge.answer_template)
-    (answer,), _ = await ask(engine, QUESTION, asynchronous)  # this model repeats the prompt
-    assert ANSWER_PROMPT.format(question=QUESTION, evidence=EVIDENCE).removeprefix("Human: ") in answer
-
-
-@both
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
 async def test_no_model_is_asked_without_evidence(
     retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool
@@ -425,7 +326,7 @@ async def test_no_model_is_asked_without_evidence(
 async def test_an_engine_says_why_a_question_is_refused(
     retriever: SimGRAGRetriever, on_refusal: str, streaming: bool, asynchronous: bool
 ) -> None:
-    llm = RecordingLLM(replies=["Audrey and others."])
+    llm = RecordingLLM(replies=[])
     bridge = as_llama_index(retriever.model_copy(update={"on_refusal": on_refusal}), k=2)
     engine = bridge.as_query_engine(llm=llm, streaming=streaming)
     parts, response = await ask(engine, NO_ENTITY, asynchronous)
@@ -434,10 +335,6 @@ async def test_an_engine_says_why_a_question_is_refused(
         f"{NOT_UNDERSTOOD} No entity of the graph was found in '{NO_ENTITY}'. Did you mean: 'David Lynch'"
     )
     assert (response.source_nodes, llm.asked) == ([], [])
-    parts, response = await ask(engine, QUESTION, asynchronous)
-    assert parts == (["Audrey", "and", "others."] if streaming else ["Audrey and others."])
-    evidence = "\n\n".join(node.text for node in response.source_nodes)
-    assert llm.asked == [f'Use {evidence} for {QUESTION} as {{"answer": ...}}']
     assert bridge.retriever.on_refusal == on_refusal
 
 
@@ -524,193 +421,3 @@ async def test_agent_calls_the_tool(retriever: SimGRAGRetriever) -> None:
     agent = FunctionAgent(tools=[as_llama_index(retriever).as_tool(name="films")], llm=llm)
     assert str(await agent.run("Which actors?")) == "Them."
     assert EVIDENCE in str(asked[1][-1].content)
-
-
-# --- embeddings -----------------------------------------------------------------------------------------------------
-
-
-class HashedForLlamaIndex(BaseEmbedding):
-    """Our hashed embeddings as an embedding model of LlamaIndex that runs in this process."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return HashedEmbeddings().embed_query(text)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return HashedEmbeddings().embed_query(f"question: {query}")
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        raise AssertionError("would block the event loop")
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        raise AssertionError("would block the event loop")
-
-
-async def test_embeddings() -> None:
-    ours, theirs = HashedEmbeddings(), LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed"))
-    texts = [f"name {number}" for number in range(25)]  # more than a batch of LlamaIndex
-    assert theirs.embed_documents(texts) == await theirs.aembed_documents(texts) == ours.embed_documents(texts)
-    assert theirs.embed_documents([]) == []
-    assert theirs.embed_query("Her") == await theirs.aembed_query("Her") == ours.embed_query("question: Her")
-
-
-def test_index_of_embeddings(index: GraphIndex, tmp_path: Path) -> None:
-    GraphIndex.build(tiny_graph(), LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed")), tmp_path)
-    reopened = GraphIndex.open(tmp_path, LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed")))
-    documents = SimGRAGRetriever.from_index(reopened, k=3).invoke(QUESTION)
-    assert documents == SimGRAGRetriever.from_index(index, k=3).invoke(QUESTION)
-    for other in (HashedForLlamaIndex(model_name="other"), MockEmbedding(embed_dim=512, model_name="hashed")):
-        with pytest.raises(StaleIndexError, match="was built with"):
-            GraphIndex.open(tmp_path, LlamaIndexEmbeddings(other))
-
-
-def test_other_embeddings_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted an embedding model of LlamaIndex"):
-        LlamaIndexEmbeddings(HashedEmbeddings())  # type: ignore[arg-type]
-
-
-# --- language models ------------------------------------------------------------------------------------------------
-
-
-class NativeLLM(MockFunctionCallingLLM):
-    """A chat model with async methods of its own, a count of tokens, and a memory of what it was given."""
-
-    got: list[Any] = Field(default_factory=list)
-    pause: Any = None
-
-    def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        self.got.append((list(messages), kwargs))
-        usage = {"prompt_tokens": 7, "completion_tokens": 2}
-        return ChatResponse(message=ChatMessage("two words", role="assistant"), raw={"usage": usage})
-
-    async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        self.got.append(asyncio.get_running_loop())
-        if self.pause:
-            await self.pause()
-        return self.chat(messages, **kwargs)
-
-    def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        reply = self.chat(messages, **kwargs)
-        for delta, raw in [("two", {"usage": None}), (" words", reply.raw), (None, {})]:
-            yield reply.model_copy(update={"delta": delta, "raw": raw})
-
-    async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        self.got.append(asyncio.get_running_loop())
-
-        async def replies() -> Any:
-            for reply in self.stream_chat(messages, **kwargs):
-                yield reply
-
-        return replies()
-
-
-def check_usage(message: AIMessage) -> None:
-    assert message.usage_metadata == {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
-    assert message.response_metadata["model_name"] == "unknown"
-
-
-@both
-async def test_chat_model(asynchronous: bool) -> None:
-    llm = NativeLLM()
-    model = LlamaIndexChatModel(llm)
-    messages = [SystemMessage("Be brief."), HumanMessage("Hi"), AIMessage("Yes?"), HumanMessage(["Who ", "made it?"])]
-    options: Any = {"stop": ["\n"], "temperature": 0}
-    reply = await model.ainvoke(messages, **options) if asynchronous else model.invoke(messages, **options)
-    assert reply.text == "two words"
-    check_usage(reply)
-    *loop, (given, kwargs) = llm.got
-    assert loop == ([asyncio.get_running_loop()] if asynchronous else [])
-    assert kwargs == {"stop": ["\n"], "temperature": 0}
-    assert [message.role.value for message in given] == ["system", "user", "assistant", "user"]
-    assert [message.content for message in given] == ["Be brief.", "Hi", "Yes?", "Who made it?"]
-
-
-@both
-async def test_chat_model_streams(asynchronous: bool) -> None:
-    llm = NativeLLM()
-    model = LlamaIndexChatModel(llm)
-    chunks = [chunk async for chunk in model.astream("Hi")] if asynchronous else list(model.stream("Hi"))
-    assert [chunk.text for chunk in chunks if chunk.text] == ["two", " words"]
-    whole = chunks[0]
-    for chunk in chunks[1:]:
-        whole += chunk
-    check_usage(whole)
-    assert chunks[-1].chunk_position == "last"
-    assert len(llm.got) == 1 + asynchronous
-
-
-async def test_custom_models_run_in_a_thread() -> None:
-    llm = RecordingLLM(replies=["one two", "three four"])
-    model = LlamaIndexChatModel(llm)
-    assert (await model.ainvoke("Hi")).text == "one two"
-    assert [chunk.text async for chunk in model.astream("Hi") if chunk.text] == ["three", "four"]
-    assert threading.get_ident() not in llm.threads
-    assert llm.asked == ["user: Hi\nassistant: "] * 2
-
-
-async def test_cancelling_a_call_cancels_the_request_of_the_model() -> None:
-    started, cancelled = asyncio.Event(), asyncio.Event()
-
-    async def pause() -> None:
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-
-    task = asyncio.create_task(LlamaIndexChatModel(NativeLLM(pause=pause)).ainvoke("Hi"))
-    await asyncio.wait_for(started.wait(), 60)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert cancelled.is_set()
-
-
-@both
-async def test_chat_model_in_a_retriever_and_a_chain(index: GraphIndex, asynchronous: bool) -> None:
-    llm = RecordingLLM(replies=[REPLY, "Audrey and others."])
-    model = LlamaIndexChatModel(llm)
-    chain = answer_chain(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), model)
-    answer = await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)
-    assert answer == "Audrey and others."
-    assert EVIDENCE in llm.asked[1]
-
-
-@pytest.mark.parametrize("raw", [None, {}, {"usage": None}, {"usage": {}}, "text", 7], ids=str)
-def test_replies_without_a_count_of_tokens(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    reply = ChatResponse(message=ChatMessage(None, role="assistant"), raw=raw)
-    monkeypatch.setattr(NativeLLM, "chat", lambda self, messages: reply)
-    message = LlamaIndexChatModel(NativeLLM()).invoke("Hi")
-    assert (message.text, message.usage_metadata) == ("", None)
-
-
-@both
-@pytest.mark.parametrize(
-    "message",
-    [
-        ToolMessage("found", tool_call_id="1"),
-        HumanMessage([{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]),
-    ],
-    ids=["tool", "image"],
-)
-async def test_what_is_no_text_is_refused(message: BaseMessage, asynchronous: bool) -> None:
-    model = LlamaIndexChatModel(MockLLM())
-    with pytest.raises(InvalidArgumentError, match="only texts"):
-        await model.ainvoke([message]) if asynchronous else model.invoke([message])
-
-
-@both
-async def test_errors_of_a_model_come_through(asynchronous: bool) -> None:
-    model = LlamaIndexChatModel(RecordingLLM(replies=[]))
-    with pytest.raises(IndexError):
-        await model.ainvoke("Hi") if asynchronous else model.invoke("Hi")
-
-
-def test_chat_model_has_no_structured_output() -> None:
-    with pytest.raises(NotImplementedError):
-        LlamaIndexChatModel(MockLLM()).with_structured_output({"title": "answer", "type": "object"})
-
-
-def test_other_models_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted a language model of LlamaIndex"):
-        LlamaIndexChatModel(ScriptedChatModel(replies=[]))  # type: ignore[arg-type]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
+from built_methods import drawn_model
 from graph_reader import GraphReader, names_in_memory
 
 from kg_retrievers import (
     CypherRetriever,
     GNNRAGRetriever,
     GraphIndex,
-    GraphReasoner,
     HashedEmbeddings,
     KnowledgeGraph,
     LLMPatternGenerator,
@@ -22,14 +21,11 @@ from kg_retrievers import (
     RelationPathRetriever,
     SimGRAGRetriever,
     SubgraphRAGRetriever,
-    TripleScorer,
     TripleSimilarityRetriever,
     UnionRetriever,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.trained_model import PROBE
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
+from kg_retrievers.methods.registry import find_method
 from kg_retrievers.testing import RetrieverContract
 
 pytest.importorskip("ladybug")
@@ -37,7 +33,6 @@ pytest.importorskip("ladybug")
 from kg_retrievers.database.ladybug import LadybugExecutor
 
 EMBEDDINGS = HashedEmbeddings()
-VECTOR = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
 EXAMPLES = [
     Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
     Question("Who directed Her?", answers=("Spike Jonze",)),
@@ -45,15 +40,7 @@ EXAMPLES = [
 ]
 
 
-def drawn(config: GraphReasonerConfig | TripleScorerConfig) -> dict[str, np.ndarray[Any, Any]]:
-    rng = np.random.default_rng(38)
-    return {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
-
-
-_REASONING = GraphReasonerConfig(dimension=len(VECTOR), width=8, instructions=2, layers=2)
-REASONER = GraphReasoner(_REASONING, drawn(_REASONING), probe=VECTOR, embeddings="hashed")
-_SCORING = TripleScorerConfig(dimension=len(VECTOR), hidden=8)
-SCORER = TripleScorer(_SCORING, drawn(_SCORING), probe=VECTOR, embeddings="hashed")
+REASONER, SCORER = (drawn_model(find_method(name)) for name in ("gnn-rag", "subgraph-rag"))
 
 
 class Connected:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from built_methods import built
 
 from kg_retrievers import GraphIndex, HashedEmbeddings
-from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import find_method
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import tiny_graph
 
 INDEX = GraphIndex.build(tiny_graph(), HashedEmbeddings())
-CONFIGS: dict[str, Any] = {
-    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
-    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
-}
 
 #: Fields that several methods have.
 SHARED: list[tuple[str, Any]] = [
@@ -52,22 +45,12 @@ FIELDS: dict[str, list[tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def built(name: str, **fields: Any) -> Any:
-    method = find_method(name)
-    if "model" in method.needs:
-        config, draw = CONFIGS[name], np.random.default_rng(0)
-        weights = {part: draw.normal(0, 0.5, shape).astype(np.float32) for part, shape in config.shapes.items()}
-        probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
-        fields["model"] = method.load_model()(config, weights, probe=probe, embeddings="hashed")
-    return method.load_retriever().from_index(INDEX, **fields)
-
-
 @pytest.mark.parametrize(
     ("method", "field", "value"), [(method, *field) for method, fields in FIELDS.items() for field in fields]
 )
 def test_fields_are_checked(method: str, field: str, value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=field):
-        built(method, **{field: value})
-    retriever = built(method)
+        built(find_method(method), INDEX, **{field: value})
+    retriever = built(find_method(method), INDEX)
     with pytest.raises(InvalidArgumentError, match=field):
         setattr(retriever, field, value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import numpy as np
 import pytest
+from built_methods import built
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
@@ -18,24 +18,15 @@ from kg_retrievers import (
     Question,
     RelationPathRetriever,
     SimGRAGRetriever,
-    UnionRetriever,
     default_embeddings,
 )
-from kg_retrievers.core.retriever import BaseKGRetriever, on_index
-from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.core.retriever import on_index
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
 from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.testing import tiny_graph
-
-CONFIGS: dict[str, Any] = {
-    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
-    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
-}
 
 #: Another graph: its relations have other ids, one is missing, and one is new.
 OTHER = [
@@ -45,6 +36,9 @@ OTHER = [
     ("Blade Runner", "starring", "Harrison Ford"),
 ]
 ASKED = "Who directed Alien?"
+
+#: Fields that go along.
+GIVEN: dict[str, Any] = {"k": 2, "tags": ["mine"]}
 
 DIRECTED = Pattern((PatternTriple(Known("Her"), Known("directed_by"), Unknown("who")),), target="who")
 EXAMPLES = [
@@ -63,32 +57,18 @@ def there() -> GraphIndex:
     return GraphIndex.build(KnowledgeGraph.from_triples(OTHER), HashedEmbeddings())
 
 
-def built(method: Method, index: GraphIndex) -> BaseKGRetriever:
-    if method is UNION:
-        return UnionRetriever.of(*(built(one, index) for one in METHODS if one.name in ("simgrag", "kaping")), k=3)
-    given: dict[str, Any] = {"k": 2, "tags": ["mine"]}
-    if method.runs_queries:
-        pytest.importorskip("ladybug")
-    if "model" in method.needs:
-        config, draw = CONFIGS[method.name], np.random.default_rng(0)
-        weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
-        probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
-        given["model"] = method.load_model()(config, weights, probe=probe, embeddings="hashed")
-    return method.load_retriever().from_index(index, **given)
-
-
 def as_text(documents: list[Document]) -> list[str]:
     return [document.model_dump_json() for document in documents]
 
 
 @pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
 def test_a_moved_retriever_is_one_that_was_built_there(method: Method, here: GraphIndex, there: GraphIndex) -> None:
-    first = built(method, here)
+    first = built(method, here, **GIVEN)
     before = as_text(first.invoke("Who directed Her?"))
     moved = first.with_index(there)
     assert type(moved) is type(first)
     assert (moved.index, moved.k, moved.tags) == (there, first.k, first.tags)
-    assert as_text(moved.invoke(ASKED)) == as_text(built(method, there).invoke(ASKED))
+    assert as_text(moved.invoke(ASKED)) == as_text(built(method, there, **GIVEN).invoke(ASKED))
     assert as_text(moved.with_index(here).invoke("Who directed Her?")) == before
     assert first.with_index(here) is first
     assert first.index is here

@@ -17,23 +17,16 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
+from built_methods import built
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, Question, UnionRetriever, build_workflow
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.trained_model import PROBE
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.registry import METHODS, UNION, Method
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import tiny_graph
 
 QUESTIONS = ["Who starred in Amélie?", "Who directed 千と千尋の神隠し?", "Who directed Her?"]
 EXAMPLES = [Question("Who directed Adaptation?", answers=("Spike Jonze",))]
-CONFIGS: dict[str, Any] = {
-    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
-    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
-}
 
 #: The most seconds that a fork may take.
 PATIENCE = 60
@@ -49,24 +42,13 @@ def index() -> GraphIndex:
 @cache
 def retriever_of(method: Method) -> BaseKGRetriever:
     """Return one retriever for all tests of a method; models have drawn weights."""
-    if method is UNION:
-        return UnionRetriever.of(*(retriever_of(one) for one in METHODS if one.name in ("simgrag", "kaping")), k=3)
     given: dict[str, Any] = {"k": 3}
-    if "model" in method.needs:
-        given["model"] = _model(method)
     if method.runs_queries:
         pytest.importorskip("ladybug")
         from kg_retrievers.database.ladybug import LadybugExecutor
 
         given |= {"executor": LadybugExecutor.from_graph(index().graph), "examples": EXAMPLES}
-    return method.load_retriever().from_index(index(), **given)
-
-
-def _model(method: Method) -> Any:
-    config, draw = CONFIGS[method.name], np.random.default_rng(0)
-    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
-    probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
-    return method.load_model()(config, weights, probe=probe, embeddings="hashed")
+    return built(method, index(), **given)
 
 
 def found_by(retriever: BaseKGRetriever) -> str:

@@ -15,11 +15,8 @@ from kg_retrievers.core.replies import marked_answers
 VERSION = "2"
 
 #: Asks for an answer from single facts. Placeholders: `question`, `evidence`.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    """\
 Below are single facts of a knowledge graph that resemble a question, the most similar first. Each is read from left \
 to right: an entity, how it is related, another entity.
 
@@ -68,9 +65,7 @@ Facts:
 {evidence}
 </facts>
 Question: {question}
-Reason:""",
-        )
-    ]
+Reason:"""
 )
 
 

@@ -68,9 +68,13 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         )
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
-        triples, hops, truncated = self.facts_by_distance(state["seed_entities"])
-        within = hops <= self.max_hops  # facts between two entities at the rim are a hop farther
-        triples, hops = triples[within], hops[within]
+        around = self.neighborhood(state["seed_entities"])
+        hops_of_node = dict(zip(around.nodes.tolist(), around.hops.tolist(), strict=True))
+        ends = self.graph.edges[around.triples][:, [0, 2]].tolist()
+        hops = np.array([1 + min(hops_of_node[head], hops_of_node[tail]) for head, tail in ends], np.int64)
+        # Facts between two entities at the rim are a hop farther.
+        truncated, triples, hops = around.truncated, around.triples[hops <= self.max_hops], hops[hops <= self.max_hops]
+        triples, hops = triples[order := np.argsort(hops, kind="stable")], hops[order]
         groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             truncated |= len(triples) > self.max_triples

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import marked_answers, read_nodes, unescape_json, without_reasoning
+from kg_retrievers.core.replies import JSON_ESCAPE, marked_answers, read_nodes, without_reasoning
 from kg_retrievers.errors import CypherGenerationError
 
 #: The version of all prompts in this file. It changes with any change of their words.
@@ -194,7 +194,7 @@ def find_query(reply: str, form: QueryForm) -> str:
 
 def _query_in_object(text: str, form: QueryForm) -> str | None:
     """Return the query that an object of a reply holds, or None."""
-    nodes, _ = read_nodes(text, unescape_json)
+    nodes, _ = read_nodes(text, JSON_ESCAPE)
     values = (node.get(_QUERY_KEYS) for node in nodes if node.opener == "{")
     return next((value for value in values if isinstance(value, str) and form.start.search(value)), None)
 

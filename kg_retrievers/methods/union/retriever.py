@@ -7,9 +7,10 @@ section 4.5: GNN-RAG+RA is the union of the paths of two retrievers, GNN-RAG+Ens
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
 from langchain_core.documents import Document
@@ -28,11 +29,11 @@ from kg_retrievers.core.stages import (
     Body,
     Call,
     Confidence,
-    GeneratorRunnable,
     Number,
     QuestionShape,
     RetrievalState,
     Stage,
+    Steps,
 )
 from kg_retrievers.errors import (
     BudgetError,
@@ -250,8 +251,7 @@ class UnionRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Ask all members, then fuse what they found."""
-        asked = self.member_arguments
-        runs = RunnableParallel({name: _MemberRun(name, member, asked) for name, member in self.members.items()})
+        runs = RunnableParallel({name: Steps(partial(self._ask, name)) for name in self.members})
         calls_model = any(stage.calls_model for retriever in self.retrievers for stage in retriever.stages)
         return (
             Stage("retrieve", runs | RunnableLambda(self._collect), ("found", "failed"), calls_model),
@@ -316,22 +316,19 @@ class UnionRetriever(BaseKGRetriever):
     def _checked_row(self, row: FoundEvidence) -> dict[str, Any]:
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
-        triples, value = [Triple(*triple) for triple in row["triples"]], row.get("value")
-        alone = row.get("details", {}).get(LONE_ENTITIES, [])
-        if not isinstance(alone, list | tuple) or not all(map(self._is_key, alone)):
-            raise InvalidArgumentError(f"{who} a list of keys of entities as {LONE_ENTITIES}, but got {alone!r:.200}.")
+        triples, answers = [Triple(*triple) for triple in row["triples"]], row.get("answers", [])
+        try:
+            details, value = json.loads(json.dumps([row.get("details", {}), row.get("value")], allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidArgumentError(f"{who} JSON as details and value, but {error}.") from error
+        alone, paths = details.get(LONE_ENTITIES, []), details.get("paths", [])
+        for name, keys in (("answers", answers), (LONE_ENTITIES, alone)):
+            if not isinstance(keys, list) or not all(isinstance(k, str) and k in self.graph.entities for k in keys):
+                raise InvalidArgumentError(f"{who} a list of keys of entities as {name}, but got {keys!r:.200}.")
         if not triples and value is None and not alone:
             raise InvalidArgumentError(f"{who} one triple or more, but got none.")
         if strange := [triple for triple in triples if triple not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")
-        answers = row.get("answers", [])
-        if unknown := [key for key in answers if key not in self.graph.entities]:
-            raise InvalidArgumentError(f"{who} keys of entities as answers, but got {unknown[0]!r:.200}.")
-        try:
-            details, value = json.loads(json.dumps([row.get("details", {}), value], allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidArgumentError(f"{who} JSON as details and value, but {error}.") from error
-        paths = details.get("paths", [])
         if not isinstance(paths, list) or len(read_paths(paths, triples)) < len(paths):
             raise InvalidArgumentError(
                 f"{who} [[first entity, [position of a triple, ...]], ...] as paths in its details, if any, but got "
@@ -347,8 +344,14 @@ class UnionRetriever(BaseKGRetriever):
             "value": value,
         }
 
-    def _is_key(self, key: object) -> bool:
-        return isinstance(key, str) and key in self.graph.entities
+    def _ask(self, name: str, state: UnionState) -> Body[list[Document] | Exception]:
+        """Ask a member; an error is an outcome, so that the order of threads does not decide which one is raised."""
+        inputs = {**self.member_arguments(state)[name], "on_refusal": "raise"}
+        try:
+            documents: list[Document] = yield Call(self.members[name].bind(**inputs), state["question"])
+        except Exception as error:
+            return error
+        return documents
 
     def _collect(self, outcomes: dict[str, list[Document] | Exception]) -> dict[str, Any]:
         """Take what the members found, and survive those that failed, or raise the first error in their order."""
@@ -406,24 +409,3 @@ def _values_alone(found: Mapping[str, Sequence[FoundEvidence]]) -> dict[str, lis
     """Return what operations gave, where a member carried one out; else everything."""
     values = {name: [row for row in rows if row.get("value") is not None] for name, rows in found.items()}
     return values if any(values.values()) else {name: list(rows) for name, rows in found.items()}
-
-
-class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
-    """Asks a member; an error is an outcome, so that the order of threads does not decide which one is raised."""
-
-    def __init__(
-        self,
-        name: str,
-        member: BaseKGRetriever,
-        asked: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, Any]]],
-    ) -> None:
-        self.asked_as, self.member, self.asked = name, member, asked
-
-    def body(self, input: UnionState) -> Body[list[Document] | Exception]:
-        """Ask with what the members are given."""
-        inputs = {**self.asked(input)[self.asked_as], "on_refusal": "raise"}
-        try:
-            documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
-        except Exception as error:
-            return error
-        return documents
