@@ -263,10 +263,7 @@ class SparqlExecutor(Executor):
         with self._within(timeout, "run"):
             checked, terms = self._bound(query, parameters)
             columns = () if checked.form == "ASK" else checked.columns
-            found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
-            if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
-                found = self._ask(written(checked, terms, limit + 1), columns)
-            return rows_of(found, checked, limit, self._parts)
+            return rows_of(self._ask(written(checked, terms, limit + 1), columns), checked, limit, self._parts)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
@@ -337,7 +334,7 @@ class SparqlExecutor(Executor):
                     f"{self!r} gave {lines:,} of {count:,} triples. Raise its limit, or load a dump by "
                     "KnowledgeGraph.from_rdf(path)."
                 )
-            builder = read_rdf(path, "nt", self.vocabulary.options)
+            builder = read_rdf(path, "nt", self.vocabulary)
         builder.reading.format = "SPARQL"
         return builder
 

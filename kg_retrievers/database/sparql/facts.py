@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from urllib.parse import unquote
 
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.schema import relation_labels, type_labels
@@ -19,7 +21,6 @@ from kg_retrievers.database.sparql.terms import (
     blocks,
     describing,
     read_names,
-    value,
     values,
 )
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
@@ -32,9 +33,8 @@ from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000
 
-#: How many ranges of entities there are at most: the first eight digits of MD5.
-_RANGE = 1 << 32
-
+#: Where a page ends: "0" for a literal or "1" for an IRI, and the text, encoded as in an address.
+_POSITION = re.compile(r"[01][\w.~%-]*", re.ASCII)
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
@@ -171,40 +171,26 @@ class SparqlParts(Keys):
         return found
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page of all entities: those of whose texts MD5 gives a number in some range.
-
-        An order by key would have the endpoint sort all entities for each page.
+        """Read a page of all entities: first those of literals, then those of IRIs, each sorted by its text.
 
         Raises:
             InvalidArgumentError: If the position is none.
         """
-        start, width = _range(position) if position else (0, self._width(page_size))
-        while len(found := self._in_range(start, width, page_size)) > page_size and width > 1:
-            width = max(1, width // 2)
-        iris = sorted(text for text, is_iri in found if is_iri)
-        keys = self.of_terms(Text(text, STRING) for text, is_iri in found if not is_iri)
-        entities = [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
-        entities += self._named_by_iris(iris)
-        end = start + width
-        if 2 * len(found) <= page_size or len(found) <= 1:
-            width = min(2 * width, _RANGE)
-        return EntityPage(sorted(entities), f"{end:08x}.{width:08x}" if end < _RANGE else None)
-
-    def _width(self, page_size: int) -> int:
-        """Return how wide a range is in which there are a little fewer entities than wanted."""
-        entities = self._ask(f"SELECT (COUNT(*) AS ?count) WHERE {{ {self._things()} }}").number()
-        return min(_RANGE, max(1, int(_RANGE * 0.9 * page_size / max(1, entities))))
-
-    def _in_range(self, start: int, width: int, most: int) -> list[tuple[str, bool]]:
-        """Return the texts of a range, and whether each is that of an IRI; one more than wanted if there are more."""
-        end = f"{start + width:08x}" if start + width < _RANGE else "g"
+        if position and not _POSITION.fullmatch(position):
+            message = f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page."
+            raise InvalidArgumentError(f"{message} Begin with an empty text.")
         rows = self._ask(
-            f"SELECT DISTINCT ?text ?is_iri WHERE {{ {self._things()} BIND(STR(?thing) AS ?text) "
-            f"BIND(isIRI(?thing) AS ?is_iri) BIND(MD5(?text) AS ?number) "
-            f'FILTER(?number >= "{start:08x}" && ?number < "{end}") }} LIMIT {most + 1}'
+            f"SELECT DISTINCT ?place WHERE {{ {self._things()} "
+            'BIND(CONCAT(IF(isIRI(?thing), "1", "0"), ENCODE_FOR_URI(STR(?thing))) AS ?place) '
+            f'FILTER(?place > "{position}") }} ORDER BY ?place LIMIT {page_size + 1}'
         )
-        columns = zip(rows.column("text"), rows.column("is_iri"), strict=True)
-        return [(text, value(is_iri) in ("true", "1")) for term, is_iri in columns if (text := value(term)) is not None]
+        places = [place.value for place in rows.column("place") if isinstance(place, Text)]
+        page = places[:page_size]
+        keys = self.of_terms(Text(unquote(place[1:]), STRING) for place in page if place[0] == "0")
+        entities = [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
+        entities += self._named_by_iris([unquote(place[1:]) for place in page if place[0] == "1"])
+        is_last = len(places) <= page_size and not rows.is_cut
+        return EntityPage(sorted(entities), None if is_last or not page else page[-1])
 
     def _things(self) -> str:
         """Return what finds `?thing`: the ends of facts, and what has names or types."""
@@ -367,24 +353,6 @@ class SparqlParts(Keys):
             compact = schema.vocabulary.names.compact
             self._relations |= {iri: name if name not in taken else compact(iri) for iri, name in read.items()}
         return {iri: name or self._relations[iri] for iri, name in known.items()}
-
-
-def _range(position: str) -> tuple[int, int]:
-    """Read where a range begins, and how wide it is.
-
-    Raises:
-        InvalidArgumentError: If the position says neither.
-    """
-    start, _, width = position.partition(".")
-    try:
-        found = int(start, 16), int(width, 16)
-    except ValueError:
-        found = -1, 0
-    if not 0 <= found[0] < _RANGE or not 1 <= found[1] <= _RANGE:
-        raise InvalidArgumentError(
-            f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page. Begin with an empty text."
-        )
-    return found
 
 
 class _Read:
