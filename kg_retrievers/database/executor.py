@@ -322,7 +322,11 @@ def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: i
     return limited(check_read_only(query, parameters=dict(parameters)), limit, sort_key=SORT_KEYS[dialect])
 
 
-def _parameter(who: str, name: str, value: Any) -> Any:
+#: The kinds of values, of which a list holds one; None stands among all.
+_KINDS = (bool, int | float, str, type(None))
+
+
+def _parameter(who: str, name: str, value: Any, *, in_list: bool = False) -> Any:
     """Return the value of a parameter, if every database takes it and reads it as the same value."""
     match value:
         case _ if not isinstance(name, str):
@@ -333,30 +337,16 @@ def _parameter(who: str, name: str, value: Any) -> Any:
             return value
         case str() if not _HALVES.search(value):
             return value
-        case list() | tuple():
-            if _are_alike(parts := [_parameter(who, name, part) for part in value]):
+        case list() | tuple() if not in_list:
+            parts = [_parameter(who, name, part, in_list=True) for part in value]
+            kinds = {next(kind for kind in _KINDS if isinstance(part, kind)) for part in parts}
+            if len(kinds - {type(None)}) <= 1:  # LadybugDB fails on others, or changes them silently
                 return parts
-        case Mapping() if all(isinstance(part, str) and not _HALVES.search(part) for part in value):
+        case Mapping() if not in_list and all(isinstance(part, str) and not _HALVES.search(part) for part in value):
             # In one order, since LadybugDB takes the names from the last in a list and the values as they come.
             return {part: _parameter(who, name, value[part]) for part in sorted(value)}
     raise InvalidArgumentError(
         f"{who}.run: the parameter ${name} holds {value!r:.200}. Wanted a name that is a text, and None, a bool, "
-        "number (integers of 64 bits) or text (without halves of surrogate pairs), or lists and dictionaries of "
-        "these; in a list all of one kind, and dictionaries with the same names."
+        "number (integers of 64 bits) or text (without halves of surrogate pairs), a list of these, all of one kind, "
+        "or a dictionary of these."
     )
-
-
-#: The kinds of values, of which a list holds one; None stands among all but lists and dictionaries.
-_KINDS = (bool, int | float, str, list, dict, type(None))
-
-
-def _are_alike(values: Sequence[Any]) -> bool:
-    """Tell whether values can stand in one list: LadybugDB fails on others, or changes them silently."""
-    kinds = {next(kind for kind in _KINDS if isinstance(value, kind)) for value in values}
-    if not kinds & {list, dict}:
-        return len(kinds - {type(None)}) <= 1
-    if kinds == {list}:
-        return _are_alike([part for value in values for part in value])
-    if kinds != {dict} or len(set(map(tuple, values))) > 1:
-        return False
-    return all(map(_are_alike, zip(*map(dict.values, values), strict=True)))
