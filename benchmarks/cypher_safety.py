@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from kg_retrievers.database import CheckedQuery, check_read_only, limited, tokenize
+from kg_retrievers.database import CheckedQuery, check_read_only, tokenize
 from kg_retrievers.errors import CypherSafetyError
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -70,7 +70,7 @@ def main() -> None:
     for kind, of_kind in rows.items():
         passed = [result.passed[text] for text in of_kind if text in result.passed]
         schema = sum(text in with_schema.passed for text in of_kind)
-        in_order = sum(limited(checked, 10).total_order for checked in passed)
+        in_order = sum(bool(checked.sort_by) for checked in passed)
         share = 100 * len(passed) / len(of_kind)
         print(f"| {kind} | {len(of_kind)} | {len(passed)} | {share:.1f} % | {schema} | {in_order} |")
     print(f"\n{result.milliseconds:.2f} ms of CPU per query")

@@ -83,7 +83,6 @@ class Executor(Immutable, ABC):
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
         """Return what the database held when this was first called, or what it holds now if `refresh`."""
 
-    @abstractmethod
     def run(
         self,
         query: str,
@@ -111,10 +110,14 @@ class Executor(Immutable, ABC):
             DatabaseLoginError: If the database does not accept the credentials.
             DatabaseUnavailableError: If the database cannot be reached.
         """
+        self._check_most("run", limit)
+        with self._within(timeout, "run"):
+            return self._run(query, parameters or {}, limit, timeout)
 
-    @abstractmethod
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the database compile a query, without running it; takes and raises what `run` does."""
+        with self._within(timeout, "explain"):
+            self._explain(query, parameters or {}, timeout)
 
     @abstractmethod
     def read_graph(self, page_size: int) -> GraphBuilder:
@@ -127,6 +130,14 @@ class Executor(Immutable, ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the database. A closed executor cannot be used again."""
+
+    @abstractmethod
+    def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
+        """Check a query, and run it until the deadline."""
+
+    @abstractmethod
+    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
+        """Check a query, and have the database compile it."""
 
     @abstractmethod
     def _queries(self, timeout: float) -> Queries:
@@ -245,42 +256,28 @@ class DatabaseExecutor(Executor):
             self._schema = self._read_schema()
         return self._schema
 
-    def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
-    ) -> Rows:
-        """Run a query that only reads; see `Executor.run`. The timeout is that of all requests together."""
-        self._check_most("run", limit)
-        with self._within(timeout, "run"):
-            bounded, used = self._bounded(query, parameters, limit)
-            schema = self.schema()
-            columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
-            if bounded.columns is not None:
-                columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
-            try:
-                rows, labels = resolve(stored[:limit], schema, self._find_nodes)
-            except RecursionError as cause:
-                reason = "It returns lists or maps that are nested too deep."
-                message = f"{type(self).__name__}.run: {reason} The query was: {query:.1000}"
-                raise DatabaseQueryError(message, query, reason) from cause
-            return Rows(tuple(columns), rows, len(stored) > limit, labels)
+    def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
+        bounded, used = self._bounded(query, parameters, limit)
+        schema = self.schema()
+        columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
+        if bounded.columns is not None:
+            columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
+        try:
+            rows, labels = resolve(stored[:limit], schema, self._find_nodes)
+        except RecursionError as cause:
+            reason = "It returns lists or maps that are nested too deep."
+            message = f"{type(self).__name__}.run: {reason} The query was: {query:.1000}"
+            raise DatabaseQueryError(message, query, reason) from cause
+        return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
-        """Have the database compile a query, without running it; see `Executor.explain`."""
-        with self._within(timeout, "explain"):
-            bounded, used = self._bounded(query, parameters, LIMIT)
-            self._rows(f"EXPLAIN {bounded.text}", used, 1, timeout)
+    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
+        bounded, used = self._bounded(query, parameters, LIMIT)
+        self._rows(f"EXPLAIN {bounded.text}", used, 1, timeout)
 
-    def _bounded(
-        self, query: str, parameters: Mapping[str, Any] | None, limit: int
-    ) -> tuple[CheckedQuery, dict[str, Any]]:
+    def _bounded(self, query: str, parameters: Mapping[str, Any], limit: int) -> tuple[CheckedQuery, dict[str, Any]]:
         """Return the query that is sent, and the parameters that it uses."""
         who = type(self).__name__
-        values = {name: _parameter(who, name, value) for name, value in (parameters or {}).items()}
+        values = {name: _parameter(who, name, value) for name, value in parameters.items()}
         counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
         bounded = _checked(query, counts, limit, self.dialect)
         return bounded, {name: values[name] for name in bounded.parameters}
@@ -325,7 +322,11 @@ def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: i
     return limited(check_read_only(query, parameters=dict(parameters)), limit, sort_key=SORT_KEYS[dialect])
 
 
-def _parameter(who: str, name: str, value: Any) -> Any:
+#: The kinds of values, of which a list holds one; None stands among all.
+_KINDS = (bool, int | float, str, type(None))
+
+
+def _parameter(who: str, name: str, value: Any, *, in_list: bool = False) -> Any:
     """Return the value of a parameter, if every database takes it and reads it as the same value."""
     match value:
         case _ if not isinstance(name, str):
@@ -336,30 +337,16 @@ def _parameter(who: str, name: str, value: Any) -> Any:
             return value
         case str() if not _HALVES.search(value):
             return value
-        case list() | tuple():
-            if _are_alike(parts := [_parameter(who, name, part) for part in value]):
+        case list() | tuple() if not in_list:
+            parts = [_parameter(who, name, part, in_list=True) for part in value]
+            kinds = {next(kind for kind in _KINDS if isinstance(part, kind)) for part in parts}
+            if len(kinds - {type(None)}) <= 1:  # LadybugDB fails on others, or changes them silently
                 return parts
-        case Mapping() if all(isinstance(part, str) and not _HALVES.search(part) for part in value):
+        case Mapping() if not in_list and all(isinstance(part, str) and not _HALVES.search(part) for part in value):
             # In one order, since LadybugDB takes the names from the last in a list and the values as they come.
             return {part: _parameter(who, name, value[part]) for part in sorted(value)}
     raise InvalidArgumentError(
         f"{who}.run: the parameter ${name} holds {value!r:.200}. Wanted a name that is a text, and None, a bool, "
-        "number (integers of 64 bits) or text (without halves of surrogate pairs), or lists and dictionaries of "
-        "these; in a list all of one kind, and dictionaries with the same names."
+        "number (integers of 64 bits) or text (without halves of surrogate pairs), a list of these, all of one kind, "
+        "or a dictionary of these."
     )
-
-
-#: The kinds of values, of which a list holds one; None stands among all but lists and dictionaries.
-_KINDS = (bool, int | float, str, list, dict, type(None))
-
-
-def _are_alike(values: Sequence[Any]) -> bool:
-    """Tell whether values can stand in one list: LadybugDB fails on others, or changes them silently."""
-    kinds = {next(kind for kind in _KINDS if isinstance(value, kind)) for value in values}
-    if not kinds & {list, dict}:
-        return len(kinds - {type(None)}) <= 1
-    if kinds == {list}:
-        return _are_alike([part for value in values for part in value])
-    if kinds != {dict} or len(set(map(tuple, values))) > 1:
-        return False
-    return all(map(_are_alike, zip(*map(dict.values, values), strict=True)))

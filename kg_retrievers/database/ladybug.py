@@ -6,7 +6,6 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from kg_retrievers.database.safety import CheckedQuery
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.type_labels import types_as_conditions
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
-from kg_retrievers.deadline import check_deadline, seconds_left
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import (
     DatabaseCancelledError,
     DatabaseCrashError,
@@ -84,13 +83,14 @@ class LadybugExecutor(DatabaseExecutor):
         key: str = "key",
         label: str | None = "label",
         max_memory: int | None = MAX_MEMORY,
+        _temporary: str = "",
     ) -> None:
         """Open the database."""
-        self._open(Path(path), key, label, max_memory)
-
-    def _open(self, path: Path, key: str, label: str | None, max_memory: int | None, temporary: str = "") -> None:
-        _check_memory(max_memory)
-        self.path = path
+        if max_memory is not None and max_memory < LEAST_MEMORY:
+            raise InvalidArgumentError(
+                f"LadybugExecutor: max_memory is {max_memory}. Wanted {LEAST_MEMORY} bytes or more, or None."
+            )
+        self.path = path = Path(path)
         self._key, self._label, self._max_memory = key, label, max_memory
         self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
         self._tables: Mapping[str, NodeLabel] = {}
@@ -102,7 +102,7 @@ class LadybugExecutor(DatabaseExecutor):
                 hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
                 hint_shell="Name the file of a database.",
             )
-        self._pool = SessionPool(Opening(path.absolute(), max_memory, temporary))
+        self._pool = SessionPool(Opening(path.absolute(), max_memory, _temporary))
 
     @classmethod
     def from_graph(
@@ -129,7 +129,6 @@ class LadybugExecutor(DatabaseExecutor):
             InvalidArgumentError: If the file exists, or `max_memory` is too little.
             DatabaseUnavailableError: If it cannot be written.
         """
-        _check_memory(max_memory)
         if path is not None and Path(path).exists():
             raise InvalidArgumentError(
                 f"LadybugExecutor.from_graph: {str(path)!r} exists. Open it by LadybugExecutor(path), or remove it."
@@ -149,8 +148,7 @@ class LadybugExecutor(DatabaseExecutor):
                     _LOGGER.warning("LadybugExecutor.from_graph: %s does not hold %s.", path, ", ".join(lost))
                 os.replace(file, path)
                 return cls(path, max_memory=max_memory)
-            executor = cls.__new__(cls)
-            executor._open(file, "key", "label", max_memory, str(folder))
+            executor = cls(file, max_memory=max_memory, _temporary=str(folder))
             executor._graph = graph
             executor._removal = weakref.finalize(executor, _remove, folder, os.getpid())
             on_error.pop_all()
@@ -182,21 +180,18 @@ class LadybugExecutor(DatabaseExecutor):
         if self._removal is not None:
             self._removal()
 
-    def _bounded(
-        self, query: str, parameters: Mapping[str, Any] | None, limit: int
-    ) -> tuple[CheckedQuery, dict[str, Any]]:
+    def _bounded(self, query: str, parameters: Mapping[str, Any], limit: int) -> tuple[CheckedQuery, dict[str, Any]]:
         return super()._bounded(types_as_conditions(query, self.schema()), parameters, limit)
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        check_deadline()
-        until = time.monotonic() + min(timeout, seconds_left())
-        try:
-            with self._pool.session(timeout) as session:
-                columns, are_stored, rows = session.execute(query, parameters, most, until - time.monotonic())
-        except SessionError as error:
-            if error.failure == "interrupted":
-                check_deadline()  # its error names the limit that came first
-            raise self._error(error, query, timeout) from error
+        with self._within(timeout, "run"):
+            try:
+                with self._pool.session() as session:
+                    columns, are_stored, rows = session.execute(query, parameters, most)
+            except SessionError as error:
+                if error.failure == "interrupted":
+                    check_deadline()  # its error names the limit that came first
+                raise self._error(error, query, timeout) from error
         try:
             if any(are_stored):
                 rows = [
@@ -253,13 +248,6 @@ class LadybugExecutor(DatabaseExecutor):
     def _read_schema(self) -> DatabaseSchema:
         schema, self._tables = read_schema(self._fetch, self._key, self._label)
         return schema
-
-
-def _check_memory(max_memory: int | None) -> None:
-    if max_memory is not None and max_memory < LEAST_MEMORY:
-        raise InvalidArgumentError(
-            f"LadybugExecutor: max_memory is {max_memory}. Wanted {LEAST_MEMORY} bytes or more, or None."
-        )
 
 
 def _remove(folder: Path, owner: int) -> None:

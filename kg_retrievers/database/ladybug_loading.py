@@ -99,7 +99,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
         try:
 
             def execute(statement: str) -> None:
-                process.execute(statement, {}, 0, None)
+                process.execute(statement, {}, 0)
 
             load_graph(execute, graph, file.parent)
             execute("CHECKPOINT")

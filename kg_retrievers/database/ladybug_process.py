@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import spawn
 from pathlib import Path
+from queue import Empty, LifoQueue
 from typing import Any, NamedTuple
 
-from kg_retrievers.database.executor import RAISE_TIMEOUT
+from kg_retrievers.database.executor import MAX_TIMEOUT
 from kg_retrievers.database.ladybug_worker import Answer, Failure, SessionError, write_line
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
-from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
+from kg_retrievers.errors import DatabaseUnavailableError
 
 #: How many seconds a process may take to start and to open its database.
 STARTUP = 120.0
@@ -41,6 +39,9 @@ MAX_ANSWER = 1 << 27
 
 #: How many queries run side by side, each in a process of its own.
 PROCESSES = 4
+
+#: How many seconds pass before a query that waits for a process looks whether somebody still waits for it.
+LOOK_AGAIN = 0.05
 
 #: What a new process runs: it finds the modules where this one does.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from kg_retrievers.database import ladybug_worker as w; w.main()"
@@ -76,56 +77,53 @@ class ProcessSession:
         self._opening = opening
         self._stopped: Failure | None = None
         self._most = opening.max_memory // ANSWER_PART if opening.max_memory else MAX_ANSWER
-        self._process = _start()
+        # `multiprocessing` would run the module of the host's main program in the process once more.
+        self._process = subprocess.Popen(
+            [sys.executable or "python", "-c", _PROGRAM, *(path or os.getcwd() for path in sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         self._end = weakref.finalize(self, _end, self._process, os.getpid())  # at the latest when the host ends
-        self._opened = Future[Answer]()
+        self._opened = futures.Future[Answer]()
         threading.Thread(target=self._open, daemon=True).start()
 
     def _open(self) -> None:
-        half = None if self._opening.max_memory is None else self._opening.max_memory // 2  # for pages, and all else
-        request = self._opening._asdict() | {"path": str(self._opening.path), "memory": half}
+        opening = self._opening
+        half = None if opening.max_memory is None else opening.max_memory // 2  # for pages, and all else
         try:
-            self._opened.set_result(self._ask(request, STARTUP))
-        except SessionError as error:
-            self._opened.set_exception(error)
-
-    def wait_until_ready(self, seconds: float = math.inf) -> None:
-        """Wait until the database is open, at most some seconds; the process goes on starting.
-
-        Raises:
-            SessionError: If it is not open by then.
-            DatabaseUnavailableError: If it cannot be opened.
-        """
-        who = f"LadybugExecutor: {str(self._opening.path)!r} cannot be opened"
-        try:
-            self._opened.result(min(seconds, threading.TIMEOUT_MAX))
-        except TimeoutError:
-            raise SessionError("interrupted", "its process was still starting") from None
+            self._opened.set_result(self._ask(opening._asdict() | {"path": str(opening.path), "memory": half}, STARTUP))
         except SessionError as error:
             self.close()
-            if error.failure == "unavailable":
-                told = f"{who}: {error.reason} Close it where it is written, or make it again."
-            else:
-                told = f"{who}: the process that was to open it ended ({error.reason}). The file may be damaged, or "
-                told += "be of another version: make it again."
-            raise DatabaseUnavailableError(told) from None
+            told = f"LadybugExecutor: {str(opening.path)!r} cannot be opened ({error.reason}). "
+            told += "Close it where it is written, or make it again: it may be damaged, or of another version."
+            self._opened.set_exception(DatabaseUnavailableError(told))
+
+    def wait_until_ready(self) -> None:
+        """Wait until the database is open, or the deadline; the process goes on starting.
+
+        Raises:
+            DatabaseUnavailableError: If it cannot be opened.
+            KGRetrieversError: The error of the deadline.
+        """
+        while not self._opened.done():
+            check_deadline()
+            futures.wait([self._opened], min(seconds_left(), STARTUP))
+        self._opened.result()
 
     @property
     def usable(self) -> bool:
         """Whether the process lives, and nobody stopped it."""
         return self._stopped is None and self._end.alive and self._process.poll() is None
 
-    def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query; see `LadybugSession.execute`. One that does not stop is ended with the process.
+    def execute(self, query: str, parameters: dict[str, Any], most: int) -> Answer:
+        """Run a query; see `ladybug_worker.execute`. One that does not stop at the deadline is ended with the process.
 
-        The timeout counts from now: the start of a process that has just been replaced is part of it.
+        The start of a process that has just been replaced is part of the time.
         """
-        until = time.monotonic() + (math.inf if timeout is None else timeout)
-        self.wait_until_ready(until - time.monotonic())
-        left = max(0.0, until - time.monotonic())
-        limit = None if timeout is None else left
-        request = {"query": query, "parameters": parameters, "most": most, "timeout": limit}
-        return self._ask(request, left + MARGIN)
+        self.wait_until_ready()
+        left = min(seconds_left(), MAX_TIMEOUT)
+        return self._ask({"query": query, "parameters": parameters, "most": most, "timeout": left}, left + MARGIN)
 
     def stop(self, failure: Failure) -> None:
         """End the process, from any thread."""
@@ -145,7 +143,7 @@ class ProcessSession:
 
     def _ask(self, request: dict[str, Any], seconds: float) -> Answer:
         """Send a request, and wait for its answer; end the process if there is none in time."""
-        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self.stop, ["interrupted"])
+        timer = threading.Timer(seconds, self.stop, ["interrupted"])
         timer.daemon = True
         timer.start()
         try:
@@ -176,10 +174,9 @@ class ProcessSession:
         return line
 
     def _how_it_ended(self) -> str:
-        try:
-            code = self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            code = None
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        code = self._process.poll()
         self.close()
         if code is not None and code < 0:
             with suppress(ValueError):
@@ -203,18 +200,6 @@ def _answer_in(data: bytes) -> Answer:
     return answer
 
 
-def _start() -> subprocess.Popen[bytes]:
-    """Start a process. `multiprocessing` would run the module of the host's main program in it once more."""
-    executable = os.fsdecode(spawn.get_executable() or sys.executable or "python")
-    paths = [path or os.getcwd() for path in sys.path]
-    return subprocess.Popen(
-        [executable, "-c", _PROGRAM, *paths],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-
-
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     """End a process, unless this is a fork of the one that started it, and let go of it."""
     if os.getpid() == owner:
@@ -223,10 +208,9 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(KILL_WAIT)
     process.returncode = process.returncode or 0  # nobody waits for it any longer
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with suppress(OSError):
+            pipe.close()
 
 
 class SessionPool:
@@ -243,89 +227,77 @@ class SessionPool:
         """Start the first session."""
         self._opening, self._closed = opening, False
         self._start_afresh()
+        self._free.get()
         session = ProcessSession(opening)
         session.wait_until_ready()
-        self._idle.append(session)
+        self._free.put(session)
 
     def _start_afresh(self) -> None:
-        self._owner, self._changed = os.getpid(), threading.Condition()
-        self._idle: list[ProcessSession] = []
-        self._busy: list[ProcessSession] = []
+        self._owner = os.getpid()
+        self._busy = set[ProcessSession | None]()
+        self._free = LifoQueue[ProcessSession | None]()  # None for one that was not needed yet
+        for _ in range(PROCESSES):
+            self._free.put(None)
 
-    def _own(self) -> threading.Condition:
-        """Return the lock of this process; a fork forgets the sessions of the process that it was."""
+    def _own(self) -> None:
+        """Forget the sessions of the process that this one is a fork of; that process removes the temporary files."""
         if os.getpid() != self._owner:
-            self._opening = self._opening._replace(temporary="")  # the other process removes it
+            self._opening = self._opening._replace(temporary="")
             self._start_afresh()
-        return self._changed
 
     @contextmanager
-    def session(self, timeout: float) -> Iterator[ProcessSession]:
+    def session(self) -> Iterator[ProcessSession]:
         """Hand out a session, once fewer than `PROCESSES` are in use.
 
         Raises:
             DatabaseUnavailableError: If the database is closed, or cannot be opened again.
-            DatabaseTimeoutError: If all are in use for `timeout` seconds.
-            KGRetrieversError: The error of the deadline of this context, if it comes first or is given up.
+            KGRetrieversError: The error of the deadline, if all are in use until then.
         """
-        session = self._free_session(timeout)
+        self._own()
+        session = self._next()
         try:
+            session = self._usable(session)
+            self._busy.add(session)
             with stopped_when_given_up(partial(session.stop, "cancelled")):
                 yield session
         finally:
-            with self._own():
-                self._put_back(session)
-                self._changed.notify_all()
+            self._busy.discard(session)
+            with suppress(OSError):
+                session = self._usable(session)  # a new process starts while nobody waits for it
+            self._free.put(session)
+            if self._closed and session is not None:
+                session.close()
 
-    def _free_session(self, timeout: float) -> ProcessSession:
-        changed = self._own()
-
-        def is_free() -> bool:
+    def _next(self) -> ProcessSession | None:
+        """Wait for a session that is not in use; None for one that is still to be started."""
+        while True:
             check_deadline()
-            return self._closed or len(self._busy) < PROCESSES
-
-        def wake() -> None:
-            with changed:
-                changed.notify_all()
-
-        with stopped_when_given_up(wake), changed:
-            found = changed.wait_for(is_free, min(timeout, seconds_left()))
             if self._closed:
                 raise DatabaseUnavailableError(
                     f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again."
                 )
-            if not found:
-                told = f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s."
-                raise DatabaseTimeoutError(told, **RAISE_TIMEOUT)
-            session = self._idle.pop() if self._idle else ProcessSession(self._opening)
-            if not session.usable:  # somebody ended its process
-                session.close()
-                session = ProcessSession(self._opening)
-            self._busy.append(session)
-        return session
+            with suppress(Empty):
+                return self._free.get(timeout=min(LOOK_AGAIN, seconds_left()))
 
-    def _put_back(self, session: ProcessSession) -> None:
-        if session in self._busy:
-            self._busy.remove(session)
-        if not session.usable and not self._closed:
+    def _usable(self, session: ProcessSession | None) -> ProcessSession:
+        """Return a session, or a new one in place of one whose process has ended."""
+        if session is not None and (session.usable or self._closed):
+            return session
+        if session is not None:
             session.close()
-            session = ProcessSession(self._opening)  # it starts while nobody waits for it
-        if self._closed:
-            session.close()
-        else:
-            self._idle.append(session)
+        return ProcessSession(self._opening)
 
     def stop(self, failure: Failure) -> None:
         """Stop the queries that run now."""
-        with self._own():
-            for session in self._busy:
-                session.stop(failure)
+        self._own()
+        for session in filter(None, list(self._busy)):
+            session.stop(failure)
 
     def close(self) -> None:
         """Stop the queries that run, and end all sessions."""
         self._closed = True
         self.stop("closed")
-        with self._changed:
-            while self._idle:
-                self._idle.pop().close()
-            self._changed.notify_all()
+        with suppress(Empty):
+            while True:
+                if session := self._free.get_nowait():
+                    session.close()

@@ -151,24 +151,24 @@ def _serve(opening: dict[str, Any], requests: BinaryIO, answers: BinaryIO) -> bo
 def _answer(connect: Callable[[], ladybug.Connection], request: dict[str, Any], answers: BinaryIO) -> None:
     """Answer a query over a connection of its own, since a connection keeps every statement that it prepared."""
     timeout = request["timeout"]
-    _end_after(timeout)
+    _end_after(timeout + MARGIN)
     try:
         with connect() as connection:
             # LadybugDB does not look at the time while it plans a query.
-            connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
+            connection.set_query_timeout(max(1, math.ceil(1000 * timeout)))
             answer = execute(connection, request["query"], request["parameters"], request["most"])
         write_line(answers, answer._asdict())
     except SessionError as error:
         write_line(answers, {"failure": error.failure, "reason": error.reason})
     except MemoryError as error:
         write_line(answers, {"failure": "memory", "reason": str(error)})
-    _end_after(None)
+    _end_after(0)
 
 
-def _end_after(timeout: float | None) -> None:
-    """Have the system end this process some time after a timeout, even if the host is gone by then."""
+def _end_after(seconds: float) -> None:
+    """Have the system end this process after some seconds, even if the host is gone by then; 0 for no longer."""
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0 if timeout is None else timeout + MARGIN)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def limit_memory(more: int) -> None:

@@ -9,7 +9,7 @@ refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kg_retrievers.database.bounds import check_bounds
@@ -72,25 +72,19 @@ class CheckedQuery:
         text: What to send to the engine, and nothing else: the query without comments and without `;` at its end.
         parameters: The names of the parameters it uses, in their order.
         columns: The names of its columns, each None where it depends on the engine; None for `*`.
-        order_by: Whether its rows come in an order.
-        limit: Its own LIMIT, a parameter's name where its value is not known, None where there is none.
-        union: Whether it is a UNION. Then it has no `order_by` and no `limit`, whatever its parts have.
-        total_order: Whether its rows are sorted by all columns, so that only equal rows can swap.
+        limit: Its own LIMIT, a parameter's name where its value is not known, None where there is none, as for a UNION.
+        sort_by: What ORDER BY can name each column by; none if it can name not all of them.
+        sorted_by: What its rows are sorted by already.
+        split: Its text up to where further columns to sort by belong, and the SKIP behind that; None for a UNION.
     """
 
     text: str
     parameters: tuple[str, ...]
     columns: tuple[str | None, ...] | None
-    order_by: bool = False
     limit: int | str | None = None
-    union: bool = False
-    total_order: bool = False
-    # What sorts by all columns, where that is known; what it is sorted by; the positions behind ORDER BY, or where it
-    # belongs, and before LIMIT.
-    _sort_by: tuple[str | None, ...] = field(default=(), repr=False)
-    _sorted_by: tuple[str, ...] = field(default=(), repr=False)
-    _order_end: int = field(default=0, repr=False)
-    _limit_start: int = field(default=0, repr=False)
+    sort_by: tuple[str, ...] = ()
+    sorted_by: tuple[str, ...] = ()
+    split: tuple[str, str] | None = None
 
 
 def check_read_only(
@@ -164,20 +158,20 @@ def check_read_only(
     columns = _columns(text, tokens, projection.inside[0], nodes)
     titles = None if columns is None else tuple(column.name for column in columns)
     if len(parts.inside) > 1:
-        return CheckedQuery(text, names, titles, union=True)
+        return CheckedQuery(text, names, titles)
     order, limit = projection.find("order"), projection.find("limit")
+    sort_by = tuple(column.sort_by for column in columns or () if column.sort_by is not None)
+    end = tokens[(order or projection.inside[0]).end - 1].end
     return CheckedQuery(
         text,
         names,
         titles,
-        order_by=order is not None,
         limit=None if limit is None else _value(tokens[limit.end - 1], parameters or {}),
-        _sort_by=tuple(column.sort_by for column in columns or ()),
-        _sorted_by=tuple(text[tokens[key.start].position : tokens[key.end - 1].end] for key in order.inside)
-        if order
-        else (),
-        _order_end=tokens[(order or projection.inside[0]).end - 1].end,
-        _limit_start=tokens[limit.start].position if limit else len(text),
+        sort_by=sort_by if columns and len(sort_by) == len(columns) else (),
+        sorted_by=tuple(
+            text[tokens[key.start].position : tokens[key.end - 1].end] for key in (order.inside if order else ())
+        ),
+        split=(text[:end], text[end : tokens[limit.start].position if limit else len(text)].rstrip()),
     )
 
 
@@ -237,8 +231,7 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str = "{}") -> Check
     The additional row tells whether there are more than `limit`; the order cuts off the same rows every time.
     The query's own ORDER BY comes first, its columns are not sorted by once more, and its own LIMIT stays if it is not
     above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without an alias is more than names
-    and calls, and where an alias is the name of another variable; then only the number of rows is bounded, and
-    `total_order` is False.
+    and calls, and where an alias is the name of another variable; then only the number of rows is bounded.
     A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So a caller that
     runs a query stops after `limit + 1` rows in any case.
 
@@ -252,37 +245,23 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str = "{}") -> Check
         The query to send.
 
     Raises:
-        InvalidArgumentError: If `limit` is below 1, or the value of the query's own LIMIT is not known.
+        InvalidArgumentError: If the value of the query's own LIMIT is not known.
 
     Example:
         >>> limited(check_read_only("MATCH (n) RETURN n.name AS name, n.born"), 10).text
         'MATCH (n) RETURN n.name AS name, n.born ORDER BY name, n.born LIMIT 11'
     """
-    if limit < 1:
-        raise InvalidArgumentError(f"limited: limit is {limit}. Ask for at least 1 row.")
     if isinstance(checked.limit, str):
         raise InvalidArgumentError(
             f"limited: the query's own LIMIT is ${checked.limit}, whose value is not known. "
             "Give an integer for it in check_read_only(parameters=...), or write the integer into the query."
         )
-    if checked.union:
+    if checked.split is None:
         return checked
-    order, columns = "", [column for column in checked._sort_by if column is not None]
-    total = checked.total_order or bool(columns and len(columns) == len(checked._sort_by))
-    if total and not checked.total_order:
-        keys = [sort_key.format(name) for name in columns if name not in checked._sorted_by]
-        if keys := [key for key in keys if key not in checked._sorted_by]:
-            order = (", " if checked.order_by else " ORDER BY ") + ", ".join(keys)
-    rows = limit + 1 if checked.limit is None or checked.limit > limit else checked.limit
-    skip = checked.text[checked._order_end : checked._limit_start].rstrip()
-    text = f"{checked.text[: checked._order_end]}{order}{skip} LIMIT {rows}"
-    return replace(
-        checked,
-        text=text,
-        parameters=tuple(dict.fromkeys(token.name for token in tokenize(text) if token.kind == "parameter")),
-        order_by=checked.order_by or bool(order),
-        limit=rows,
-        total_order=total,
-        _order_end=checked._order_end + len(order),
-        _limit_start=text.rindex(" LIMIT") + 1,
-    )
+    keys = [sort_key.format(name) for name in checked.sort_by if name not in checked.sorted_by]
+    keys = [key for key in keys if key not in checked.sorted_by]
+    order = ((", " if checked.sorted_by else " ORDER BY ") + ", ".join(keys)) if keys else ""
+    head, skip = checked.split
+    text = f"{head}{order}{skip} LIMIT {limit + 1 if checked.limit is None else min(checked.limit, limit + 1)}"
+    used = (token.name for token in tokenize(text) if token.kind == "parameter")
+    return replace(checked, text=text, parameters=tuple(dict.fromkeys(used)))

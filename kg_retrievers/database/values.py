@@ -62,19 +62,16 @@ class Rows:
 
 def triples_in(value: Any) -> list[Triple]:
     """Return the facts in a row, a value or a list of them, in order, each once."""
-    return list(dict.fromkeys(_triples_in(value)))
-
-
-def _triples_in(value: Any) -> Iterator[Triple]:
-    if isinstance(value, Relationship):
-        yield value.triple
-    elif isinstance(value, Path):
-        yield from value.triples
-    elif isinstance(value, Mapping):
-        yield from _triples_in(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _triples_in(part)
+    match value:
+        case Relationship():
+            return [value.triple]
+        case Path():
+            return list(dict.fromkeys(value.triples))
+        case Mapping():
+            return triples_in(list(value.values()))
+        case list() | tuple():
+            return list(dict.fromkeys(triple for part in value for triple in triples_in(part)))
+    return []
 
 
 @dataclass(frozen=True)
@@ -119,27 +116,34 @@ def resolve(
     Returns:
         The rows, and the labels of their entities that are not their keys, by key.
     """
-    keys = {label.name: label.key for label in schema.labels}
-    nodes = {id: _node(node, keys, schema.keys) for id, node in _stored_nodes(rows, find_nodes).items()}
-    values = _Resolved(nodes, schema)
-    resolved = tuple(tuple(map(values.of, row)) for row in rows)
-    return resolved, _labels_of(nodes.values(), schema.label)
+    parts = list(_stored_in(rows))
+    stored = {part.id: part for part in parts if isinstance(part, StoredNode)}
+    ends = (end for part in parts if isinstance(part, StoredRelationship) for end in (part.start, part.end))
+    if missing := [end for end in dict.fromkeys(ends) if end not in stored]:
+        stored |= {node.id: node for node in find_nodes(missing)}
+    key_of_label = {label.name: label.key for label in schema.labels}
+    nodes = {id: _node(node, key_of_label, schema.keys) for id, node in stored.items()}
 
+    def fact(relationship: StoredRelationship) -> Triple:
+        head, tail = (nodes[end].key if end in nodes else str(end) for end in (relationship.start, relationship.end))
+        return Triple(head, schema.relation_of(relationship.type), tail)
 
-def _stored_nodes(
-    rows: Sequence[Sequence[Any]], find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]]
-) -> dict[Hashable, StoredNode]:
-    """Return the nodes in the rows and at the ends of their relationships, by the database's ids."""
-    found: dict[Hashable, StoredNode] = {}
-    ends: dict[Hashable, None] = {}
-    for part in _stored_in(rows):
-        if isinstance(part, StoredNode):
-            found[part.id] = part
-        else:
-            ends |= {part.start: None, part.end: None}
-    if missing := [end for end in ends if end not in found]:
-        found |= {node.id: node for node in find_nodes(missing)}
-    return found
+    def resolved(value: Any) -> Any:
+        match value:
+            case StoredNode():
+                return nodes[value.id]
+            case StoredRelationship():
+                return Relationship(fact(value), value.properties)
+            case StoredPath():
+                entities = tuple(nodes[node.id].key for node in value.nodes)
+                return Path(entities, tuple(map(fact, value.relationships)))
+            case list():
+                return [resolved(part) for part in value]
+            case dict():
+                return {name: resolved(part) for name, part in value.items()}
+        return value
+
+    return tuple(tuple(map(resolved, row)) for row in rows), _labels_of(nodes.values(), schema.label)
 
 
 def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
@@ -155,8 +159,8 @@ def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
             yield from _stored_in(part)
 
 
-def _node(node: StoredNode, keys: Mapping[str, str], any_key: Sequence[str]) -> EntityNode:
-    of_labels = [keys[label] for label in node.labels if label in keys]
+def _node(node: StoredNode, key_of_label: Mapping[str, str], any_key: Sequence[str]) -> EntityNode:
+    of_labels = [key_of_label[label] for label in node.labels if label in key_of_label]
     held = (node.properties.get(name) for name in (*of_labels, *any_key))
     key = next((value for value in held if value is not None), node.id)
     return EntityNode(str(key), node.labels, node.properties)
@@ -170,33 +174,3 @@ def _labels_of(nodes: Iterable[EntityNode], label_property: str | None) -> dict[
         if isinstance(label, str) and label and label != node.key:
             labels[node.key] = label
     return labels
-
-
-class _Resolved:
-    """Turns stored values into values by entity key, with the nodes at hand by id."""
-
-    def __init__(self, nodes: Mapping[Hashable, EntityNode], schema: DatabaseSchema) -> None:
-        self._nodes, self._schema = nodes, schema
-
-    def of(self, value: Any) -> Any:
-        """Return a value by entity key."""
-        match value:
-            case StoredNode():
-                return self._nodes[value.id]
-            case StoredRelationship():
-                return Relationship(self._fact(value), value.properties)
-            case StoredPath():
-                entities = tuple(self._nodes[node.id].key for node in value.nodes)
-                return Path(entities, tuple(map(self._fact, value.relationships)))
-            case list():
-                return [self.of(part) for part in value]
-            case dict():
-                return {name: self.of(part) for name, part in value.items()}
-            case _:
-                return value
-
-    def _fact(self, relationship: StoredRelationship) -> Triple:
-        head, tail = (
-            self._nodes[end].key if end in self._nodes else str(end) for end in (relationship.start, relationship.end)
-        )
-        return Triple(head, self._schema.relation_of(relationship.type), tail)

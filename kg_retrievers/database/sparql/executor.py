@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
+from kg_retrievers.database.executor import MAX_TIMEOUT, Executor
 from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
@@ -135,6 +135,8 @@ READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 class SparqlExecutor(Executor):
     """Runs SELECT and ASK at a SPARQL endpoint, and reads parts of the graph behind it.
 
+    An ASK has one row, with the column `ask`. A query that may do more than read raises `SparqlSafetyError`.
+
     The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
     can name: keys are prefixed names, labels, aliases and types are descriptions, a literal is an entity by its text.
     Where the endpoint writes literals in another form, as Oxigraph does "01"^^xsd:integer, that form counts.
@@ -246,41 +248,20 @@ class SparqlExecutor(Executor):
                 self._parts.forget()
             return self._schema
 
-    def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
-    ) -> Rows:
-        """Run a SELECT or ASK; see `Executor.run`. An ASK has one row, with the column `ask`.
+    def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
+        checked, found = self._sent(query, parameters, limit + 1)
+        return rows_of(found, checked, limit, self._parts)
 
-        Raises:
-            SparqlSafetyError: If the query may do more than read.
-        """
-        self._check_most("run", limit)
-        with self._within(timeout, "run"):
-            checked, terms = self._bound(query, parameters)
-            columns = () if checked.form == "ASK" else checked.columns
-            found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
-            if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
-                found = self._ask(written(checked, terms, limit + 1), columns)
-            return rows_of(found, checked, limit, self._parts)
+    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
+        self._sent(query, parameters, 0)
 
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
-        """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
-        with self._within(timeout, "explain"):
-            checked, terms = self._bound(query, parameters)
-            self._ask(written(checked, terms, 0), () if checked.form == "ASK" else checked.columns)
-
-    def _bound(
-        self, query: str, parameters: Mapping[str, Any] | None
-    ) -> tuple[CheckedSparql, dict[str, Sequence[str]]]:
-        """Return a query that only reads, and the terms of its parameters."""
-        given = dict(parameters or {})
+    def _sent(self, query: str, parameters: Mapping[str, Any], most: int) -> tuple[CheckedSparql, Solutions]:
+        """Check a query, and send it with its parameters bound, for so many rows at most."""
+        given = dict(parameters)
         checked = check_read_only(query, parameters=given, namespaces=self.vocabulary.names.namespaces)
-        return checked, {name: self._terms(name, given[name]) for name in checked.parameters}
+        terms = {name: self._terms(name, given[name]) for name in checked.parameters}
+        columns = () if checked.form == "ASK" else checked.columns
+        return checked, self._ask(written(checked, terms, most), columns)
 
     def _terms(self, name: str, value: Any) -> list[str]:
         """Return the terms of a parameter, as SPARQL writes them."""
@@ -337,7 +318,7 @@ class SparqlExecutor(Executor):
                     f"{self!r} gave {lines:,} of {count:,} triples. Raise its limit, or load a dump by "
                     "KnowledgeGraph.from_rdf(path)."
                 )
-            builder = read_rdf(path, "nt", self.vocabulary.options)
+            builder = read_rdf(path, "nt", self.vocabulary)
         builder.reading.format = "SPARQL"
         return builder
 

@@ -2,64 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from typing import NamedTuple
+from urllib.parse import unquote
 
-from kg_retrievers.database.sparql.keys import Keys
-from kg_retrievers.database.sparql.schema import relation_labels, type_labels
+from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
 from kg_retrievers.database.sparql.terms import (
     BLOCK,
     STRING,
+    Ask,
     Called,
     Descriptions,
     Iri,
-    Solutions,
     Term,
     Text,
     blocks,
     describing,
+    is_sendable,
+    is_writable,
     read_names,
-    value,
     values,
 )
-from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.iris import local_words
+from kg_retrievers.graph.iris import NAMED, local_words
 from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
 from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
+from kg_retrievers.graph.values import is_valid
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000
 
-#: How many ranges of entities there are at most: the first eight digits of MD5.
-_RANGE = 1 << 32
-
+#: Where a page ends: "0" for a literal or "1" for an IRI, and the text, encoded as in an address.
+_POSITION = re.compile(r"[01][\w.~%-]*", re.ASCII)
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
+
+#: How many kinds of literals that were met are kept beside those of the schema, and of how many IRIs is known whether
+#: they are entities.
+MAX_KINDS, MAX_KNOWN = 200, 100_000
+
+_UNNAMED = Called(None, [], [])
 
 #: A fact as terms.
 _Row = Sequence[Term | None]
 
 
-class SparqlParts(Keys):
-    """Reads entities and facts; see `PartReader` for what the methods do.
+class SparqlParts:
+    """Reads entities and facts by their keys; see `PartReader` for what the methods do.
+
+    The key of an IRI is its short form. That of a literal is its text, in quotes where an entity has that key, so that
+    literals of one text are one entity; a blank node has none. A key may be that of several terms, of which the
+    endpoint holds some.
 
     Args:
         ask: Sends a query.
         schema: Returns what the endpoint holds.
     """
 
+    def __init__(self, ask: Ask, schema: Callable[[], SparqlSchema]) -> None:
+        """Know nothing yet."""
+        self._ask, self._schema = ask, schema
+        self.forget()
+
     def forget(self) -> None:
         """Forget what was learnt of the endpoint, such as the names of types and relations that the schema lacks."""
-        super().forget()
+        self._kinds: dict[str, None] = {}
+        self._is_entity: dict[str, bool] = {}
         self._types: dict[str, str] = {}
         self._relations: dict[str, str] = {}
 
+    # --- keys and terms ---
+
+    def of_terms(self, terms: Iterable[Term | None]) -> dict[Term, str]:
+        """Return the keys of some terms, but for blank nodes."""
+        compact = self._schema().vocabulary.names.compact
+        keys: dict[Term, str] = {}
+        texts: list[Text] = []
+        for term in dict.fromkeys(terms):
+            if isinstance(term, Iri):
+                keys[term] = compact(term.value)
+            elif isinstance(term, Text):
+                texts.append(term)
+        known = set(self._schema().kinds)
+        for text in texts:
+            if text.kind not in known and is_writable(text) and len(self._kinds) < MAX_KINDS:
+                self._kinds[text.kind] = None
+        taken = self._taken({text.value for text in texts})
+        return keys | {text: _free_key(text.value, taken) for text in texts}
+
+    def iris(self, key: str) -> list[Iri]:
+        """Return the IRI that a key may be of; none for a text that no query holds."""
+        iri = self._schema().vocabulary.names.expand(key) if is_sendable(key) else NAMED
+        return [Iri(iri)] if iri != NAMED else []
+
+    def texts(self, key: str) -> list[Text]:
+        """Return the literals that a key may be of."""
+        unquoted = [key[1:-1]] if len(key) > 2 and key[0] == key[-1] == '"' else []
+        found = [text for text in (key, *unquoted) if text and is_sendable(text)]
+        kinds = dict.fromkeys([*self._schema().kinds, *self._kinds])
+        return [Text(text, kind) for text in found for kind in kinds if is_valid(text, kind)]
+
+    def terms(self, key: str) -> list[Iri | Text]:
+        """Return all terms that a key may be of."""
+        return [*self.iris(key), *self.texts(key)]
+
+    def _taken(self, texts: set[str]) -> set[str]:
+        """Return the texts that are keys of IRIs which are entities."""
+        schema = self._schema()
+        names = schema.vocabulary.names
+        of_text: dict[str, str] = {}
+        # In quotes, too, since what they hold may be taken.
+        for text in texts:
+            iri = names.expand(text)
+            if (schema.has_names or not iri.startswith(NAMED)) and is_sendable(iri) and names.compact(iri) == text:
+                of_text[text] = iri
+        existing = self.existing(of_text.values())
+        return {text for text, iri in of_text.items() if iri in existing}
+
+    def existing(self, iris: Iterable[str]) -> set[str]:
+        """Return which of some IRIs are entities."""
+        wanted = sorted(set(iris))
+        known = {iri: is_entity for iri in wanted if (is_entity := self._is_entity.get(iri)) is not None}
+        types = ", ".join(f"<{iri}>" for iri in self._schema().vocabulary.types)
+        as_tail = f"EXISTS {{ ?head ?relation ?thing FILTER(?relation NOT IN ({types})) }}"
+        for block in blocks([iri for iri in wanted if iri not in known], BLOCK):
+            found = self._ask(
+                f"SELECT DISTINCT ?thing WHERE {{ {values('?thing', [Iri(iri) for iri in block])} "
+                f"FILTER(EXISTS {{ ?thing ?any ?value }} || {as_tail}) }}"
+            )
+            held = {term.value for term in found.column("thing") if isinstance(term, Iri)}
+            known |= {iri: iri in held for iri in block}
+        if len(self._is_entity) > MAX_KNOWN:
+            self._is_entity.clear()
+        self._is_entity |= known
+        return {iri for iri, is_entity in known.items() if is_entity}
+
+    # --- entities ---
+
     @property
-    def _facts(self) -> str:
-        return self._schema().vocabulary.facts("?head", "?relation", "?tail")
+    def _a_fact(self) -> str:
+        return f"?head ?relation ?tail . {self._schema().vocabulary.facts('?head', '?relation', '?tail')}"
 
     def describe(self, keys: Sequence[str]) -> list[StoredEntity]:
         """Describe entities."""
@@ -67,13 +153,10 @@ class SparqlParts(Keys):
         iri_of = {iri.value: key for key in wanted for iri in self.iris(key)}
         called = self._called([*iri_of])
         held = self._in_facts([iri for iri in iri_of if iri not in called])
-        called |= {iri: Called(None, [], []) for iri in held}
+        called |= dict.fromkeys(held, _UNNAMED)
         found = {entity.key: entity for entity in self.of_called(called)}
         texts = [text for key in wanted if key not in found for text in self.texts(key)]
-        keys_of_texts = self.of_terms(self._held(texts))
-        for term, key in keys_of_texts.items():
-            if key not in found and isinstance(term, Text):
-                found[key] = StoredEntity(key, term.value, [], [])
+        found |= {entity.key: entity for entity in self.of_literals(self._held(texts)) if entity.key not in found}
         return [found[key] for key in wanted if key in found]
 
     def _called(self, iris: Sequence[str]) -> dict[str, Called]:
@@ -89,6 +172,11 @@ class SparqlParts(Keys):
             label = one.label or local_words(iri) or key
             yield StoredEntity(key, label, one.aliases, sorted({names[type] for type in one.types}))
 
+    def of_literals(self, terms: Iterable[Term | None]) -> list[StoredEntity]:
+        """Return what the literals among some terms are."""
+        keys = self.of_terms(term for term in terms if isinstance(term, Text))
+        return [StoredEntity(key, term.value, [], []) for term, key in keys.items() if isinstance(term, Text)]
+
     def _type_names(self, iris: set[str]) -> dict[str, str]:
         schema = self._schema()
         known = {iri: schema.type_by_iri.get(iri) or self._types.get(iri) for iri in iris}
@@ -102,9 +190,7 @@ class SparqlParts(Keys):
             return []
         found = list[Text]()
         for block in blocks(texts, BLOCK):
-            rows = self._ask(
-                f"SELECT DISTINCT ?tail WHERE {{ {values('?tail', block)} ?head ?relation ?tail . {self._facts} }}"
-            )
+            rows = self._ask(f"SELECT DISTINCT ?tail WHERE {{ {values('?tail', block)} {self._a_fact} }}")
             found += [term for term in rows.column("tail") if isinstance(term, Text)]
         return found
 
@@ -120,7 +206,7 @@ class SparqlParts(Keys):
         held = self.existing(unsure)
         called = self._called(sorted(held))
         in_facts = self._in_facts(sorted(held - called.keys()))
-        of_unsure = called | {iri: Called(None, [], []) for iri in in_facts}
+        of_unsure = called | dict.fromkeys(in_facts, _UNNAMED)
         for iri, entity in zip(of_unsure, self.of_called(of_unsure), strict=True):
             for name in unsure[iri]:
                 if name in (entity.key, entity.label, *entity.aliases):
@@ -171,40 +257,25 @@ class SparqlParts(Keys):
         return found
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page of all entities: those of whose texts MD5 gives a number in some range.
-
-        An order by key would have the endpoint sort all entities for each page.
+        """Read a page of all entities: first those of literals, then those of IRIs, each sorted by its text.
 
         Raises:
             InvalidArgumentError: If the position is none.
         """
-        start, width = _range(position) if position else (0, self._width(page_size))
-        while len(found := self._in_range(start, width, page_size)) > page_size and width > 1:
-            width = max(1, width // 2)
-        iris = sorted(text for text, is_iri in found if is_iri)
-        keys = self.of_terms(Text(text, STRING) for text, is_iri in found if not is_iri)
-        entities = [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
-        entities += self._named_by_iris(iris)
-        end = start + width
-        if 2 * len(found) <= page_size or len(found) <= 1:
-            width = min(2 * width, _RANGE)
-        return EntityPage(sorted(entities), f"{end:08x}.{width:08x}" if end < _RANGE else None)
-
-    def _width(self, page_size: int) -> int:
-        """Return how wide a range is in which there are a little fewer entities than wanted."""
-        entities = self._ask(f"SELECT (COUNT(*) AS ?count) WHERE {{ {self._things()} }}").number()
-        return min(_RANGE, max(1, int(_RANGE * 0.9 * page_size / max(1, entities))))
-
-    def _in_range(self, start: int, width: int, most: int) -> list[tuple[str, bool]]:
-        """Return the texts of a range, and whether each is that of an IRI; one more than wanted if there are more."""
-        end = f"{start + width:08x}" if start + width < _RANGE else "g"
+        if position and not _POSITION.fullmatch(position):
+            message = f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page."
+            raise InvalidArgumentError(f"{message} Begin with an empty text.")
         rows = self._ask(
-            f"SELECT DISTINCT ?text ?is_iri WHERE {{ {self._things()} BIND(STR(?thing) AS ?text) "
-            f"BIND(isIRI(?thing) AS ?is_iri) BIND(MD5(?text) AS ?number) "
-            f'FILTER(?number >= "{start:08x}" && ?number < "{end}") }} LIMIT {most + 1}'
+            f"SELECT DISTINCT ?place WHERE {{ {self._things()} "
+            'BIND(CONCAT(IF(isIRI(?thing), "1", "0"), ENCODE_FOR_URI(STR(?thing))) AS ?place) '
+            f'FILTER(?place > "{position}") }} ORDER BY ?place LIMIT {page_size + 1}'
         )
-        columns = zip(rows.column("text"), rows.column("is_iri"), strict=True)
-        return [(text, value(is_iri) in ("true", "1")) for term, is_iri in columns if (text := value(term)) is not None]
+        places = [place.value for place in rows.column("place") if isinstance(place, Text)]
+        page = places[:page_size]
+        entities = self.of_literals(Text(unquote(place[1:]), STRING) for place in page if place[0] == "0")
+        entities += self._named_by_iris([unquote(place[1:]) for place in page if place[0] == "1"])
+        is_last = len(places) <= page_size and not rows.is_cut
+        return EntityPage(sorted(entities), None if is_last or not page else page[-1])
 
     def _things(self) -> str:
         """Return what finds `?thing`: the ends of facts, and what has names or types."""
@@ -222,7 +293,7 @@ class SparqlParts(Keys):
         unsure = [iri for iri in iris if iri not in called or schema_types.intersection(called[iri].types)]
         unsure += [iri for iri in iris if self._describes(iri)]
         lone = set(unsure) - self._in_facts(sorted(set(unsure)))
-        return [*self.of_called({iri: called.get(iri, Called(None, [], [])) for iri in iris if iri not in lone})]
+        return [*self.of_called({iri: called.get(iri, _UNNAMED) for iri in iris if iri not in lone})]
 
     def _describes(self, iri: str) -> bool:
         """Return whether a thing is a relation or a type, or has the label of one."""
@@ -246,73 +317,75 @@ class SparqlParts(Keys):
         as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
         return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
+    # --- facts ---
+
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of some entities, and what these are called."""
         wanted = set(keys)
         only = self._only(relations)
-        read = _Read(self._schema().vocabulary)
+        queries = list[_FactsQuery]()
         for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
             heads, tails = self._ends(block)
-            branches = [f"{{ {values('?head', heads)} {only} ?head ?relation ?tail . {self._facts} }}"]
-            if tails:
-                branches.append(f"{{ {values('?tail', tails)} {only} ?head ?relation ?tail . {self._facts} }}")
-            if self._read_facts(read, " UNION ".join(branches), heads, limit):
-                break
-        triples = [fact for fact in self.triples(read.rows) if fact.head in wanted or fact.tail in wanted]
-        return self._described_facts(read, triples, limit)
+            ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
+            branches = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
+            queries.append(_FactsQuery(" UNION ".join(branches), heads))
+        return self._read_facts(queries, limit, lambda fact: fact.head in wanted or fact.tail in wanted)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
         """Read the facts between some entities, and what these are called."""
         ends, wanted = set(keys), sorted(set(keys))
-        read, described = _Read(self._schema().vocabulary), set[Iri]()
-        for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
-            heads, tails = self._ends(block)[0], self._ends(other)[1]
-            of_heads = f"{values('?head', heads)} ?head ?relation ?tail . {self._facts}"
-            # In a part of their own, so that an engine joins all at once, and does not try each pair.
-            of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
-            where = f"{{ SELECT ?head ?relation ?tail WHERE {{ {of_heads} }} }} {of_tails}"
-            new = [iri for iri in heads if iri not in described]
-            described.update(new)
-            if self._read_facts(read, where, new, limit, self.in_facts_of(new)):
+        described = set[Iri]()
+
+        def queries() -> Iterator[_FactsQuery]:
+            for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
+                heads, tails = self._ends(block)[0], self._ends(other)[1]
+                # In a part of their own, so that an engine joins all at once, and does not try each pair.
+                of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
+                of_heads = f"{{ SELECT ?head ?relation ?tail WHERE {{ {values('?head', heads)} {self._a_fact} }} }}"
+                new = [iri for iri in heads if iri not in described]
+                described.update(new)
+                yield _FactsQuery(f"{of_heads} {of_tails}", new, self.in_facts_of(new))
+
+        return self._read_facts(queries(), limit, lambda fact: fact.head in ends and fact.tail in ends)
+
+    def _read_facts(self, queries: Iterable[_FactsQuery], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
+        """Read facts, the first that the endpoint finds, and by the same queries what things are called."""
+        rows, read, held, is_cut = list[_Row](), list[str](), set[str](), False
+        names = Descriptions(self._schema().vocabulary)
+        for query in queries:
+            found = self._ask(self._with_names(query, limit))
+            rows += [row[:3] for row in found.rows if row[0] is not None]
+            if not found.is_cut:
+                read += [iri.value for iri in query.things]
+                if "thing" in found.columns:
+                    names.take_all(found)
+                    named = zip(found.column("thing"), found.column("by"), strict=True)
+                    held |= {thing.value for thing, by in named if isinstance(thing, Iri) and by is None}
+            if is_cut := found.is_cut or len(rows) > limit:
                 break
-        triples = [fact for fact in self.triples(read.rows) if fact.head in ends and fact.tail in ends]
-        return self._described_facts(read, triples, limit)
+        triples = list(filter(is_wanted, self.triples(rows)))
+        called = names.finish()
+        held |= {term.value for row in rows for term in (row[0], row[2]) if isinstance(term, Iri)}
+        known = {iri: called.get(iri, _UNNAMED) for iri in read if iri in called or iri in held}
+        entities = {entity.key: entity for entity in self.of_literals(tail for _, _, tail in rows)}
+        entities |= {entity.key: entity for entity in self.of_called(known)}
+        return Facts(triples[:limit], is_cut or len(triples) > limit, [entities[key] for key in sorted(entities)])
 
-    def _read_facts(self, read: _Read, where: str, things: Sequence[Iri], limit: int, further: str = "") -> bool:
-        """Read facts, at most one more than `limit`, and by the same query descriptions; tell whether there are more.
-
-        The facts are the first that the endpoint finds. `further` finds, as `?thing`, which of the things are in facts.
-        """
-        facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}"
+    def _with_names(self, query: _FactsQuery, limit: int) -> str:
+        """Return the query for facts, at most one more than `limit`, and the names of its things."""
+        facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {query.where} }} LIMIT {limit + 1}"
         schema = self._schema()
-        names = describing(schema.vocabulary, [iri.value for iri in things]) if schema.described else ""
-        if others := " UNION ".join(f"{{ {other} }}" for other in (names, further) if other):
-            found = self._ask(f"SELECT ?head ?relation ?tail ?thing ?by ?name WHERE {{ {{ {facts} }} UNION {others} }}")
-        else:
-            found = self._ask(facts)
-        read.take_names(found, things)
-        read.rows += [row[:3] for row in found.rows if row[0] is not None]
-        read.is_cut = found.is_cut or len(read.rows) > limit
-        return read.is_cut
-
-    def _described_facts(self, read: _Read, triples: list[Triple], limit: int) -> Facts:
-        """Return facts with the descriptions that came with them: those of things with a name or a fact."""
-        called = read.names.finish()
-        in_facts = {term.value for row in read.rows for term in (row[0], row[2]) if isinstance(term, Iri)} | read.held
-        held = [iri for iri in read.things if iri in called or iri in in_facts]
-        known = {iri: called.get(iri, Called(None, [], [])) for iri in held}
-        texts = self.of_terms(tail for _, _, tail in read.rows if isinstance(tail, Text))
-        found = {key: StoredEntity(key, term.value, [], []) for term, key in texts.items() if isinstance(term, Text)}
-        found |= {entity.key: entity for entity in self.of_called(known)}
-        is_cut = read.is_cut or len(triples) > limit
-        return Facts(triples[:limit], is_cut, [found[key] for key in sorted(found)])
+        names = describing(schema.vocabulary, [iri.value for iri in query.things]) if schema.described else ""
+        others = " UNION ".join(f"{{ {other} }}" for other in (names, query.further) if other)
+        columns = "?head ?relation ?tail ?thing ?by ?name"
+        return f"SELECT {columns} WHERE {{ {{ {facts} }} UNION {others} }}" if others else facts
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
         known, triples, truncated = [one for one in relations if self._only([one])], list[Triple](), False
         for first in range(0, len(known), RELATIONS_AT_ONCE):
             some = known[first : first + RELATIONS_AT_ONCE]
-            wheres = (f"{self._only([one])} ?head ?relation ?tail . {self._facts}" for one in some)
+            wheres = (f"{self._only([one])} {self._a_fact}" for one in some)
             select = "SELECT ?head ?relation ?tail WHERE"
             parts = (f"{{ {select} {{ {where} }} LIMIT {count + 1} }}" for where in wheres)
             found = self._ask(f"{select} {{ {' UNION '.join(parts)} }}")
@@ -369,44 +442,22 @@ class SparqlParts(Keys):
         return {iri: name or self._relations[iri] for iri, name in known.items()}
 
 
-def _range(position: str) -> tuple[int, int]:
-    """Read where a range begins, and how wide it is.
-
-    Raises:
-        InvalidArgumentError: If the position says neither.
-    """
-    start, _, width = position.partition(".")
-    try:
-        found = int(start, 16), int(width, 16)
-    except ValueError:
-        found = -1, 0
-    if not 0 <= found[0] < _RANGE or not 1 <= found[1] <= _RANGE:
-        raise InvalidArgumentError(
-            f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page. Begin with an empty text."
-        )
-    return found
+def _free_key(text: str, taken: set[str]) -> str:
+    key = text
+    while key in taken:
+        key = f'"{key}"'
+    return key
 
 
-class _Read:
-    """What some queries read: facts, and what things are called.
+class _FactsQuery(NamedTuple):
+    """Finds facts, and descriptions of things.
 
-    Attributes:
-        rows: The heads, relations and tails.
-        things: The IRIs of which all names were read.
-        names: These.
-        held: The IRIs of things that are in facts, perhaps in others.
-        is_cut: Whether there are more facts.
+    Args:
+        where: Finds `?head`, `?relation` and `?tail`.
+        things: What is described.
+        further: Finds, as `?thing`, which of the things are in facts, perhaps in others.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.rows, self.things, self.is_cut = list[_Row](), list[str](), False
-        self.names, self.held = Descriptions(vocabulary), set[str]()
-
-    def take_names(self, found: Solutions, things: Sequence[Iri]) -> None:
-        """Take the names of things, unless the endpoint cut the answer off."""
-        if not found.is_cut:
-            self.things += [iri.value for iri in things]
-        if not found.is_cut and "thing" in found.columns:
-            self.names.take_all(found)
-            named = zip(found.column("thing"), found.column("by"), strict=True)
-            self.held |= {thing.value for thing, by in named if isinstance(thing, Iri) and by is None}
+    where: str
+    things: Sequence[Iri]
+    further: str = ""

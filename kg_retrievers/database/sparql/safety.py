@@ -270,15 +270,15 @@ def _spaced(tokens: Sequence[Token], texts: Sequence[str]) -> list[str]:
     return parts
 
 
-def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: int, *, sort: bool = True) -> str:
+def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: int) -> str:
     """Return the text that is sent: without comments, with parameters bound, sorted, and limited.
+
+    Rows are sorted by all columns, behind the query's own order, so that a limit cuts off the same rows every time.
 
     Args:
         checked: A query from `check_read_only`.
         terms: The terms of each parameter, as SPARQL writes them. Several of them, or none, stand after VALUES or IN.
         most: The most rows.
-        sort: Whether rows are sorted by all columns, behind the query's own order if it has one, so that a limit cuts
-            off the same rows every time.
 
     Raises:
         InvalidArgumentError: If several terms stand where one is wanted.
@@ -286,7 +286,7 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
     parts = _spaced(checked.tokens, parts)
     if checked.form == "SELECT":
-        _limit(checked, parts, most, sort or checked.limit is not None)
+        _limit(checked, parts, most)
     return "".join([*(f"{declaration} " for declaration in checked.declarations), *parts])
 
 
@@ -308,7 +308,7 @@ def _bound(checked: CheckedSparql, at: int, terms: Mapping[str, Sequence[str]]) 
     return values[0]
 
 
-def _limit(checked: CheckedSparql, parts: list[str], most: int, sort: bool) -> None:
+def _limit(checked: CheckedSparql, parts: list[str], most: int) -> None:
     """Put an order and a limit into the parts of a query."""
     depth, place = 0, len(parts)
     for at, token in enumerate(checked.tokens[:-1]):
@@ -318,6 +318,5 @@ def _limit(checked: CheckedSparql, parts: list[str], most: int, sort: bool) -> N
         if depth == 0 and token.word in ("LIMIT", "OFFSET", "VALUES"):
             place = min(place, at)
     keys = " ".join(f"STR(?{name})" for name in checked.columns)
-    order = keys if checked.order_by else f"ORDER BY {keys}"
-    added = [order] * (sort or checked.order_by) + [f"LIMIT {most}"] * (checked.limit is None)
+    added = [keys if checked.order_by else f"ORDER BY {keys}"] + [f"LIMIT {most}"] * (checked.limit is None)
     parts.insert(place, f" {' '.join(added)} ")

@@ -3,68 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import NAMED, Prefixes
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, ANY, LABELS, NO_LANGUAGE, Languages, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ANY, NO_LANGUAGE, Kept, Languages, RdfOptions
+from kg_retrievers.graph.validation import checked_dataclass
 
 #: The public endpoints that are known by name.
 Preset = Literal["wikidata", "dbpedia"]
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """How the triples of an endpoint are read: as `KnowledgeGraph.from_rdf` reads a file, but for blank nodes.
+@checked_dataclass
+class Vocabulary(RdfOptions):
+    """How the triples of an endpoint are read: as `KnowledgeGraph.from_rdf` reads a file, except blank nodes.
 
     Args:
-        languages: As of `from_rdf`, and so are the next five.
-        label_predicates: Predicates of labels, best first.
-        alias_predicates: Predicates of aliases.
-        type_predicates: Predicates of types.
-        literals: "drop" leaves out the facts whose tails are literals.
-        prefixes: Prefixes beside those that are well known.
+        blank_nodes: "drop", since no query can name one.
         namespaces: How the IRIs of relations begin; none for all predicates.
-        listing: Finds `?relation` and the `?named` thing that has its label, where not all triples are looked at.
+        listing: Finds `?relation` and the `?named` thing that has its label, if not all triples are looked at.
         unless: Holds of a `?relation` that is left out.
 
     Raises:
         InvalidArgumentError: If a value is none of those allowed, or a name has an unknown prefix.
     """
 
-    languages: Sequence[str] = ("en",)
-    label_predicates: Sequence[str] = LABELS
-    alias_predicates: Sequence[str] = ALIASES
-    type_predicates: Sequence[str] = ("rdf:type",)
-    literals: Literal["keep", "drop"] = "keep"
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    who: ClassVar[str] = "SparqlExecutor"
+
+    blank_nodes: Kept = "drop"
     namespaces: Sequence[str] = ()
     listing: str = ""
     unless: str = ""
 
     def __post_init__(self) -> None:
-        """Check the values, as those of a file are checked."""
-        _ = self.options, self.labels, self.aliases, self.types, self.starts
+        """Check the values."""
+        super().__post_init__()
+        _ = self.labels, self.aliases, self.types, self.starts
         for language in self.languages:
             if language != ANY and not all(part.isalnum() and part.isascii() for part in language.split("-")):
                 raise InvalidArgumentError(
                     f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'."
                 )
-
-    @cached_property
-    def options(self) -> RdfOptions:
-        """The options of the reader of files that reads the same."""
-        return RdfOptions(
-            languages=tuple(self.languages),
-            label_predicates=tuple(self.label_predicates),
-            alias_predicates=tuple(self.alias_predicates),
-            type_predicates=tuple(self.type_predicates),
-            literals=self.literals,
-            blank_nodes="drop",
-            prefixes=dict(self.prefixes),
-        )
 
     @cached_property
     def names(self) -> Prefixes:
