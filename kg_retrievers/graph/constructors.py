@@ -22,7 +22,7 @@ from kg_retrievers.graph.readers import (
     read_networkx_rows,
     read_property_graph_rows,
 )
-from kg_retrievers.graph.readers.opening import Limits, show_progress, show_sorting
+from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
 
@@ -89,14 +89,12 @@ class GraphConstructors(Immutable):
         encoding: str = "utf-8",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
-        progress: bool = False,
     ) -> Self:
         """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
 
-        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
-        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, APOC JSON. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet
-        and Arrow, which are packed within.
+        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet (extra
+        `arrow`). Graphs: GraphML, and RDF (extra `rdf`; `from_rdf` has its options). Exports: Neo4j CSV. Each may be
+        packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet, which is packed within.
 
         Args:
             path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
@@ -115,29 +113,26 @@ class GraphConstructors(Immutable):
             encoding: Of both files.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`.
-            progress: Whether to show a progress bar on stderr, by bytes of the file.
 
         Raises:
             GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        with show_progress(progress):
-            rows = read_graph_rows(
-                path,
-                entities=entities,
-                format=format,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                facts=facts,
-                attributes=attributes,
-                on_error=on_error,
-                encoding=encoding,
-                limits=limits or Limits(),
-            )
-            show_sorting()
-            return cls._from_builder(rows, text_relations)
+        rows = read_graph_rows(
+            path,
+            entities=entities,
+            format=format,
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+            encoding=encoding,
+            limits=limits or Limits(),
+        )
+        return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_frame(
@@ -215,9 +210,8 @@ class GraphConstructors(Immutable):
         on_error: OnError = "raise",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
-        progress: bool = False,
     ) -> Self:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD, or a graph of rdflib.
 
         The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
         is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
@@ -240,7 +234,6 @@ class GraphConstructors(Immutable):
             on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`, by the names that the graph gives its relations.
-            progress: As of `from_file`.
 
         Raises:
             GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
@@ -260,10 +253,7 @@ class GraphConstructors(Immutable):
             on_error=on_error,
             limits=limits or Limits(),
         )
-        with show_progress(progress):
-            rows = read_rdf(source, format, options)
-            show_sorting()
-            return cls._from_builder(rows, text_relations)
+        return cls._from_builder(read_rdf(source, format, options), text_relations)
 
     @classmethod
     def from_networkx(

@@ -25,17 +25,16 @@ _TEXT_TABLES = ("csv", "tsv", "pipe")
 #: What text encodings are called.
 _ENCODINGS = {name.replace("_", "-") for pair in encodings.aliases.aliases.items() for name in pair}
 
-_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
-_GRAPHS = ("graphml", "gexf", "node-link")
+_TABLES = (*_TEXT_TABLES, "parquet")
 
 #: The formats that know an option; the other options are for all.
 FORMATS_OF = {
-    "columns": (*_TABLES, *_GRAPHS),
+    "columns": (*_TABLES, "graphml"),
     "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
     "header": _TEXT_TABLES,
     "facts": _TABLES,
-    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
-    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
+    "attributes": (*_TABLES, "graphml", "neo4j-csv"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "neo4j-csv"),
 }
 
 #: The defaults of `attributes` and `encoding`.

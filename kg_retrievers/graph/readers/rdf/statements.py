@@ -201,7 +201,6 @@ class Statements:
         names: Labels and aliases.
         uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
-        of_other_graphs: What `left_out` calls statements of graphs that are not wanted.
     """
 
     def __init__(self, options: RdfOptions, terms: Terms, place: Path) -> None:
@@ -217,7 +216,6 @@ class Statements:
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.of_other_graphs = "statements of other graphs (graphs=None)"
         self._graph_numbers: dict[str, int] = {}
         self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
@@ -282,7 +280,7 @@ class Statements:
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
         if source == _NOT_TAKEN or (source == NONE and not self._takes_default):
-            self.left_out[self.of_other_graphs] += 1
+            self.left_out["statements of other graphs (graphs=None)"] += 1
             return
         head = self._thing(subject)
         if head is None:
