@@ -12,19 +12,14 @@ import networkx as nx
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.readers import (
-    Attributes,
-    GraphFormat,
-    OnError,
-    read_frame,
-    read_graph_document_rows,
-    read_graph_rows,
-    read_networkx_rows,
-    read_property_graph_rows,
-)
+from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
+from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
+from kg_retrievers.graph.readers.tables.frames import read_frame
+from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
 
 class GraphSource(Protocol):
@@ -161,7 +156,7 @@ class GraphConstructors(Immutable):
             head: The column of heads.
             relation: The column of relations.
             tail: The column of tails.
-            source: The column that says where a fact is from, as text or list of texts.
+            source: The column that says where a fact is from. Of several sources each has a row: `frame.explode`.
             entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
                 further columns are attributes. Aliases and types are lists, or texts between pipes.
             facts: Columns whose cells become facts about the head.
@@ -179,17 +174,7 @@ class GraphConstructors(Immutable):
             >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
             [Triple(head='Her', relation='year', tail='2013')]
         """
-        rows = read_frame(
-            frame,
-            head=head,
-            relation=relation,
-            tail=tail,
-            source=source,
-            entities=entities,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-        )
+        rows = read_frame(frame, (head, relation, tail, source), entities, facts, attributes, on_error)
         return cls._from_builder(rows, text_relations)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -31,7 +32,8 @@ from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Keep, OpenedPa
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, read_typed_value, read_value
-from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, write_graph
+from kg_retrievers.graph.writers.content import GraphContent
+from kg_retrievers.graph.writers.files import OnLoss, WriteFormat, write_graph
 
 #: How many triples are read at once where all are asked for.
 TRIPLES_AT_ONCE = 256
@@ -128,7 +130,7 @@ class KnowledgeGraph(GraphConstructors):
                 raise ValueError(f"{', '.join(missing)} is missing")
             samples = RelationSamples.take(columns)
             check_graph(columns)
-            reading = Reading.from_dict(meta.get("reading", {}))
+            reading = Reading(**meta.get("reading", {}))
         except (ValueError, KeyError, IndexError, TypeError) as cause:
             raise GraphLoadError(
                 f"the graph is damaged: {cause}.",
@@ -203,7 +205,7 @@ class KnowledgeGraph(GraphConstructors):
         """Return what `from_part` reads back once it is saved."""
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
-        meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
+        meta |= {"prefixes": self.prefixes, "reading": asdict(self.reading), "type_ids": self.type_ids}
         samples = self.relation_samples.columns() if len(self) >= SAVED_FROM else {}
         return Part(without_silent(self._columns) | samples, meta)
 

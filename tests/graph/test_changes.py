@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -253,4 +254,4 @@ def test_the_reading_counts_changes_of_facts() -> None:
     changed = graph.with_changes(added=[("a", "r", "b"), ("a", "r", "d")], removed=[("a", "r", "c")])
     changed = changed.with_changes(labels={"a": "Anna"}).with_changes(added=[("a", "r", "e")])
     assert changed.reading.changes == {"times": 2, "added": 2, "removed": 1}
-    assert Reading.from_dict(changed.reading.to_dict()) == changed.reading
+    assert Reading(**asdict(changed.reading)) == changed.reading

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers import Limits
+from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.tables import frames as frame_tables
 from kg_retrievers.graph.types import Triple
 
@@ -117,13 +117,6 @@ def test_a_fact_has_the_sources_of_its_rows(frame: Any) -> None:
     rows = [dict(row, source=source) for row, source in zip(ROWS, ("IMDb", None, "Wikidata", "IMDb"), strict=True)]
     graph = KnowledgeGraph.from_frame(frame(rows))
     assert [graph.sources(triple) for triple in TRIPLES] == [["IMDb", "Wikidata"], [], ["IMDb"]]
-
-
-def test_a_cell_may_hold_several_sources(frame: Any) -> None:
-    lists = (["IMDb", "Wikidata"], [], ["Films"], ["IMDb"])
-    rows = [dict(row, sources=list(sources)) for row, sources in zip(ROWS, lists, strict=True)]
-    graph = KnowledgeGraph.from_frame(frame(rows))
-    assert [set(graph.sources(triple)) for triple in TRIPLES] == [{"IMDb", "Wikidata", "Films"}, set(), {"IMDb"}]
 
 
 # --- numbers and dates ------------------------------------------------------------------------------------------------

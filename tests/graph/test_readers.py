@@ -13,7 +13,7 @@ import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers import read_graph_rows
+from kg_retrievers.graph.readers.files import read_graph_rows
 from kg_retrievers.graph.types import Triple
 
 HER = Triple("Her", "directed_by", "Spike Jonze")

@@ -184,7 +184,7 @@ def oxigraph() -> Any:
 
 
 class RdflibGraph:
-    """The statements of a Graph, Dataset or ConjunctiveGraph of rdflib, with the terms of pyoxigraph.
+    """The statements of a Graph or Dataset of rdflib 7, with the terms of pyoxigraph.
 
     Args:
         graph: The graph.
@@ -217,10 +217,10 @@ class RdflibGraph:
         rows = self._graph.quads((None, None, None, None)) if hasattr(self._graph, "quads") else self._graph
         names: dict[Any, Any] = {None: self.terms.default_graph()}
         for row in sorted(rows, key=_sort_key):
-            graph = row[3] if len(row) > 3 else None
+            graph = getattr(row[3], "identifier", row[3]) if len(row) > 3 else None
             try:
                 if graph not in names:
-                    names[graph] = self._graph_name(graph)
+                    names[graph] = self._term(graph)
                 yield *map(self._term, row[:3]), names[graph]
             except ValueError as error:  # also half a surrogate pair
                 if self._on_error == "raise":
@@ -229,14 +229,6 @@ class RdflibGraph:
                         **skip_hints("statement"),
                     ) from None
                 self.skipped += 1
-
-    def _graph_name(self, graph: Any) -> Any:
-        name = getattr(graph, "identifier", graph)  # a Graph in old versions of rdflib
-        default = getattr(self._graph, "default_graph", None)  # of a Dataset; a ConjunctiveGraph calls it otherwise
-        if default is None:
-            default = getattr(self._graph, "default_context", None)
-        is_default = not isinstance(name, str) or name == getattr(default, "identifier", None)
-        return self.terms.default_graph() if is_default else self._term(name)
 
     def _term(self, term: Any) -> Any:
         """Return a term of rdflib as one of pyoxigraph, but a quoted graph as it is."""

@@ -165,12 +165,6 @@ def _encoded_column(column: Any) -> Encoded:
         from kg_retrievers.graph.readers.tables.arrow_files import encoded_column
 
         return encoded_column(column)
-    if hasattr(column, "factorize"):  # pandas
-        try:
-            codes, values = column.factorize()
-            return Encoded(np.asarray(codes), values.tolist())
-        except TypeError:  # lists and the like, which are refused with their row
-            pass
     return encode(_listed(column))
 
 
@@ -206,17 +200,21 @@ class _Texts(NamedTuple):
 
 def read_frame(
     frame: Any,
-    *,
-    head: str | None = None,
-    relation: str | None = None,
-    tail: str | None = None,
-    source: str | None = None,
-    entities: Any = None,
-    facts: Sequence[str] = (),
-    attributes: Attributes = "facts",
-    on_error: OnError = "raise",
+    roles: Sequence[str | None],
+    entities: Any,
+    facts: Sequence[str],
+    attributes: Attributes,
+    on_error: OnError,
 ) -> GraphBuilder:
     """Read a frame: see `KnowledgeGraph.from_frame`.
+
+    Args:
+        frame: The facts.
+        roles: The columns of heads, relations, tails and sources, if the user names them.
+        entities: A frame that describes entities, or None.
+        facts: Columns whose cells become facts about the head.
+        attributes: Whether further columns of entities become facts.
+        on_error: "skip" counts rows that hold no fact.
 
     Raises:
         InvalidArgumentError: If a column is not found, a row holds no fact, or an argument has no such value.
@@ -224,11 +222,10 @@ def read_frame(
     if on_error not in get_args(OnError):
         raise InvalidArgumentError(f'{_WHO}: on_error is "raise" or "skip", but got {on_error!r}.')
     builder = GraphBuilder()
-    table = frame_table(frame, _WHO)
-    FrameReader(builder, on_error).add_facts(table, (head, relation, tail, source), facts)
+    FrameReader(builder, on_error).add_facts(frame_table(frame, _WHO), roles, facts)
     if entities is not None:
-        described = frame_table(entities, f"{_WHO}: entities")
-        add_entity_frame(builder, described, attributes, f"{_WHO}: entities", on_error)
+        who = f"{_WHO}: entities"
+        add_entity_frame(builder, frame_table(entities, who), attributes, who, on_error)
     return builder
 
 
@@ -341,11 +338,8 @@ class FrameReader:
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
-        sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
-        self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
-        for more in sources[1:]:
-            given = more != NONE
-            self._builder.add_ids(head_ids[given], kinds[given], tail_ids[given], more[given])
+        sources = self._sources(names[3], self._texts(batch[3], styles[3]), kept) if has_source else None
+        self._builder.add_ids(head_ids, kinds, tail_ids, sources)
         for position in range(3 + has_source, len(names)):
             self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
 
@@ -363,14 +357,11 @@ class FrameReader:
         builder.add_ids(ends[::2], builder.relations(relations), ends[1::2], source_ids)
         self._row += len(heads)
 
-    def _sources(self, name: str, column: Encoded, style: Style, kept: Any) -> list[Array]:
-        """Return the id of the first source of each fact, of the second, and so on, as far as there are some."""
-        found = []
-        for part in _positions(column):
-            texts = self._texts(part, style)
-            self._count_problems(name, texts, kept)
-            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.sources))
-        return found if any((ids != NONE).any() for ids in found) else []
+    def _sources(self, name: str, column: _Texts, kept: Any) -> Array | None:
+        """Return the id of the source of each fact; None if no fact has one."""
+        self._count_problems(name, column, kept)
+        ids = _numbered(column.codes[kept], column.texts, self._builder.sources)
+        return ids if (ids != NONE).any() else None
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
@@ -415,16 +406,6 @@ class FrameReader:
         for name in table.names:
             if name not in roles and name not in facts:
                 reading.leave_out(left_out_column(name), self._row)
-
-
-def _positions(column: Encoded) -> list[Encoded]:
-    """Return the first text of each list in a column, the second, and so on; the column itself where none is a list."""
-    lists = [value if isinstance(value, list) else [value] for value in column.values]
-    longest = max(map(len, lists), default=0)
-    if longest <= 1 and not any(isinstance(value, list) for value in column.values):
-        return [column]
-    cells = [[one[position] if position < len(one) else None for one in lists] for position in range(longest)]
-    return [Encoded(column.codes, values) for values in cells]
 
 
 def shown_roles(roles: Roles) -> str:
