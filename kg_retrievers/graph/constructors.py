@@ -147,9 +147,8 @@ class GraphConstructors(Immutable):
         """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
 
         Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
-        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float becomes an
-        integer if its column holds no others: 2013.0 is "2013". Dates and times are written as in ISO 8601, times as
-        dates if their column holds midnights alone.
+        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float without a
+        fraction becomes an integer: 2013.0 is "2013". Dates and times are written as in ISO 8601, midnights as dates.
 
         Args:
             frame: The facts.

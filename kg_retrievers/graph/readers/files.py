@@ -15,9 +15,9 @@ from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_graphml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimited import (
     find_layout,
+    first_rows,
     read_entity_table,
     read_fact_table,
-    split_first,
 )
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
 from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, decode
@@ -76,7 +76,7 @@ def _json_format(path: Path, options: FileOptions) -> GraphFormat:
     """Return what JSON holds: lines, an array of rows, or JSON-LD.
 
     Raises:
-        GraphLoadError: If it is none of these.
+        GraphLoadError: If it is a graph of nodes and links.
     """
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -88,13 +88,15 @@ def _json_format(path: Path, options: FileOptions) -> GraphFormat:
         return "jsonl"
     if re.search(rb'"@(?:context|graph|id)"', start):
         return "jsonld"
-    node_link = "KnowledgeGraph.from_networkx(networkx.node_link_graph(json.load(file)))"
-    raise GraphLoadError(
-        "is JSON, but holds neither rows of facts nor an array of them.",
-        path,
-        hint_python=f"A graph of nodes and links: {node_link}.",
-        hint_shell="Write a fact a line: {'head': ..., 'relation': ..., 'tail': ...}.".replace("'", '"'),
-    )
+    if b'"nodes"' in start:
+        read = "KnowledgeGraph.from_networkx(networkx.node_link_graph(json.load(file)))"
+        raise GraphLoadError(
+            "is a graph of nodes and links in JSON; wanted rows of facts.",
+            path,
+            hint_python=f"Read it with NetworkX: {read}.",
+            hint_shell="Write it as GraphML, which NetworkX does.",
+        )
+    return "jsonl"
 
 
 def _first_element(start: str) -> object:
@@ -165,10 +167,11 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
     file = TextFile(path, options)
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
-    if format == "neo4j-csv" or is_neo4j_header(split_first(file, layout)):
+    first = first_rows(file, layout)
+    if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
         read_neo4j_files([path], options, builder)
         return 1
-    count = read_entity_table(file, layout, builder)
+    count = read_entity_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return count
 
@@ -265,11 +268,12 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
     file, builder = TextFile(path, options), GraphBuilder()
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
-    if options.columns is None and options.header is not False and is_neo4j_header(split_first(file, layout)):
+    first = first_rows(file, layout)
+    if options.columns is None and options.header is not False and first and is_neo4j_header(first[0].cells):
         options.check_known(path, "neo4j-csv")
         return _read_neo4j(path, format, options)
     builder.reading.format, builder.reading.understood["cells"] = SHOWN[layout.format], layout.shown
-    read_fact_table(file, layout, builder)
+    read_fact_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return builder
 

@@ -317,7 +317,6 @@ _TEXT = _Kind(
     "KnowledgeGraph.from_graph_documents.",
     "Extract triples from its text first, and write them as CSV.",
 )
-_IMAGE = _Kind("an image", "Name a file that holds triples.")
 _PAGE = _Kind("a web page", "Perhaps a download went wrong: fetch the file itself.")
 _TAR_KIND = _Kind("a tar archive", "Unpack it, and name the file of the graph: tar -xf FILE")
 _SQLITE = _Kind("a database of SQLite", "Write the table of facts as CSV: sqlite3 -header -csv FILE 'SELECT ...'")
@@ -340,9 +339,6 @@ _STARTS = {
     b"%PDF-": _TEXT,
     b"\xd0\xcf\x11\xe0": _SHEET,
     b"PK\x03\x04": _ZIP,
-    b"\x89PNG": _IMAGE,
-    b"\xff\xd8\xff": _IMAGE,
-    b"GIF8": _IMAGE,
     b"SQLite format 3\0": _SQLITE,
     b"version https://git-lfs": _POINTER,
     b"\x80\x02": _PICKLE,
@@ -354,7 +350,7 @@ _STARTS = {
 }
 
 #: Those of the first bytes that may begin a text, unless a NUL follows.
-_LIKE_TEXT = (b"GIF8", b"LBUG", b"ARROW1")
+_LIKE_TEXT = (b"LBUG", b"ARROW1")
 
 #: What a zip archive, or an old file of an office program, is by its suffix.
 _ZIPPED = {

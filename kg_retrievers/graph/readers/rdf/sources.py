@@ -354,7 +354,7 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
             f"{source!r:.100}."
         )
     graph = RdflibGraph(source, options.on_error)
-    statements = Statements(options, graph.terms, Path("rdflib"))
+    statements = Statements(options, graph.module, Path("rdflib"))
     statements.begin(graph.prefixes)
     statements.take(graph)
     return _build(statements, graph.format, graph.prefixes, graph.skipped)
@@ -362,7 +362,7 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    statements = Statements(options, file.terms, path)
+    statements = Statements(options, file.module, path)
     file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
 
@@ -17,7 +16,6 @@ from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.tables.cells import (
     Encoded,
-    Style,
     cell_text,
     encode,
     is_nothing,
@@ -262,12 +260,8 @@ class FrameReader:
         """
         roles = self._roles(table.names, named, facts)
         wanted = [name for name in (*roles, *facts) if name is not None]
-        batches = table.batches(wanted)
-        first = next(batches, None)
-        if first is not None:
-            styles = self._styles(table, wanted, first)
-            for batch in chain([first], batches):
-                self._add_batch(roles, batch, styles, wanted, table.lines)
+        for batch in table.batches(wanted):
+            self._add_batch(roles, batch, wanted, table.lines)
         self._describe(table, roles, facts)
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
@@ -287,17 +281,7 @@ class FrameReader:
             hint_shell="Say which they are: --columns HEAD,RELATION,TAIL",
         )
 
-    def _styles(self, table: FrameTable, names: Sequence[str], first: Sequence[Encoded]) -> list[Style]:
-        """Return how each column is written, which all of its rows decide; only of numbers and times it is open."""
-        styles = [Style() for _ in names]
-        is_open = [not all(isinstance(value, str | int) for value in column.values) for column in first]
-        columns = [position for position, one in enumerate(is_open) if one or not first[position].values]
-        for batch in table.batches([names[position] for position in columns]) if columns else ():
-            for position, column in zip(columns, batch, strict=True):
-                styles[position] = styles[position].after(column.values)
-        return styles
-
-    def _texts(self, column: Encoded, style: Style) -> _Texts:
+    def _texts(self, column: Encoded) -> _Texts:
         if column.codes is None:
             return _Texts(np.arange(len(column.values)), [*column.values, None], {})
         most = self._limits.cell_length if self._limits else None
@@ -307,7 +291,7 @@ class FrameReader:
         problems: dict[int, str] = {}
         for value in column.values:
             try:
-                text = cell_text(value, style)
+                text = cell_text(value)
             except ValueError as error:
                 problems[len(texts)], text = str(error), None
             if text is not None and most is not None and len(text) > most:
@@ -319,7 +303,6 @@ class FrameReader:
         self,
         roles: Roles,
         batch: Sequence[Encoded],
-        styles: Sequence[Style],
         names: Sequence[str],
         lines: Array | None,
     ) -> None:
@@ -327,7 +310,7 @@ class FrameReader:
         if len(batch) == 3 + has_source and all(column.codes is None for column in batch):
             self._add_plain_rows(*(column.values for column in batch))
             return
-        columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
+        columns = [self._texts(column) for column in batch[:3]]
         heads, relations, tails = columns
         is_fact = heads.is_text & relations.is_text & tails.is_text
         if not is_fact.all():
@@ -338,10 +321,10 @@ class FrameReader:
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
-        sources = self._sources(names[3], self._texts(batch[3], styles[3]), kept) if has_source else None
+        sources = self._sources(names[3], self._texts(batch[3]), kept) if has_source else None
         self._builder.add_ids(head_ids, kinds, tail_ids, sources)
         for position in range(3 + has_source, len(names)):
-            self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
+            self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
 
     def _add_plain_rows(
         self,
