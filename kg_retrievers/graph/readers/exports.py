@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
-from kg_retrievers.graph.readers.tables.delimited import Layout, Row, find_layout, split_rows
+from kg_retrievers.graph.readers.tables.delimited import find_layout, split_rows
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: What separates the texts of a list in one cell.
@@ -99,16 +99,12 @@ def _read_file(file: TextFile, reader: AttributeReader) -> None:
         file.fail(f"the header has no {wanted}: {short(first.cells)}. Add it to the file.", first.line)
     for row in rows:
         try:
-            _check_width(row, columns, layout)
+            if len(row.cells) != len(columns):
+                got = f"{len(row.cells)}: {short(row.cells)}"
+                raise ValueError(f"wanted {len(columns)} cells ({layout.format}), but got {got}")
             (_add_node if is_node else _add_relationship)(reader, columns, row.cells)
         except ValueError as error:
             file.reject(f"{error}.", row.line, row.last)
-
-
-def _check_width(row: Row, columns: Sequence[_Column], layout: Layout) -> None:
-    if len(row.cells) != len(columns):
-        got = f"{len(row.cells)}: {short(row.cells)}"
-        raise ValueError(f"wanted {len(columns)} cells ({layout.format}), but got {got}")
 
 
 def _add_node(reader: AttributeReader, columns: Sequence[_Column], cells: Sequence[str]) -> None:

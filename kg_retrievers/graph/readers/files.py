@@ -20,7 +20,7 @@ from kg_retrievers.graph.readers.tables.delimited import (
     read_fact_table,
 )
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
-from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, decode
+from kg_retrievers.graph.readers.tables.json_rows import add_rows
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 GraphFormat = Literal[
@@ -80,15 +80,11 @@ def _json_format(path: Path, options: FileOptions) -> GraphFormat:
     """
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"["):
-        first = _first_element(start.decode(options.codec, "ignore"))
-        return "jsonld" if isinstance(first, dict) and first.keys() & {"@id", "@graph", "@context"} else "json"
-    row = _first_row(TextFile(path, options)) if b"\n" in start or len(start) < PREFIX else None
-    if isinstance(row, dict) and not row.keys() & {"nodes", "@graph", "@context", "@id"}:
-        return "jsonl"
-    if re.search(rb'"@(?:context|graph|id)"', start):
+    if re.search(rb'"@(?:context|graph|id)"\s*:', start):
         return "jsonld"
-    if b'"nodes"' in start:
+    if start.startswith(b"["):
+        return "json"
+    if re.search(rb'"nodes"\s*:', start):
         read = "KnowledgeGraph.from_networkx(networkx.node_link_graph(json.load(file)))"
         raise GraphLoadError(
             "is a graph of nodes and links in JSON; wanted rows of facts.",
@@ -97,23 +93,6 @@ def _json_format(path: Path, options: FileOptions) -> GraphFormat:
             hint_shell="Write it as GraphML, which NetworkX does.",
         )
     return "jsonl"
-
-
-def _first_element(start: str) -> object:
-    """Return the first element of the start of an array; None if it is no JSON, or goes on behind the start."""
-    try:
-        return DECODER.raw_decode(start[1:].lstrip())[0]
-    except (ValueError, RecursionError):
-        return None
-
-
-def _first_row(file: TextFile) -> object:
-    """Return what the first line of JSON lines holds; None where it is no JSON."""
-    line = next((text for text in file.lines() if text.strip()), "")
-    try:
-        return decode(line.strip())
-    except ValueError:
-        return None
 
 
 def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:

@@ -383,27 +383,14 @@ class FrameReader:
     def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
         reading = self._builder.reading
         reading.format = reading.format or table.kind
-        reading.understood["columns"] = shown_roles(roles)
+        shown = (f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
+        reading.understood["columns"] = ", ".join(shown)
         if facts:
             reading.understood["facts about the head"] = ", ".join(map(repr, facts))
         for name in table.names:
             if name not in roles and name not in facts:
-                reading.leave_out(left_out_column(name), self._row)
-
-
-def shown_roles(roles: Roles) -> str:
-    """Return which column holds what, for `Reading`.
-
-    Example:
-        >>> shown_roles(Roles("s", "p", "o"))
-        "head 's', relation 'p', tail 'o'"
-    """
-    return ", ".join(f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
-
-
-def left_out_column(name: str) -> str:
-    """Return what `Reading` calls a column that is not read."""
-    return f"cells of column {name!r} (facts=[{name!r}] makes facts about the head of them)"
+                facts_of_it = f"facts=[{name!r}] makes facts about the head of them"
+                reading.leave_out(f"cells of column {name!r} ({facts_of_it})", self._row)
 
 
 def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[Sequence[str]], Array]) -> Array:

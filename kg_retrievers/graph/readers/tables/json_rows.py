@@ -144,19 +144,19 @@ def _lines(file: TextFile) -> Iterator[Any]:
     for text in file.lines():
         if not text.isspace():
             try:
-                yield decode(text.rstrip())
+                yield _decode(text.rstrip())
             except ValueError as error:
                 file.reject(str(error), file.line)
 
 
-def decode(text: str) -> Any:
+def _decode(text: str) -> Any:
     """Return what a text of JSON holds, with numbers as texts.
 
     Raises:
         ValueError: If it is no JSON, or nested too deeply for Python.
     """
     try:
-        return DECODER.decode(text)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
     except RecursionError:
@@ -177,7 +177,7 @@ def _array_elements(file: TextFile) -> Iterator[Any]:
     if "\0" in text:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
     try:
-        elements = DECODER.decode(text)
+        elements = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
     except RecursionError:
@@ -194,4 +194,4 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON.")
 
 
-DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
