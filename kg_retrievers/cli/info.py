@@ -84,7 +84,7 @@ def _described(graph: KnowledgeGraph, schema: Schema) -> dict[str, Any]:
     """Return all that is known, for programs."""
     relations = [asdict(row) | {"id": graph.relation_id(row.relation)} for row in schema.relations]
     return {
-        **graph.reading.to_dict(),
+        **asdict(graph.reading),
         **asdict(schema),
         "relations": relations,
         "names": len(graph.names),

@@ -177,7 +177,7 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         arguments = _reused(earlier, path, format, is_rdf, arguments) | arguments
     kind = kg_retrievers.KnowledgeGraph
     read: Any = kind.from_rdf if is_rdf else kind.from_file
-    known = inspect.signature(read).parameters.keys() - {"progress", "path", "source"}
+    known = inspect.signature(read).parameters.keys() - {"path", "source"}
     if unknown := [name for name in arguments if name not in known]:
         near = did_you_mean(unknown[0], known) or f"There are: {', '.join(sorted(known))}."
         raise InvalidArgumentError(
@@ -185,7 +185,8 @@ def read_file(path: Path, given: Mapping[str, Any], earlier: KnowledgeGraph | No
         )
     if is_rdf:
         arguments["format"] = format
-    graph: KnowledgeGraph = read(path, progress=on_terminal(), **arguments)
+    with status(f"reading {path}"):
+        graph: KnowledgeGraph = read(path, **arguments)
     if graph.skipped:
         note(f"malformed lines of {path} that were skipped: {graph.skipped}")
     return graph
@@ -225,10 +226,7 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
             texts = given.get("text_relations", ())
             return kg_retrievers.KnowledgeGraph.from_executor(executor, text_relations=texts)
     given = source.of_files
-    if not path.is_dir():
-        return read_file(path, given)
-    with status(f"reading {source.place}"):
-        return _read_folder(path, given)
+    return _read_folder(path, given) if path.is_dir() else read_file(path, given)
 
 
 def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, filterfalse
 from typing import Any, NamedTuple
 
@@ -59,15 +59,6 @@ class Reading:
             return self
         counts = {"times": 1, "added": added, "removed": removed}
         return replace(self, changes={what: self.changes.get(what, 0) + count for what, count in counts.items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` reads."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Reading:
-        """Read back what `to_dict` returned."""
-        return cls(**values)
 
 
 #: The id of no source, and of no datatype.

@@ -12,19 +12,14 @@ import networkx as nx
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.readers import (
-    Attributes,
-    GraphFormat,
-    OnError,
-    read_frame,
-    read_graph_document_rows,
-    read_graph_rows,
-    read_networkx_rows,
-    read_property_graph_rows,
-)
-from kg_retrievers.graph.readers.opening import Limits, show_progress, show_sorting
+from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
+from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
+from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
+from kg_retrievers.graph.readers.tables.frames import read_frame
+from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
 
 class GraphSource(Protocol):
@@ -89,14 +84,12 @@ class GraphConstructors(Immutable):
         encoding: str = "utf-8",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
-        progress: bool = False,
     ) -> Self:
         """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
 
-        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
-        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, APOC JSON. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet
-        and Arrow, which are packed within.
+        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet (extra
+        `arrow`). Graphs: GraphML, and RDF (extra `rdf`; `from_rdf` has its options). Exports: Neo4j CSV. Each may be
+        packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet, which is packed within.
 
         Args:
             path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
@@ -115,29 +108,26 @@ class GraphConstructors(Immutable):
             encoding: Of both files.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`.
-            progress: Whether to show a progress bar on stderr, by bytes of the file.
 
         Raises:
             GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        with show_progress(progress):
-            rows = read_graph_rows(
-                path,
-                entities=entities,
-                format=format,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                facts=facts,
-                attributes=attributes,
-                on_error=on_error,
-                encoding=encoding,
-                limits=limits or Limits(),
-            )
-            show_sorting()
-            return cls._from_builder(rows, text_relations)
+        rows = read_graph_rows(
+            path,
+            entities=entities,
+            format=format,
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+            encoding=encoding,
+            limits=limits or Limits(),
+        )
+        return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_frame(
@@ -157,16 +147,15 @@ class GraphConstructors(Immutable):
         """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
 
         Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
-        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float becomes an
-        integer if its column holds no others: 2013.0 is "2013". Dates and times are written as in ISO 8601, times as
-        dates if their column holds midnights alone.
+        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float without a
+        fraction becomes an integer: 2013.0 is "2013". Dates and times are written as in ISO 8601, midnights as dates.
 
         Args:
             frame: The facts.
             head: The column of heads.
             relation: The column of relations.
             tail: The column of tails.
-            source: The column that says where a fact is from, as text or list of texts.
+            source: The column that says where a fact is from. Of several sources each has a row: `frame.explode`.
             entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
                 further columns are attributes. Aliases and types are lists, or texts between pipes.
             facts: Columns whose cells become facts about the head.
@@ -184,17 +173,7 @@ class GraphConstructors(Immutable):
             >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
             [Triple(head='Her', relation='year', tail='2013')]
         """
-        rows = read_frame(
-            frame,
-            head=head,
-            relation=relation,
-            tail=tail,
-            source=source,
-            entities=entities,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-        )
+        rows = read_frame(frame, (head, relation, tail, source), entities, facts, attributes, on_error)
         return cls._from_builder(rows, text_relations)
 
     @classmethod
@@ -215,9 +194,8 @@ class GraphConstructors(Immutable):
         on_error: OnError = "raise",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
-        progress: bool = False,
     ) -> Self:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD, or a graph of rdflib.
 
         The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
         is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
@@ -240,7 +218,6 @@ class GraphConstructors(Immutable):
             on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`, by the names that the graph gives its relations.
-            progress: As of `from_file`.
 
         Raises:
             GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
@@ -260,10 +237,7 @@ class GraphConstructors(Immutable):
             on_error=on_error,
             limits=limits or Limits(),
         )
-        with show_progress(progress):
-            rows = read_rdf(source, format, options)
-            show_sorting()
-            return cls._from_builder(rows, text_relations)
+        return cls._from_builder(read_rdf(source, format, options), text_relations)
 
     @classmethod
     def from_networkx(

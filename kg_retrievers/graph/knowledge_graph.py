@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -31,7 +32,8 @@ from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Keep, OpenedPa
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, read_typed_value, read_value
-from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
+from kg_retrievers.graph.writers.content import GraphContent
+from kg_retrievers.graph.writers.files import OnLoss, WriteFormat, write_graph
 
 #: How many triples are read at once where all are asked for.
 TRIPLES_AT_ONCE = 256
@@ -128,7 +130,7 @@ class KnowledgeGraph(GraphConstructors):
                 raise ValueError(f"{', '.join(missing)} is missing")
             samples = RelationSamples.take(columns)
             check_graph(columns)
-            reading = Reading.from_dict(meta.get("reading", {}))
+            reading = Reading(**meta.get("reading", {}))
         except (ValueError, KeyError, IndexError, TypeError) as cause:
             raise GraphLoadError(
                 f"the graph is damaged: {cause}.",
@@ -203,50 +205,37 @@ class KnowledgeGraph(GraphConstructors):
         """Return what `from_part` reads back once it is saved."""
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
-        meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
+        meta |= {"prefixes": self.prefixes, "reading": asdict(self.reading), "type_ids": self.type_ids}
         samples = self.relation_samples.columns() if len(self) >= SAVED_FROM else {}
         return Part(without_silent(self._columns) | samples, meta)
 
-    def write(
-        self,
-        path: str | Path,
-        format: WriteFormat | None = None,
-        *,
-        entities: str | Path | None = None,
-        on_loss: OnLoss = "raise",
-    ) -> None:
+    def write(self, path: str | Path, format: WriteFormat | None = None, *, on_loss: OnLoss = "raise") -> None:
         """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
 
         - "jsonl": facts, their sources, and all that is said of entities and relations. No text may be blank.
-        - "graphml", "node-link" (`.json`): the same, but not which relations are `text_relations`.
-        - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
-          and line breaks in texts.
         - "nt", "ttl", "rdf", and with sources "nq", "trig", "jsonld" (extra `rdf`): RDF. A name that is no IRI becomes
           one that `from_rdf` reads as this name; so do the types that were called by a label. A prefix that is not well
           known comes back from "ttl" and "trig" alone: `from_rdf` makes the same keys of the others with
-          `prefixes=graph.prefixes`.
+          `prefixes=graph.prefixes`. It does not hold which relations are `text_relations`.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
             format: How to write; None goes by the suffix.
-            entities: A second file for what a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold all
-                that is known of entities, `.jsonl` also the ids of relations and which of them
-                are `text_relations`.
-            on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
+            on_loss: "raise" refuses to write a graph that holds more than the file can; "drop" leaves that out.
 
         Raises:
-            InvalidArgumentError: If the files cannot hold the graph, or no format has this name or suffix.
+            InvalidArgumentError: If the file cannot hold the graph, or no format has this name or suffix.
             FileWriteError: If the disk is full, or this user may not write there.
-            MissingExtraError: If pyarrow is needed and not installed.
+            MissingExtraError: If pyoxigraph is needed and not installed.
 
         Example:
-            >>> KnowledgeGraph.from_triples([("Q1", "r", "Q2")], labels={"Q1": "Her"}).write("her.csv")
+            >>> graph = KnowledgeGraph.from_triples([("Her", "zip code", "10115")], text_relations=["zip code"])
+            >>> graph.write("her.nt")
             Traceback (most recent call last):
-            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write JSONL or \
-GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it \
-cannot hold with on_loss="drop".
+            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: nt cannot hold 1 text relations. Write \
+JSONL, which holds all; or leave out what it cannot hold with on_loss="drop".
         """
-        write_graph(self._content(), path, format, entities=entities, on_loss=on_loss)
+        write_graph(self._content(), path, format, on_loss)
 
     def to_triples(self) -> list[Triple]:
         """Return all triples in the order of their ids, as `from_triples` takes them."""
@@ -258,7 +247,15 @@ cannot hold with on_loss="drop".
         Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
         and as "relation", and "relation_id" and "sources" where they have some.
         """
-        return networkx_graph(self._content())
+        content, graph = self._content(), nx.MultiDiGraph()
+        for entity in content.entities():
+            about = {"label": entity.label, "aliases": entity.aliases, "types": entity.types}
+            graph.add_node(entity.key, **about, **({"datatype": entity.datatype} if entity.datatype else {}))
+        for fact in content.facts():
+            known = {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
+            known |= {"sources": fact.sources} if fact.sources else {}
+            graph.add_edge(fact.head, fact.tail, key=fact.relation, relation=fact.relation, **known)
+        return graph
 
     def _content(self) -> GraphContent:
         return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from reprlib import Repr
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -51,6 +51,8 @@ def short(value: object) -> str:
 
 T = TypeVar("T")
 
+_adapter: Callable[[type[T]], TypeAdapter[T]] = cache(TypeAdapter)
+
 #: No key may be unknown.
 CONFIG = ConfigDict(extra="forbid")
 
@@ -77,9 +79,15 @@ def read_as(kind: type[T], data: object) -> T:
         PatternError: If a key is unknown or missing, or a value has the wrong shape.
     """
     try:
-        return TypeAdapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
+        return _adapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
     except ValidationError as error:
         raise _pattern_error(kind, error) from None
+
+
+def as_dict(made: object) -> dict[str, Any]:
+    """Return what `read_as` reads back, as JSON has it; fields with their defaults are left out."""
+    data: dict[str, Any] = _adapter(type(made)).dump_python(made, mode="json", exclude_defaults=True)
+    return data
 
 
 def _pattern_error(kind: type, error: ValidationError) -> PatternError:
@@ -155,8 +163,7 @@ class Condition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back."""
-        value = list(self.value) if isinstance(self.value, tuple) else self.value
-        return {"unknown": self.unknown, "operator": self.operator, "value": value}
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, data: object) -> Condition:
@@ -230,11 +237,7 @@ class Operation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back; what is not said is left out."""
-        data: dict[str, Any] = {"kind": self.kind} | ({"by": list(self.by)} if self.by else {})
-        data |= {"of": "count"} if self.of == "count" else {}
-        optional = {name: getattr(self, name) for name in ("comparison", "number", "limit")}
-        data |= {name: value for name, value in optional.items() if value is not None}
-        return data if self.descending else data | {"descending": False}
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, data: object) -> Operation:

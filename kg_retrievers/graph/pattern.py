@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
-from pydantic import BeforeValidator, Field, Strict, StrictBool
+from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import CONFIG, Condition, Operation, raises_pattern_errors, read_as
+from kg_retrievers.graph.operations import CONFIG, Condition, Operation, as_dict, raises_pattern_errors, read_as
 
 #: The most triples, absent triples and conditions of a pattern.
 MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS = 256, 64, 64
@@ -75,7 +75,15 @@ def _term(value: object) -> Term:
     return value
 
 
-_Term = Annotated[Term, BeforeValidator(_term)]
+def _written(term: Term) -> str | dict[str, str]:
+    if isinstance(term, Unknown):
+        return {"unknown": term.name} | ({"type": term.type} if term.type is not None else {})
+    optional = {"type": term.type, "entity": term.entity}
+    said = {key: value for key, value in optional.items() if value is not None}
+    return {"known": term.text} | said if said else term.text
+
+
+_Term = Annotated[Term, BeforeValidator(_term), PlainSerializer(_written)]
 
 
 class PatternTriple(NamedTuple):
@@ -265,22 +273,7 @@ class Pattern:
         A known term without type or entity is a string; any other term is an object with the key "known" or
         "unknown". Keys without a value are left out.
         """
-        data: dict[str, Any] = {"triples": [[_term_to_json(term) for term in triple] for triple in self.triples]}
-        if self.target is not None:
-            data["target"] = self.target
-        if self.different:
-            data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
-        optional = {name: getattr(self, name) for name in ("revisits", "directed", "typed", "source", "confidence")}
-        data |= {name: value for name, value in optional.items() if value is not None}
-        if self.conditions:
-            data["conditions"] = [condition.to_dict() for condition in self.conditions]
-        if self.absent:
-            data["absent"] = [[_term_to_json(term) for term in triple] for triple in self.absent]
-        if self.operation is not None:
-            data["operation"] = self.operation.to_dict()
-        words = {name: list(getattr(self, name)) for name in _UNDERSTOOD}
-        data |= {name: value for name, value in words.items() if value}
-        return data | ({"truncated": True} if self.truncated else {})
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Pattern:
@@ -290,19 +283,6 @@ class Pattern:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
         return read_as(cls, data)
-
-
-#: The lists of texts that say what was understood.
-_UNDERSTOOD = ("unplaced", "nearest", "lacking")
-
-
-def _term_to_json(term: Term) -> str | dict[str, str]:
-    if isinstance(term, Unknown):
-        return {"unknown": term.name} | ({"type": term.type} if term.type is not None else {})
-    if term.type is None and term.entity is None:
-        return term.text
-    optional = {"type": term.type, "entity": term.entity}
-    return {"known": term.text} | {key: value for key, value in optional.items() if value is not None}
 
 
 #: Words that exclude the entity that the question names.

@@ -1,63 +1,18 @@
-"""The schema of a graph: its relations, the types that they join, and its table for notebooks."""
+"""The schema of a graph: its relations, and the types that they join."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import value_range
-from kg_retrievers.graph.verbalize import one_line
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-
-#: How many rows a notebook is shown, and how many characters of a text.
-MOST_ROWS, MOST_CHARACTERS = 30, 120
-
-
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table in HTML, with the first rows and the number of those that are left out.
-
-    Args:
-        caption: What is above the table.
-        head: The names of the columns.
-        rows: The rows; numbers stand on the right, with commas.
-
-    Example:
-        >>> print(html_table("Films", ["name", "votes"], [["<Her>", 1234]]))
-        <table>
-        <caption style="text-align:left">Films</caption>
-        <thead><tr><th>name</th><th>votes</th></tr></thead>
-        <tbody>
-        <tr><td style="text-align:left">&lt;Her&gt;</td><td style="text-align:right">1,234</td></tr>
-        </tbody>
-        </table>
-    """
-    every = iter(rows)
-    shown = [f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(every, MOST_ROWS)]
-    if more := sum(1 for _ in every):
-        shown.append(f'<tr><td colspan="{len(head)}" style="text-align:left">and {more:,} more</td></tr>')
-    names = "".join(f"<th>{_text(name)}</th>" for name in head)
-    title = f'<caption style="text-align:left">{_text(caption)}</caption>'
-    return "\n".join(["<table>", title, f"<thead><tr>{names}</tr></thead>", "<tbody>", *shown, "</tbody>", "</table>"])
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
-        return f'<td style="text-align:right">{text}</td>'
-    return f'<td style="text-align:left">{_text("" if value is None else str(value))}</td>'
-
-
-def _text(text: str) -> str:
-    line = one_line(text[: 2 * MOST_CHARACTERS])
-    return escape(line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…")
 
 
 @dataclass(frozen=True)
@@ -101,22 +56,6 @@ class Schema:
     types: Mapping[str, int]
     datatypes: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, int] = field(default_factory=dict)
-
-    def _repr_html_(self) -> str:
-        """The relations, and the types if there are any."""
-        rows = (
-            (one.relation, one.triples, ", ".join(one.head_types), ", ".join(one.tail_types), _range(one))
-            for one in self.relations
-        )
-        caption = f"{self.entities:,} entities, {self.triples:,} triples"
-        tables = [html_table(caption, ("relation", "triples", "types of heads", "types of tails", "values"), rows)]
-        if self.types:
-            tables.append(html_table("Types", ("type", "entities"), self.types.items()))
-        return "\n".join(tables)
-
-
-def _range(schema: RelationSchema) -> str:
-    return "" if schema.least is None else f"{schema.least} to {schema.greatest}"
 
 
 def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:

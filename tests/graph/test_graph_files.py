@@ -1,22 +1,21 @@
-"""GraphML, GEXF and node-link JSON, good and hostile."""
+"""GraphML, good and hostile."""
 
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import networkx as nx
 import pytest
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.networkx_graphs import is_node_link, read_node_link_rows, read_xml_rows
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_graphml
 from kg_retrievers.graph.readers.opening import Limits
+from kg_retrievers.graph.readers.text_files import FileOptions
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
-GEXF = '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph {}>{}</graph></gexf>'
 
 #: A megabyte of XML that becomes 3 GB.
 BOMB = (
@@ -40,6 +39,10 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
+def read(path: Path, **options: Any) -> GraphBuilder:
+    return read_graphml(path, FileOptions(**options))
+
+
 def facts(rows: GraphBuilder) -> set[tuple[str, str, str]]:
     return {(head, relation, tail) for head, relation, tail in rows.triples()}
 
@@ -55,15 +58,14 @@ FILM_FACTS = {
 
 
 @pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
-@pytest.mark.parametrize("format", ["graphml", "gexf"])
-def test_what_networkx_writes(tmp_path: Path, format: Literal["graphml", "gexf"], kind: Any) -> None:
-    graph, path = film(kind), tmp_path / f"film.{format}"
-    (nx.write_gexf if format == "gexf" else nx.write_graphml)(graph, path)
-    rows = read_xml_rows(path, format)
+def test_what_networkx_writes(tmp_path: Path, kind: Any) -> None:
+    graph, path = film(kind), tmp_path / "film.graphml"
+    nx.write_graphml(graph, path)
+    rows = read(path)
     assert facts(rows) == FILM_FACTS
     assert (rows.labels["Her"], rows.types["Her"]) == ("Her (film)", ["film"])
     assert rows.datatypes == {"2013": "xsd:integer"}
-    assert rows.reading.format == {"graphml": "GraphML", "gexf": "GEXF"}[format]
+    assert rows.reading.format == "GraphML"
     assert rows.reading.understood["relations"] == "edge attribute 'relation'"
     assert rows.reading.left_out["edge attribute 'weight' (a fact holds none)"] >= 1
 
@@ -74,22 +76,22 @@ def test_relation_is_the_first_attribute_that_every_edge_has(tmp_path: Path) -> 
     graph.add_edge("b", "c", label="s", name="no", colour="red")
     path = tmp_path / "g.graphml"
     nx.write_graphml(graph, path)
-    rows = read_xml_rows(path, "graphml")
+    rows = read(path)
     assert facts(rows) == {("a", "r", "b"), ("b", "s", "c")}
     assert rows.reading.understood["relations"] == "edge attribute 'label'"
-    told = read_xml_rows(path, "graphml", columns=("source", "colour", "target"))
+    told = read(path, columns=("source", "colour", "target"))
     assert facts(told) == {("a", "red", "b"), ("b", "red", "c")}
     with pytest.raises(GraphLoadError, match="has no text in its attribute 'kind'"):
-        read_xml_rows(path, "graphml", columns=("source", "kind", "target"))
+        read(path, columns=("source", "kind", "target"))
 
 
 def test_keys_of_edges_are_relations_where_edges_share_them(tmp_path: Path) -> None:
     path = tmp_path / "g.graphml"
     nx.write_graphml(nx.MultiDiGraph([("a", "b", "r", {}), ("a", "b", "s", {}), ("b", "c", "r", {})]), path)
-    assert facts(read_xml_rows(path, "graphml")) == {("a", "r", "b"), ("a", "s", "b"), ("b", "r", "c")}
+    assert facts(read(path)) == {("a", "r", "b"), ("a", "s", "b"), ("b", "r", "c")}
     nx.write_graphml(nx.MultiDiGraph([("a", "b", "e0", {"w": 1}), ("a", "b", "e1", {"w": 1})]), path)
     with pytest.raises(GraphLoadError, match=r"its attributes are \['w'\].*columns=\(\"source\", NAME, \"target\"\)"):
-        read_xml_rows(path, "graphml")
+        read(path)
 
 
 def test_default_values_count(tmp_path: Path) -> None:
@@ -97,78 +99,19 @@ def test_default_values_count(tmp_path: Path) -> None:
         <key id="t" for="node" attr.name="type" attr.type="string"><default>person</default></key>
         <graph edgedefault="directed"><node id="a"/><node id="b"><data key="t">dog</data></node>
         <edge source="a" target="b"/></graph>"""
-    rows = read_xml_rows(write(tmp_path, "g.graphml", GRAPHML.format(content)), "graphml")
+    rows = read(write(tmp_path, "g.graphml", GRAPHML.format(content)))
     assert facts(rows) == {("a", "knows", "b")}
     assert rows.types == {"a": ["person"], "b": ["dog"]}
-
-
-def test_gephi(tmp_path: Path) -> None:
-    nodes = '<nodes><node id="1" label="Her"/><node id="2" label="Spike Jonze"/></nodes>'
-    edges = '<edges><edge id="0" source="1" target="2" label="directed_by" weight="2.0"/></edges>'
-    path = write(tmp_path, "g.gexf", GEXF.format('defaultedgetype="directed"', nodes + edges))
-    rows = read_xml_rows(path, "gexf")
-    assert facts(rows) == {("1", "directed_by", "2")}
-    assert rows.labels == {"1": "Her", "2": "Spike Jonze"}
-
-
-# --- node-link ---
-
-
-@pytest.mark.parametrize("edges", ["links", "edges"])
-@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
-def test_node_link(kind: Any, edges: str) -> None:
-    document = json.loads(json.dumps(nx.node_link_data(film(kind), edges=edges)))
-    rows = read_node_link_rows(document)
-    assert is_node_link(document)
-    assert facts(rows) == FILM_FACTS
-    assert (rows.reading.format, rows.labels["Her"]) == ("node-link JSON", "Her (film)")
-    assert rows.reading.left_out == {"edge attribute 'weight' (a fact holds none)": 1}
-
-
-def test_node_link_with_other_names_and_ids() -> None:
-    document = {
-        "nodes": [{"id": 1, "label": "Her"}, {"id": [2, "x"]}, {"id": "alone"}],
-        "links": [{"from": 1, "to": [2, "x"], "how": "by"}, {"from": 1, "to": 3, "how": "by"}],
-    }
-    rows = read_node_link_rows(document, columns=("from", "how", "to"))
-    assert facts(rows) == {("1", "by", "(2, 'x')"), ("1", "by", "3")}
-    assert set(rows.types) == {"(2, 'x')", "alone", "3"}
-    assert rows.reading.understood["direction"] == "from source to target, as the file does not say"
-    keyed = {"nodes": [], "edges": [{"source": "a", "target": "b", "key": "r"}]}
-    assert facts(read_node_link_rows(keyed)) == {("a", "r", "b")}
-
-
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        ({"nodes": 3, "links": []}, 'wanted a list of objects under "nodes"'),
-        ({"nodes": [], "links": [3]}, 'wanted a list of objects under "edges"'),
-        ({"nodes": [], "links": [], "directed": False}, r"got an undirected graph.*graph\.to_directed\(\)"),
-        ({"nodes": [{}], "links": []}, "wanted a text or number under 'id'"),
-        ({"nodes": [], "links": [{"source": "a"}]}, "wanted a text or number under 'source' and 'target'"),
-        ({"nodes": [], "links": [{"source": "a", "target": "b", "w": 1}]}, r"its attributes are \['w'\]"),
-        ({"nodes": [{"id": 1}, {"id": "1"}], "links": []}, "two nodes are both written '1'"),
-    ],
-)
-def test_what_is_no_node_link(document: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=words):
-        read_node_link_rows(document)
-
-
-@pytest.mark.parametrize("document", [[], {}, {"nodes": []}, "nodes", None, {"links": []}])
-def test_other_documents_are_told_apart(document: object) -> None:
-    assert not is_node_link(document)
 
 
 # --- hostile ---
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("format", ["graphml", "gexf"])
-def test_entity_bombs(tmp_path: Path, format: Literal["graphml", "gexf"], encoding: str) -> None:
-    path = write(tmp_path, f"bomb.{format}", BOMB.encode(encoding))
+def test_entity_bombs(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, "bomb.graphml", BOMB.encode(encoding))
     with pytest.raises(GraphLoadError, match=r"declares a document type .* Remove the declaration") as caught:
-        read_xml_rows(path, format)
+        read(path)
     assert caught.value.line == 2
 
 
@@ -191,20 +134,16 @@ DEEP = 50_000
         ),
         (GRAPHML.format("<key id='x' attr.name='x' attr.type='matrix'/><graph edgedefault='directed'/>"), "KeyError"),
         (GRAPHML.format("<graph edgedefault='directed'><edge source='a' target='b'/></graph>"), "no text as relation"),
-        (GEXF.format("", ""), "an undirected graph"),
         (b"\xff\xfe\x00\xd8", "no graph that can be read"),
         ("<graphml>\0</graphml>", "no graph that can be read"),
     ],
-    ids=[*map(str, range(13))],
+    ids=[*map(str, range(12))],
 )
-@pytest.mark.parametrize("format", ["graphml", "gexf"])
-def test_what_is_no_graph(tmp_path: Path, format: Literal["graphml", "gexf"], content: Any, words: str) -> None:
+def test_what_is_no_graph(tmp_path: Path, content: Any, words: str) -> None:
     path = write(tmp_path, "g.xml", content)
-    with pytest.raises(GraphLoadError) as caught:
-        read_xml_rows(path, format)
+    with pytest.raises(GraphLoadError, match=words) as caught:
+        read(path)
     assert str(caught.value).startswith(str(path))
-    if format == "graphml" and not (isinstance(content, str) and "gexf" in content):
-        assert caught.match(words)
 
 
 def test_nested_groups_that_are_too_deep(tmp_path: Path) -> None:
@@ -213,19 +152,19 @@ def test_nested_groups_that_are_too_deep(tmp_path: Path) -> None:
     nested = "".join(start.format(number) for number in range(deep)) + end * deep
     path = write(tmp_path, "g.graphml", GRAPHML.format(f"<graph edgedefault='directed'>{nested}</graph>"))
     with pytest.raises(GraphLoadError, match="RecursionError"):
-        read_xml_rows(path, "graphml")
+        read(path)
 
 
 def test_huge_files(tmp_path: Path) -> None:
     path = tmp_path / "film.graphml"
     nx.write_graphml(film(), path)
     size = path.stat().st_size
-    assert facts(read_xml_rows(path, "graphml", limits=Limits(document_bytes=size))) == FILM_FACTS
+    assert facts(read(path, limits=Limits(document_bytes=size))) == FILM_FACTS
     with pytest.raises(GraphLoadError, match=f"a document of more than {size - 1:,} bytes"):
-        read_xml_rows(path, "graphml", limits=Limits(document_bytes=size - 1))
+        read(path, limits=Limits(document_bytes=size - 1))
     comment = write(tmp_path, "comment.graphml", b"<!-- " + b" " * 1_000_000 + b"--><graphml/>")
     with pytest.raises(GraphLoadError, match="a document of more than 100,000 bytes"):
-        read_xml_rows(comment, "graphml", limits=Limits(document_bytes=100_000))
+        read(comment, limits=Limits(document_bytes=100_000))
     packed = write(tmp_path, "film.graphml.gz", gzip.compress(comment.read_bytes()))
     with pytest.raises(GraphLoadError, match="becomes more than 1,000 bytes"):
-        read_xml_rows(packed, "graphml", limits=Limits(unpacked_bytes=1_000))
+        read(packed, limits=Limits(unpacked_bytes=1_000))

@@ -1,4 +1,4 @@
-"""Exports of graph databases: CSV as neo4j-admin imports it, and JSON as APOC writes it."""
+"""Exports of Neo4j: CSV as neo4j-admin imports it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
-from kg_retrievers.graph.readers.tables.delimited import Layout, Row, find_layout, split_rows
-from kg_retrievers.graph.readers.tables.json_rows import add_each, is_apoc_row
+from kg_retrievers.graph.readers.tables.delimited import find_layout, split_rows
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: What separates the texts of a list in one cell.
@@ -100,16 +99,12 @@ def _read_file(file: TextFile, reader: AttributeReader) -> None:
         file.fail(f"the header has no {wanted}: {short(first.cells)}. Add it to the file.", first.line)
     for row in rows:
         try:
-            _check_width(row, columns, layout)
+            if len(row.cells) != len(columns):
+                got = f"{len(row.cells)}: {short(row.cells)}"
+                raise ValueError(f"wanted {len(columns)} cells ({layout.format}), but got {got}")
             (_add_node if is_node else _add_relationship)(reader, columns, row.cells)
         except ValueError as error:
             file.reject(f"{error}.", row.line, row.last)
-
-
-def _check_width(row: Row, columns: Sequence[_Column], layout: Layout) -> None:
-    if len(row.cells) != len(columns):
-        got = f"{len(row.cells)}: {short(row.cells)}"
-        raise ValueError(f"wanted {len(columns)} cells ({layout.format}), but got {got}")
 
 
 def _add_node(reader: AttributeReader, columns: Sequence[_Column], cells: Sequence[str]) -> None:
@@ -121,7 +116,7 @@ def _add_node(reader: AttributeReader, columns: Sequence[_Column], cells: Sequen
             types += [text.strip() for text in cell.split(LIST_DELIMITER) if text.strip()]
     if not key:
         raise ValueError(f"the cell of :ID is empty: {short([*cells])}")
-    reader.add_node(key, titled(_properties(columns, cells) | ({"types": types} if types else {})))
+    reader.add_node(key, _titled(_properties(columns, cells) | ({"types": types} if types else {})))
 
 
 def _add_relationship(reader: AttributeReader, columns: Sequence[_Column], cells: Sequence[str]) -> None:
@@ -136,11 +131,11 @@ def _properties(columns: Sequence[_Column], cells: Sequence[str]) -> dict[str, A
     return {column.name: column.value(cell) for column, cell in given if cell and column.kind.islower()}
 
 
-def titled(properties: dict[str, Any]) -> dict[str, Any]:
+def _titled(properties: dict[str, Any]) -> dict[str, Any]:
     """Return properties with "title" as label where there is neither "label" nor "name".
 
     Example:
-        >>> titled({"title": "Her"}), titled({"title": "Dr", "name": "Ann"})
+        >>> _titled({"title": "Her"}), _titled({"title": "Dr", "name": "Ann"})
         ({'label': 'Her'}, {'title': 'Dr', 'name': 'Ann'})
     """
     title = properties.get("title")
@@ -155,40 +150,3 @@ def _column(cell: str) -> _Column:
         return _Column(cell, "string", "", False)
     kind = match["kind"]
     return _Column(match["name"], kind if kind.isupper() else kind.lower(), match["group"] or "", bool(match["many"]))
-
-
-def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
-    """Add the nodes and relationships of an export.
-
-    The key of a node is its id. "label", "name" or "title" is its label, the labels of Neo4j are its types, and other
-    properties are facts, by `attributes`. Of relationships no fact holds the properties: they are left out.
-
-    Raises:
-        GraphLoadError: If a row is neither.
-    """
-    reader = AttributeReader(builder, file.options.attributes, str(file.path))
-
-    def add(row: Any) -> None:
-        if not is_apoc_row(row):
-            raise ValueError(f'wanted "type": "node" or "relationship" and an "id", but got {short(row)}.')
-        properties = row.get("properties") or {}
-        if not isinstance(properties, dict):
-            raise ValueError(f'"properties" must be an object, but got {short(properties)}.')
-        if row["type"] == "node":
-            labels = row.get("labels") or []
-            reader.add_node(_node_id(row, row), titled(properties | ({"types": labels} if labels else {})))
-        else:
-            relation = row.get("label")
-            if not isinstance(relation, str) or not relation:
-                raise ValueError(f'"label" of a relationship must be a text, but got {short(relation)}.')
-            reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), properties)
-
-    add_each(file, add, is_array=is_array)
-    reader.finish()
-
-
-def _node_id(node: Any, row: Any) -> str:
-    id = node.get("id") if isinstance(node, dict) else None
-    if not isinstance(id, str) or not id:
-        raise ValueError(f'wanted the "id" of a node, but got {short(row)}.')
-    return id

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.exports import is_neo4j_header, read_apoc, read_neo4j_files
-from kg_retrievers.graph.readers.frameworks.networkx_graphs import (
-    graph_errors,
-    is_node_link,
-    read_node_link_rows,
-    read_xml_rows,
-)
-from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes, plain_name
+from kg_retrievers.graph.readers.exports import is_neo4j_header, read_neo4j_files
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_graphml
+from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimited import (
-    Layout,
     find_layout,
+    first_rows,
     read_entity_table,
     read_fact_table,
-    split_first,
 )
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
-from kg_retrievers.graph.readers.tables.json_rows import DECODER, JsonRows, add_each, decode, is_apoc_row, read_json
+from kg_retrievers.graph.readers.tables.json_rows import add_rows
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 GraphFormat = Literal[
-    "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
-    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl",
+    "tsv", "csv", "pipe", "jsonl", "json", "parquet", "graphml", "neo4j-csv",
+    "nt", "nq", "ttl", "trig", "rdf", "jsonld",
 ]  # fmt: skip
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
+RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
 
 #: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl")
+_WITHOUT_SUFFIX = ("pipe", "neo4j-csv")
 
 #: The formats by the suffixes of files.
 SUFFIXES: dict[str, GraphFormat] = {
     **{f".{format}": format for format in get_args(GraphFormat) if format not in _WITHOUT_SUFFIX},
-    ".ndjson": "jsonl", ".pq": "parquet", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".ndjson": "jsonl", ".pq": "parquet",
     ".ntriples": "nt", ".nquads": "nq", ".turtle": "ttl", ".owl": "rdf", ".rdfs": "rdf",
 }  # fmt: skip
 
@@ -54,10 +47,8 @@ PREFIX = 1 << 14
 #: What a file begins with, white space aside, in the order in which it is looked for.
 _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
     (re.compile(rb"PAR1"), "parquet"),
-    (re.compile(rb"ARROW1"), "arrow"),
     (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE.*?>|\s)*<(?:\w+:)?RDF\b", re.DOTALL), "rdf"),
     (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|\s)*<graphml\b", re.DOTALL), "graphml"),
-    (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|\s)*<gexf\b", re.DOTALL), "gexf"),
     (re.compile(rb"(?:#[^\n]*\n|\s)*(?:@prefix|@base|PREFIX|BASE)\s", re.IGNORECASE), "ttl"),
     (re.compile(rb"(?:#[^\n]*\n|\s)*(?:<[^>\s]+>|_:\S+)\s+<[^>\s]+>\s+[^\n]+\.\s*(?:\n|$)"), "nt"),
     (re.compile(rb"\s*[{\[]"), "json"),
@@ -78,45 +69,30 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
     if format is None and os.path.isdir(path):
         return _folder_format(path)
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
-    if found == "json":
-        return json_format(path, options)
-    if found == "jsonl" and format is None:
-        first = first_row(TextFile(path, options))
-        return "apoc-jsonl" if is_apoc_row(first) else "jsonl"
-    return found
+    return _json_format(path, options) if found == "json" else found
 
 
-def json_format(path: Path, options: FileOptions) -> GraphFormat:
-    """Return what JSON holds: lines, an array of rows, an export of APOC, JSON-LD, or a graph of nodes and links."""
-    file = TextFile(path, options)
+def _json_format(path: Path, options: FileOptions) -> GraphFormat:
+    """Return what JSON holds: lines, an array of rows, or JSON-LD.
+
+    Raises:
+        GraphLoadError: If it is a graph of nodes and links.
+    """
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.search(rb'"@(?:context|graph|id)"\s*:', start):
+        return "jsonld"
     if start.startswith(b"["):
-        first = _first_element(start.decode(options.codec, "ignore"))
-        if isinstance(first, dict) and first.keys() & {"@id", "@graph", "@context"}:
-            return "jsonld"
-        return "apoc-jsonl" if is_apoc_row(first) else "json"
-    row = first_row(file) if b"\n" in start or len(start) < PREFIX else None
-    if isinstance(row, dict) and not row.keys() & {"nodes", "@graph", "@context", "@id"}:
-        return "apoc-jsonl" if is_apoc_row(row) else "jsonl"
-    return "jsonld" if re.search(rb'"@(?:context|graph|id)"', start) else "node-link"
-
-
-def _first_element(start: str) -> object:
-    """Return the first element of the start of an array; None if it is no JSON, or goes on behind the start."""
-    try:
-        return DECODER.raw_decode(start[1:].lstrip())[0]
-    except (ValueError, RecursionError):
-        return None
-
-
-def first_row(file: TextFile) -> object:
-    """Return what the first line of JSON lines holds; None where it is no JSON."""
-    line = next((text for text in file.lines() if text.strip()), "")
-    try:
-        return decode(line.strip())
-    except ValueError:
-        return None
+        return "json"
+    if re.search(rb'"nodes"\s*:', start):
+        read = "KnowledgeGraph.from_networkx(networkx.node_link_graph(json.load(file)))"
+        raise GraphLoadError(
+            "is a graph of nodes and links in JSON; wanted rows of facts.",
+            path,
+            hint_python=f"Read it with NetworkX: {read}.",
+            hint_shell="Write it as GraphML, which NetworkX does.",
+        )
+    return "jsonl"
 
 
 def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
@@ -153,10 +129,10 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
     """
     found = find_format(path, None, options)
     skipped = builder.skipped
-    if found in ("parquet", "arrow"):
-        count = _add_arrow_entities(path, found, options, builder)
+    if found == "parquet":
+        count = _add_parquet_entities(path, options, builder)
     elif found in ("jsonl", "json"):
-        count = _add_json(path, found, options, builder, with_facts=False)
+        count = add_rows(TextFile(path, options), builder, with_facts=False, is_array=found == "json")
     elif found in (None, "tsv", "csv", "pipe", "neo4j-csv"):
         count = _add_table_entities(path, found, options, builder)
     else:
@@ -170,29 +146,19 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
     file = TextFile(path, options)
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
-    if format == "neo4j-csv" or is_neo4j_header(split_first(file, layout)):
+    first = first_rows(file, layout)
+    if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
         read_neo4j_files([path], options, builder)
         return 1
-    count = read_entity_table(file, layout, builder)
+    count = read_entity_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return count
 
 
-def _add_json(
-    path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder, *, with_facts: bool
-) -> int:
-    file = TextFile(path, options)
-    rows = JsonRows(builder, with_facts, options.limits.cell_length)
-    add_each(file, rows.add, is_array=format == "json")
-    builder.skipped += file.skipped
-    return rows.count
+def _add_parquet_entities(path: Path, options: FileOptions, builder: GraphBuilder) -> int:
+    from kg_retrievers.graph.readers.tables.arrow_files import ParquetTable
 
-
-def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
-    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
-
-    check_unpacked(path)
-    table = ArrowFile(path, format, options.limits)
+    table = ParquetTable(path, options.limits)
     try:
         return add_entity_frame(builder, table, options.attributes, str(path), options.on_error)
     except InvalidArgumentError as error:
@@ -200,7 +166,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
 
 
 #: The formats of tables of facts; None is text whose delimiter is to be found.
-_TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
+_TABLES = (None, "tsv", "csv", "pipe", "parquet")
 
 #: How `Reading` calls the formats.
 SHOWN = {
@@ -210,12 +176,8 @@ SHOWN = {
     "jsonl": "JSON lines",
     "json": "JSON array",
     "neo4j-csv": "Neo4j CSV",
-    "apoc-jsonl": "APOC JSON",
     "parquet": "Parquet",
-    "arrow": "Arrow IPC",
     "graphml": "GraphML",
-    "gexf": "GEXF",
-    "node-link": "node-link JSON",
 }
 
 
@@ -232,10 +194,10 @@ def read_graph_rows(
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
-    - "parquet", "arrow": a table; see `FrameReader`.
-    - "graphml", "gexf", "node-link": nodes and edges with attributes.
-    - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv", "apoc-jsonl": see the readers of the same names.
+    - "parquet": a table; see `FrameReader`.
+    - "graphml": nodes and edges with attributes.
+    - "nt", "nq", "ttl", "trig", "rdf", "jsonld": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
+    - "neo4j-csv": see `read_neo4j_files`.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 
@@ -285,64 +247,42 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
         raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
     file, builder = TextFile(path, options), GraphBuilder()
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
-    if options.columns is None and options.header is not False and is_neo4j_header(split_first(file, layout)):
+    first = first_rows(file, layout)
+    if options.columns is None and options.header is not False and first and is_neo4j_header(first[0].cells):
         options.check_known(path, "neo4j-csv")
         return _read_neo4j(path, format, options)
-    _describe(builder, layout.format, layout)
-    read_fact_table(file, layout, builder)
+    builder.reading.format, builder.reading.understood["cells"] = SHOWN[layout.format], layout.shown
+    read_fact_table(file, layout, first, builder)
     builder.skipped += file.skipped
     return builder
 
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
-    _describe(builder, "json" if format == "json" else "jsonl")
-    _add_json(path, format, options, builder, with_facts=True)
-    return builder
-
-
-def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    file, builder = TextFile(path, options), GraphBuilder()
-    with open_bytes(path, options.limits, by_line=False) as opened:
-        is_array = opened.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-    _describe(builder, "apoc-jsonl")
-    read_apoc(file, builder, is_array=is_array)
-    builder.skipped += file.skipped
+    builder.reading.format = SHOWN[str(format)]
+    add_rows(TextFile(path, options), builder, with_facts=True, is_array=format == "json")
     return builder
 
 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
-    _describe(builder, "neo4j-csv")
+    builder.reading.format = SHOWN["neo4j-csv"]
     read_neo4j_files([*csv_files(path)] if os.path.isdir(path) else [path], options, builder)
     return builder
 
 
-def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
+def _read_parquet(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    from kg_retrievers.graph.readers.tables.arrow_files import ParquetTable
 
-    check_unpacked(path)
     builder = GraphBuilder()
-    table = ArrowFile(path, str(format), options.limits)
+    table = ParquetTable(path, options.limits)
     named = [*(options.columns or ()), *(None,) * 4][:4]
     FrameReader(builder, options.on_error, path, options.limits).add_facts(table, named, options.facts)
     return builder
 
 
-def _read_xml(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    kind = "gexf" if format == "gexf" else "graphml"
-    about = {"columns": options.columns, "attributes": options.attributes, "limits": options.limits}
-    return read_xml_rows(path, cast(Any, kind), **cast(Any, about))
-
-
-def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    document = read_json(TextFile(path, options), json.JSONDecoder())
-    with graph_errors(path):
-        if not is_node_link(document):
-            raise InvalidArgumentError(
-                "is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges."
-            )
-        return read_node_link_rows(document, columns=options.columns, attributes=options.attributes)
+def _read_graphml(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    return read_graphml(path, options)
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
@@ -355,21 +295,8 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuilder]] = {
     "jsonl": _read_json,
     "json": _read_json,
-    "apoc-jsonl": _read_apoc,
     "neo4j-csv": _read_neo4j,
-    "parquet": _read_arrow,
-    "arrow": _read_arrow,
-    "graphml": _read_xml,
-    "gexf": _read_xml,
-    "node-link": _read_node_link,
+    "parquet": _read_parquet,
+    "graphml": _read_graphml,
     **dict.fromkeys(RDF, _read_rdf),
 }
-
-
-# --- what they share --------------------------------------------------------------------------------------------------
-
-
-def _describe(builder: GraphBuilder, format: str, layout: Layout | None = None) -> None:
-    builder.reading.format = SHOWN[format]
-    if layout is not None:
-        builder.reading.understood["cells"] = layout.shown

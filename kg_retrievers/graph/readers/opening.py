@@ -13,68 +13,14 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import Field
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from typing_extensions import Buffer
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.validation import checked_dataclass
-
-_WHAT = (TextColumn("{task.description}", markup=False), BarColumn())
-_BAR: ContextVar[Progress | None] = ContextVar("kg_retrievers_reading_bar", default=None)
-
-
-@contextmanager
-def show_progress(progress: bool) -> Iterator[None]:
-    """Show a bar on stderr for the files that are opened in the block, if wanted. A terminal forgets it at the end."""
-    if not progress:
-        yield
-        return
-    console = Console(stderr=True)
-    speed = DownloadColumn(binary_units=True), TransferSpeedColumn(), TimeRemainingColumn(), TimeElapsedColumn()
-    bar = Progress(*_WHAT, *speed, console=console, transient=console.is_terminal)
-    token = _BAR.set(bar)
-    try:
-        with bar:
-            yield
-    finally:
-        _BAR.reset(token)
-
-
-def watched(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return a file that shows on the bar, if there is one, how many of its bytes were read."""
-    bar = _BAR.get()
-    if bar is None:
-        return file
-    _remove_tasks(bar)
-    return bar.wrap_file(file, path.stat().st_size, description=f"Reading {path.name}")
-
-
-def show_sorting() -> None:
-    """Say on the bar, if there is one, that all files were read and are sorted now."""
-    if bar := _BAR.get():
-        _remove_tasks(bar)
-        bar.columns = (*_WHAT, TimeElapsedColumn())
-        bar.add_task("Sorting", total=None)
-
-
-def _remove_tasks(bar: Progress) -> None:
-    for task in bar.task_ids:
-        bar.remove_task(task)
-
 
 #: How many times its own size a compressed file may become where no limit is given. Text rarely exceeds 30; deflate
 #: can reach 1,032.
@@ -260,7 +206,7 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         check_may_hold_graph(path)
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
-        raw = watched(open(path, "rb", buffering=0), path)  # noqa: SIM115
+        raw = open(path, "rb", buffering=0)  # noqa: SIM115
         bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line)
     return io.BufferedReader(bounded, _BUFFER)
 
@@ -309,17 +255,6 @@ def packing_of(path: Path) -> str:
     with open(path, "rb") as file:
         start = file.read(6)
     return next((packing for magic, packing in _MAGIC.items() if start.startswith(magic)), "")
-
-
-def check_unpacked(path: Path) -> None:
-    """Check that a table of Arrow is a regular file, and not packed: it is packed within.
-
-    Raises:
-        GraphLoadError: If it is not.
-    """
-    check_regular(path)
-    if packing := packing_of(path):
-        raise GraphLoadError(f"is packed ({packing}), but a table of Arrow is packed within. Unpack it first.", path)
 
 
 def plain_name(path: Path) -> str:
@@ -382,10 +317,14 @@ _TEXT = _Kind(
     "KnowledgeGraph.from_graph_documents.",
     "Extract triples from its text first, and write them as CSV.",
 )
-_IMAGE = _Kind("an image", "Name a file that holds triples.")
 _PAGE = _Kind("a web page", "Perhaps a download went wrong: fetch the file itself.")
 _TAR_KIND = _Kind("a tar archive", "Unpack it, and name the file of the graph: tar -xf FILE")
 _SQLITE = _Kind("a database of SQLite", "Write the table of facts as CSV: sqlite3 -header -csv FILE 'SELECT ...'")
+_ARROW = _Kind(
+    "a table of Arrow IPC",
+    "Read it with pyarrow, and give the table: KnowledgeGraph.from_frame(pyarrow.feather.read_table(path)).",
+    "Write it as Parquet, which pyarrow and pandas do.",
+)
 _POINTER = _Kind("a pointer of Git LFS in place of the file", "Fetch the file: git lfs pull")
 _PICKLE = _Kind(
     "a pickle, which is not opened since it can run any program",
@@ -400,9 +339,6 @@ _STARTS = {
     b"%PDF-": _TEXT,
     b"\xd0\xcf\x11\xe0": _SHEET,
     b"PK\x03\x04": _ZIP,
-    b"\x89PNG": _IMAGE,
-    b"\xff\xd8\xff": _IMAGE,
-    b"GIF8": _IMAGE,
     b"SQLite format 3\0": _SQLITE,
     b"version https://git-lfs": _POINTER,
     b"\x80\x02": _PICKLE,
@@ -410,10 +346,11 @@ _STARTS = {
     b"\x80\x04": _PICKLE,
     b"\x80\x05": _PICKLE,
     b"LBUG": _LADYBUG,
+    b"ARROW1": _ARROW,
 }
 
 #: Those of the first bytes that may begin a text, unless a NUL follows.
-_LIKE_TEXT = (b"GIF8", b"LBUG")
+_LIKE_TEXT = (b"LBUG", b"ARROW1")
 
 #: What a zip archive, or an old file of an office program, is by its suffix.
 _ZIPPED = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import encodings.aliases
 import io
 import os
 import re
@@ -13,7 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from pydantic import Field
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, skip_hints
 from kg_retrievers.graph.validation import checked_dataclass
 
@@ -22,20 +21,17 @@ Attributes = Literal["facts", "drop"]
 OnError = Literal["raise", "skip"]
 
 _TEXT_TABLES = ("csv", "tsv", "pipe")
-#: What text encodings are called.
-_ENCODINGS = {name.replace("_", "-") for pair in encodings.aliases.aliases.items() for name in pair}
 
-_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
-_GRAPHS = ("graphml", "gexf", "node-link")
+_TABLES = (*_TEXT_TABLES, "parquet")
 
 #: The formats that know an option; the other options are for all.
 FORMATS_OF = {
-    "columns": (*_TABLES, *_GRAPHS),
+    "columns": (*_TABLES, "graphml"),
     "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
     "header": _TEXT_TABLES,
     "facts": _TABLES,
-    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
-    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
+    "attributes": (*_TABLES, "graphml", "neo4j-csv"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "neo4j-csv"),
 }
 
 #: The defaults of `attributes` and `encoding`.
@@ -77,8 +73,8 @@ class FileOptions:
         try:
             " ".encode(self.encoding)
         except LookupError:
-            near = did_you_mean(self.encoding.lower(), _ENCODINGS) or 'wanted one such as "utf-8" or "latin-1".'
-            raise InvalidArgumentError(f"Python knows no text encoding {self.encoding!r}; {near}") from None
+            message = f'Python knows no text encoding {self.encoding!r}; wanted one such as "utf-8" or "latin-1".'
+            raise InvalidArgumentError(message) from None
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
 

@@ -86,11 +86,6 @@ class GraphContent:
         """Whether some fact has a source."""
         return "sources.offsets" in self._columns
 
-    @property
-    def has_datatypes(self) -> bool:
-        """Whether some entity has a datatype."""
-        return "datatypes" in self._columns
-
     def facts(self) -> Iterator[Fact]:
         """Yield the facts."""
         sources = self._rows("triple_sources", self._texts("sources")) if self.has_sources else None
@@ -114,7 +109,7 @@ class GraphContent:
         names, kinds = self._texts("names"), ["", *self._texts("datatype_names")]
         labels = self._columns["labels"].tolist()
         aliases, types = self._rows("aliases", names), self._rows("entity_types", self._texts("types"))
-        datatypes = self._columns["datatypes"].tolist() if self.has_datatypes else [NONE] * len(labels)
+        datatypes = self._columns["datatypes"].tolist() if "datatypes" in self._columns else [NONE] * len(labels)
         for key, label, datatype in zip(self.keys, labels, datatypes, strict=True):
             yield Entity(key, names[label], next(aliases), next(types), kinds[datatype + 1] or None)
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name, skip_hints
@@ -21,7 +21,6 @@ FORMATS = {
     "TriG": ("trig", "application/trig"),
     "RDF/XML": ("rdf", "owl", "rdfs", "xml", "rdfxml", "rdf-xml", "application/rdf+xml"),
     "JSON-LD": ("jsonld", "json-ld", "json", "application/ld+json"),
-    "N3": ("n3", "text/n3"),
 }
 
 #: The formats whose parser goes on behind an error.
@@ -30,20 +29,6 @@ _RECOVERABLE = (*LINE_FORMATS, "Turtle", "TriG")
 
 #: The formats by their names.
 NAMES = {name: format for format, names in FORMATS.items() for name in (format.lower(), *names)}
-
-
-class Terms(NamedTuple):
-    """The classes of terms. Each term has `value`; a literal also `language` and `datatype`."""
-
-    iri: Any
-    blank: Any
-    literal: Any
-    default_graph: Any
-
-
-def terms_of(module: Any) -> Terms:
-    """Return the classes of terms of the module pyoxigraph."""
-    return Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
 
 
 def rdf_format(path: Path, format: str | None) -> str:
@@ -85,7 +70,7 @@ class RdfFile:
 
     Attributes:
         format: The name of the format.
-        terms: The classes of the terms.
+        module: The module that parses it.
         skipped: How many lines of malformed statements were skipped.
         prefixes: The prefixes that the file declares; complete when all statements were read.
     """
@@ -94,8 +79,7 @@ class RdfFile:
         """Check the format; nothing is read yet."""
         self.path, self.format = path, rdf_format(path, format)
         self._base_iri, self._on_error, self._limits = base_iri, on_error, limits
-        self._oxigraph = oxigraph()
-        self.terms = terms_of(self._oxigraph)
+        self.module = oxigraph()
         self.skipped, self._last_line = 0, -1
         self._file: GuardedFile | None = None
         self.prefixes: dict[str, str] = {}
@@ -134,8 +118,8 @@ class RdfFile:
 
     def _parse(self, file: Any) -> Any:
         try:
-            format = self._oxigraph.RdfFormat.from_extension(FORMATS[self.format][0])
-            return self._oxigraph.parse(file, format=format, base_iri=self._base_iri)
+            format = self.module.RdfFormat.from_extension(FORMATS[self.format][0])
+            return self.module.parse(file, format=format, base_iri=self._base_iri)
         except ValueError as error:
             raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
 
@@ -185,7 +169,7 @@ def oxigraph() -> Any:
 
 
 class RdflibGraph:
-    """The statements of a Graph, Dataset or ConjunctiveGraph of rdflib, with the terms of pyoxigraph.
+    """The statements of a Graph or Dataset of rdflib 7, with the terms of pyoxigraph.
 
     Args:
         graph: The graph.
@@ -199,8 +183,7 @@ class RdflibGraph:
 
     def __init__(self, graph: Any, on_error: str) -> None:
         """Read nothing yet."""
-        self._graph, self._on_error, self._oxigraph = graph, on_error, oxigraph()
-        self.terms = terms_of(self._oxigraph)
+        self._graph, self._on_error, self.module = graph, on_error, oxigraph()
         self.skipped = 0
 
     @property
@@ -216,12 +199,12 @@ class RdflibGraph:
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield the statements in sorted order, since rdflib keeps none."""
         rows = self._graph.quads((None, None, None, None)) if hasattr(self._graph, "quads") else self._graph
-        names: dict[Any, Any] = {None: self.terms.default_graph()}
+        names: dict[Any, Any] = {None: self.module.DefaultGraph()}
         for row in sorted(rows, key=_sort_key):
-            graph = row[3] if len(row) > 3 else None
+            graph = getattr(row[3], "identifier", row[3]) if len(row) > 3 else None
             try:
                 if graph not in names:
-                    names[graph] = self._graph_name(graph)
+                    names[graph] = self._term(graph)
                 yield *map(self._term, row[:3]), names[graph]
             except ValueError as error:  # also half a surrogate pair
                 if self._on_error == "raise":
@@ -231,23 +214,15 @@ class RdflibGraph:
                     ) from None
                 self.skipped += 1
 
-    def _graph_name(self, graph: Any) -> Any:
-        name = getattr(graph, "identifier", graph)  # a Graph in old versions of rdflib
-        default = getattr(self._graph, "default_graph", None)  # of a Dataset; a ConjunctiveGraph calls it otherwise
-        if default is None:
-            default = getattr(self._graph, "default_context", None)
-        is_default = not isinstance(name, str) or name == getattr(default, "identifier", None)
-        return self.terms.default_graph() if is_default else self._term(name)
-
     def _term(self, term: Any) -> Any:
         """Return a term of rdflib as one of pyoxigraph, but a quoted graph as it is."""
         if not isinstance(term, str):
             return term
         if hasattr(term, "language"):
             datatype = getattr(term, "datatype", None)
-            about = {"datatype": self.terms.iri(str(datatype))} if datatype else {"language": term.language}
-            return self.terms.literal(str(term), **about)
-        return (self.terms.blank if type(term).__name__ == "BNode" else self.terms.iri)(str(term))
+            about = {"datatype": self.module.NamedNode(str(datatype))} if datatype else {"language": term.language}
+            return self.module.Literal(str(term), **about)
+        return (self.module.BlankNode if type(term).__name__ == "BNode" else self.module.NamedNode)(str(term))
 
 
 def is_rdflib(source: Any) -> bool:

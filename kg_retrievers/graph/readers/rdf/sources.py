@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,6 @@ from kg_retrievers.graph.iris import Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib
 from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
-
-_RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
-
-#: Facts that many readers give another meaning: they stay as they are, and `Reading` says so.
-PLAIN_FACTS = {
-    "equal things": (f"{_OWL}sameAs", "owl:sameAs, kept as plain facts; nothing is merged"),
-    "lists": (f"{_RDF}first", "items of lists, kept as rdf:first and rdf:rest"),
-    "statements about statements": (f"{_RDF}subject", "of rdf:Statement, kept as plain facts"),
-}
 
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
@@ -66,7 +56,6 @@ class RdfColumns:
         iris: The IRI of each number, or "_:" and the name of a blank node.
         keys: The key of each entity, by its id; an empty text for a literal.
         ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
-        plain_facts: How many facts have each of the predicates of `PLAIN_FACTS`.
         blanks: How many entities are blank nodes.
         local_names: How many entities and relations are called by the end of their IRI.
         described: How many classes and properties, in no fact themselves, describe types and relations.
@@ -85,7 +74,6 @@ class RdfColumns:
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)
-        self.plain_facts = {what: self._facts_by(iri) for what, (iri, _) in PLAIN_FACTS.items()}
         self.local_names = self.described = self.blank_types = self.blanks = 0
 
     def fill(self) -> None:
@@ -107,10 +95,6 @@ class RdfColumns:
         types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
         used |= self._prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
         builder.prefixes = dict(sorted(used.items()))
-
-    def _facts_by(self, iri: str) -> int:
-        number = self._statements.ids.get(iri)
-        return 0 if number is None else int((self.relations == number).sum())
 
     def _by_first_place(self, *columns: Array) -> Array:
         """Return the numbers of facts in the order of appearance: those of IRIs, and, further up, of literals."""
@@ -316,7 +300,6 @@ def describe_reading(
         "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}" if blanks > 1 else "kept as _:b0"),
         "graphs": _count(len(statements.graphs), "named ones, kept as sources of facts"),
     }
-    said |= {what: _count(columns.plain_facts[what], text) for what, (_, text) in PLAIN_FACTS.items()}
     reading.understood |= {what: text for what, text in said.items() if text}
     reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
     reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
@@ -371,7 +354,7 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
             f"{source!r:.100}."
         )
     graph = RdflibGraph(source, options.on_error)
-    statements = Statements(options, graph.terms, Path("rdflib"))
+    statements = Statements(options, graph.module, Path("rdflib"))
     statements.begin(graph.prefixes)
     statements.take(graph)
     return _build(statements, graph.format, graph.prefixes, graph.skipped)
@@ -379,12 +362,7 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    has_formulas = file.format == "N3" and options.graphs is None
-    if has_formulas:
-        options = replace(options, graphs=[DEFAULT])
-    statements = Statements(options, file.terms, path)
-    if has_formulas:
-        statements.of_other_graphs = "statements within formulas, which state nothing"
+    statements = Statements(options, file.module, path)
     file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):

@@ -14,7 +14,6 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
-from kg_retrievers.graph.readers.rdf.parsing import Terms
 from kg_retrievers.graph.readers.text_files import OnError
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.values import is_valid
@@ -201,12 +200,11 @@ class Statements:
         names: Labels and aliases.
         uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
-        of_other_graphs: What `left_out` calls statements of graphs that are not wanted.
     """
 
-    def __init__(self, options: RdfOptions, terms: Terms, place: Path) -> None:
+    def __init__(self, options: RdfOptions, oxigraph: Any, place: Path) -> None:
         """Begin without statements."""
-        self.options, self.terms, self.place = options, terms, place
+        self.options, self._oxigraph, self.place = options, oxigraph, place
         self.languages = Languages(options.languages)
         self.names = Names(self.languages)
         self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
@@ -217,7 +215,6 @@ class Statements:
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.of_other_graphs = "statements of other graphs (graphs=None)"
         self._graph_numbers: dict[str, int] = {}
         self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
@@ -259,8 +256,8 @@ class Statements:
 
     def take(self, statements: Iterable[Any]) -> None:
         """Take statements; those of IRIs in the default graph the short way."""
-        ids, roles, iri, literal = self.ids, self._roles, self.terms.iri, self.terms.literal
-        default = self.terms.default_graph if self._takes_default else None
+        ids, roles, iri, literal = self.ids, self._roles, self._oxigraph.NamedNode, self._oxigraph.Literal
+        default = self._oxigraph.DefaultGraph if self._takes_default else None
         heads, relations, tails = self.heads.append, self.relations.append, self.tails.append
         typed, kinds, take_literal = self.typed.append, self.kinds.append, self._take_literal
         for subject, predicate, object, graph in statements:
@@ -280,14 +277,14 @@ class Statements:
                 self._take(subject, predicate, role, object, graph)
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
-        source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
+        source = NONE if type(graph) is self._oxigraph.DefaultGraph else self._graph(graph)
         if source == _NOT_TAKEN or (source == NONE and not self._takes_default):
-            self.left_out[self.of_other_graphs] += 1
+            self.left_out["statements of other graphs (graphs=None)"] += 1
             return
         head = self._thing(subject)
         if head is None:
             return
-        if type(object) is self.terms.literal:
+        if type(object) is self._oxigraph.Literal:
             self._take_literal(head, predicate, role, object, source)
             return
         tail = self._thing(object)
@@ -305,9 +302,9 @@ class Statements:
 
     def _thing(self, term: Any) -> int | None:
         """Return the number of an IRI or a blank node; None where it is left out."""
-        if type(term) is self.terms.iri:
+        if type(term) is self._oxigraph.NamedNode:
             return self.ids[term.value]
-        if type(term) is not self.terms.blank:
+        if type(term) is not self._oxigraph.BlankNode:
             self.left_out["triple terms, which are statements about statements"] += 1
             return None
         if self.options.blank_nodes == "drop":
@@ -379,7 +376,7 @@ class Statements:
             self.sources.append(source)
 
     def _graph(self, graph: Any) -> int:
-        name = graph.value if type(graph) is self.terms.iri else f"_:{graph.value}"
+        name = graph.value if type(graph) is self._oxigraph.NamedNode else f"_:{graph.value}"
         if name not in self._graph_numbers:
             taken = self._wanted_graphs is None or name in self._wanted_graphs
             self._graph_numbers[name] = self.graphs[name] if taken else _NOT_TAKEN

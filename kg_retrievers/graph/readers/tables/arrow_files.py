@@ -1,21 +1,21 @@
-"""Tables that pyarrow reads: Parquet and Arrow IPC files."""
+"""Tables that pyarrow reads: Parquet files, and columns of Arrow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
-from kg_retrievers.graph.readers.opening import Limits, limit_error, read_errors
+from kg_retrievers.graph.readers.opening import Limits, check_regular, limit_error, packing_of, read_errors
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 
 try:
     import pyarrow
-    from pyarrow import compute, ipc, parquet
+    from pyarrow import compute, parquet
 except ImportError as cause:
-    raise MissingExtraError("Reading Parquet and Arrow files", "arrow") from cause
+    raise MissingExtraError("Reading Parquet", "arrow") from cause
 
 #: How many rows are read at a time.
 BATCH_ROWS = 1 << 18
@@ -32,32 +32,37 @@ def arrow_columns(frame: Any) -> dict[str, Any]:
     return dict(zip(map(str, table.column_names), table.columns, strict=True))
 
 
-class ArrowFile:
-    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
+class ParquetTable:
+    """The table of a Parquet file, read in batches."""
 
-    def __init__(self, path: Path, format: str, limits: Limits) -> None:
+    kind, lines = "Parquet", None
+
+    def __init__(self, path: Path, limits: Limits) -> None:
         """Open the file and read the names of its columns.
 
         Raises:
-            GraphLoadError: If it is no such file, or becomes too large.
+            GraphLoadError: If it is no such file, or says that it becomes larger than it may.
         """
-        self._most = limits.bytes_of(path.stat().st_size)
-        self._limits, self.lines = limits, None
-        self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
+        check_regular(path)
+        if packing := packing_of(path):
+            raise GraphLoadError(f"is packed ({packing}), but Parquet is packed within. Unpack it first.", path)
         self._path = path
-        self._read: Callable[[Sequence[str] | None], Iterator[Any]]
         with _arrow_errors(path):
-            if format == "parquet":
-                self.names = self._parquet_names()
-                self._read = self._parquet_batches
-            else:
-                self.names = [str(name) for name in self._ipc_schema().names]
-                self._read = self._ipc_batches
+            about = parquet.read_metadata(path)
+            self.names = [str(name) for name in about.schema.to_arrow_schema().names]
+        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        most = limits.bytes_of(path.stat().st_size)
+        if max(size, ROW_BYTES * about.num_rows) > most:
+            exceeded = f"the compressed file becomes more than {most:,} bytes"
+            raise limit_error(path, None, exceeded, "unpacked_bytes")
+        if about.num_columns > limits.columns:
+            exceeded = f"a table of {about.num_columns:,} columns"
+            raise limit_error(path, None, exceeded, "columns", about.num_columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
         with _arrow_errors(self._path):
-            for batch in self._read(columns):
+            for batch in self._read([*dict.fromkeys(columns)]):
                 yield [encoded_column(batch.column(name)) for name in columns]
         pyarrow.default_memory_pool().release_unused()
 
@@ -68,50 +73,9 @@ class ArrowFile:
                 for start in range(0, batch.num_rows, at_once):
                     yield from batch.slice(start, at_once).to_pylist()
 
-    def _parquet_names(self) -> list[str]:
-        """Return the names of the columns, if the file says that it becomes no larger than it may."""
-        about = parquet.read_metadata(self._path)
-        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-        self._check_size(max(size, ROW_BYTES * about.num_rows))
-        if about.num_columns > self._limits.columns:
-            exceeded = f"a table of {about.num_columns:,} columns"
-            raise limit_error(self._path, None, exceeded, "columns", about.num_columns)
-        return [str(name) for name in about.schema.to_arrow_schema().names]
-
-    def _check_size(self, size: int) -> None:
-        if size > self._most:
-            exceeded = f"the compressed file becomes more than {self._most:,} bytes"
-            raise limit_error(self._path, None, exceeded, "unpacked_bytes")
-
-    def _parquet_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        wanted = None if columns is None else list(dict.fromkeys(columns))
+    def _read(self, columns: Sequence[str] | None) -> Iterator[Any]:
         with parquet.ParquetFile(self._path, memory_map=True) as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
-
-    def _ipc_schema(self) -> Any:
-        with _open_ipc(self._path) as reader:
-            return reader.schema
-
-    def _ipc_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        size = 0
-        with _open_ipc(self._path) as reader:
-            is_file = hasattr(reader, "num_record_batches")
-            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-            for batch in batches:
-                batch.validate(full=True)  # what is read from the file may point anywhere
-                size += max(batch.get_total_buffer_size(), ROW_BYTES * batch.num_rows)
-                self._check_size(size)
-                yield batch
-
-
-def _open_ipc(path: Path) -> Any:
-    """Open the file format of Arrow IPC (Feather version 2), or else its stream format."""
-    source = pyarrow.memory_map(str(path))
-    try:
-        return ipc.open_file(source)
-    except pyarrow.ArrowInvalid:
-        source.seek(0)
-        return ipc.open_stream(source)
+            yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
 
 
 def encoded_column(column: Any) -> Encoded:

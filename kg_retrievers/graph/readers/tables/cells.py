@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from reprlib import repr as short
@@ -21,26 +21,8 @@ UNFIT = re.compile("[\0\ud800-\udfff]")
 _NOTHING = ("NAType", "NaTType")  # of pandas
 
 
-class Style(NamedTuple):
-    """How a column is written.
-
-    Attributes:
-        whole: Its floats are all integers: 2013.0 is "2013".
-        midnight: Its times are all midnight: they are dates.
-    """
-
-    whole: bool = True
-    midnight: bool = True
-
-    def after(self, values: Iterable[Any]) -> Style:
-        """Return the style of a column that holds these values, too."""
-        whole, midnight = self
-        for value in values:
-            if isinstance(value, float):
-                whole = whole and (value != value or value.is_integer())
-            elif isinstance(value, datetime) and not is_nothing(value):
-                midnight = midnight and value.time() == time() and value.tzinfo is None
-        return Style(whole, midnight)
+#: From here on a double does not hold each integer.
+_LEAST_INEXACT = 1e15
 
 
 def is_nothing(value: Any) -> bool:
@@ -52,25 +34,25 @@ def is_nothing(value: Any) -> bool:
     return isinstance(value, float | Decimal) and value != value
 
 
-def cell_text(value: Any, style: Style = Style()) -> str | None:  # noqa: B008
+def cell_text(value: Any) -> str | None:
     """Return what a cell says as a text, without white space around it; None where it is empty.
 
-    A truth value is "true" or "false"; a float is an integer where its column holds no others; a date and a time
-    are written as in ISO 8601, a time as a date where its column holds midnights alone.
+    A truth value is "true" or "false". A float without a fraction is an integer. A date and a time are written as in
+    ISO 8601, midnight without a time zone as a date.
 
     Raises:
         ValueError: If it is no single value, or a text with NUL or half a surrogate pair.
 
     Example:
-        >>> cell_text(2013.0), cell_text(2013.0, Style(whole=False)), cell_text(True), cell_text(date(2013, 12, 18))
-        ('2013', '2013.0', 'true', '2013-12-18')
+        >>> cell_text(2013.0), cell_text(7.5), cell_text(True), cell_text(datetime(2013, 12, 18))
+        ('2013', '7.5', 'true', '2013-12-18')
     """
     if isinstance(value, str):
         text = str(value).strip()
         if UNFIT.search(text):
             raise ValueError(f"{short(text)} holds NUL or half a surrogate pair")
         return text or None
-    return None if is_nothing(value) else _written(value, style)
+    return None if is_nothing(value) else _written(value)
 
 
 def plain_texts(values: Sequence[Any], most: int | None) -> list[str] | None:
@@ -87,20 +69,20 @@ def plain_texts(values: Sequence[Any], most: int | None) -> list[str] | None:
     return None if too_long or not all(texts) or UNFIT.search("\n".join(texts)) else texts
 
 
-def _written(value: Any, style: Style) -> str:
+def _written(value: Any) -> str:
     if hasattr(value, "item"):  # a scalar of numpy
         value = value.item()
     match value:
         case bool():
             return str(value).lower()
-        case float() if style.whole and value.is_integer():
+        case float() if value.is_integer() and abs(value) < _LEAST_INEXACT:
             return str(int(value))
         case int() | float() | UUID():
             return str(value)
         case Decimal():
             return f"{value:f}"
         case datetime():
-            return value.date().isoformat() if style.midnight else value.isoformat()
+            return value.date().isoformat() if value.timetz() == time() else value.isoformat()
         case date() | time():
             return value.isoformat()
     raise ValueError(f"{short(value)} is no text, number, date or truth value")

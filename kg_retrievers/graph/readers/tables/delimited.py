@@ -123,12 +123,6 @@ def first_lines(file: TextFile) -> tuple[int, list[str]]:
     return begin, lines
 
 
-def split_first(file: TextFile, layout: Layout) -> list[str]:
-    """Return the cells of the first row; none where there is no row."""
-    rows = _split_all(first_lines(file)[1][:1], layout)
-    return [cell.strip() for cell in rows[0]] if rows else []
-
-
 def split_rows(file: TextFile, layout: Layout, lines: Iterator[str] | None = None, last: int = 0) -> Iterator[Row]:
     """Yield the rows of a table without blank ones, and without white space around a cell.
 
@@ -284,8 +278,8 @@ class TextTable:
                 file.reject(f"wanted {width} cells ({self.kind}), but {got}.", row.line, row.last)
 
 
-def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> None:
-    """Add the facts of a table.
+def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builder: GraphBuilder) -> None:
+    """Add the facts of a table, of which `first_rows` returned the first ones.
 
     A first row names the columns if it has names of `roles` for all three, or `columns` or `header` say so. A first
     row that may name columns, but does not name all three, is refused: see `_check_no_header`.
@@ -294,7 +288,7 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
         GraphLoadError: If a row has not the cells of a fact, or the first row may be a header.
     """
     options = file.options
-    header = _fact_header(file, _first_rows(file, layout))
+    header = _fact_header(file, first)
     if header and (strange := [name for name in options.facts if name not in header]):
         file.fail(f"facts names {strange}, but the columns are {header}.")
     table = TextTable(file, layout, header or [*Triple._fields], header is not None)
@@ -304,8 +298,8 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"
 
 
-def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> int:
-    """Add what a table says about entities, and return how many rows it has.
+def read_entity_table(file: TextFile, layout: Layout, first: Sequence[Row], builder: GraphBuilder) -> int:
+    """Add what a table says about entities, and return how many rows it has; see `read_fact_table`.
 
     Columns are found by name, further ones are attributes. Without a header a row is entity and label. Several aliases
     or types in a cell stand between pipes, or are a list in JSON.
@@ -313,7 +307,7 @@ def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> 
     Raises:
         GraphLoadError: If a row has no key, or more or fewer cells than the first.
     """
-    columns = _entity_header(file, _first_rows(file, layout))
+    columns = _entity_header(file, first)
     has_header = columns is not None
     columns = columns or {"entity": "", "label": "label"}
     table = TextTable(file, layout, [*columns], has_header)
@@ -324,7 +318,8 @@ def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> 
     return add_entities(builder, table.rows(), columns, file.options.attributes, str(file.path), reject)
 
 
-def _first_rows(file: TextFile, layout: Layout) -> list[Row]:
+def first_rows(file: TextFile, layout: Layout) -> list[Row]:
+    """Return the rows that decide whether the first of them names the columns."""
     first: list[Row] = []
     length = 0
     for row in split_rows(TextFile(file.path, file.options), layout):

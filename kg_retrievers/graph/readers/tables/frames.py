@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
 
@@ -17,7 +16,6 @@ from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.tables.cells import (
     Encoded,
-    Style,
     cell_text,
     encode,
     is_nothing,
@@ -165,12 +163,6 @@ def _encoded_column(column: Any) -> Encoded:
         from kg_retrievers.graph.readers.tables.arrow_files import encoded_column
 
         return encoded_column(column)
-    if hasattr(column, "factorize"):  # pandas
-        try:
-            codes, values = column.factorize()
-            return Encoded(np.asarray(codes), values.tolist())
-        except TypeError:  # lists and the like, which are refused with their row
-            pass
     return encode(_listed(column))
 
 
@@ -206,17 +198,21 @@ class _Texts(NamedTuple):
 
 def read_frame(
     frame: Any,
-    *,
-    head: str | None = None,
-    relation: str | None = None,
-    tail: str | None = None,
-    source: str | None = None,
-    entities: Any = None,
-    facts: Sequence[str] = (),
-    attributes: Attributes = "facts",
-    on_error: OnError = "raise",
+    roles: Sequence[str | None],
+    entities: Any,
+    facts: Sequence[str],
+    attributes: Attributes,
+    on_error: OnError,
 ) -> GraphBuilder:
     """Read a frame: see `KnowledgeGraph.from_frame`.
+
+    Args:
+        frame: The facts.
+        roles: The columns of heads, relations, tails and sources, if the user names them.
+        entities: A frame that describes entities, or None.
+        facts: Columns whose cells become facts about the head.
+        attributes: Whether further columns of entities become facts.
+        on_error: "skip" counts rows that hold no fact.
 
     Raises:
         InvalidArgumentError: If a column is not found, a row holds no fact, or an argument has no such value.
@@ -224,11 +220,10 @@ def read_frame(
     if on_error not in get_args(OnError):
         raise InvalidArgumentError(f'{_WHO}: on_error is "raise" or "skip", but got {on_error!r}.')
     builder = GraphBuilder()
-    table = frame_table(frame, _WHO)
-    FrameReader(builder, on_error).add_facts(table, (head, relation, tail, source), facts)
+    FrameReader(builder, on_error).add_facts(frame_table(frame, _WHO), roles, facts)
     if entities is not None:
-        described = frame_table(entities, f"{_WHO}: entities")
-        add_entity_frame(builder, described, attributes, f"{_WHO}: entities", on_error)
+        who = f"{_WHO}: entities"
+        add_entity_frame(builder, frame_table(entities, who), attributes, who, on_error)
     return builder
 
 
@@ -265,12 +260,8 @@ class FrameReader:
         """
         roles = self._roles(table.names, named, facts)
         wanted = [name for name in (*roles, *facts) if name is not None]
-        batches = table.batches(wanted)
-        first = next(batches, None)
-        if first is not None:
-            styles = self._styles(table, wanted, first)
-            for batch in chain([first], batches):
-                self._add_batch(roles, batch, styles, wanted, table.lines)
+        for batch in table.batches(wanted):
+            self._add_batch(roles, batch, wanted, table.lines)
         self._describe(table, roles, facts)
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
@@ -290,17 +281,7 @@ class FrameReader:
             hint_shell="Say which they are: --columns HEAD,RELATION,TAIL",
         )
 
-    def _styles(self, table: FrameTable, names: Sequence[str], first: Sequence[Encoded]) -> list[Style]:
-        """Return how each column is written, which all of its rows decide; only of numbers and times it is open."""
-        styles = [Style() for _ in names]
-        is_open = [not all(isinstance(value, str | int) for value in column.values) for column in first]
-        columns = [position for position, one in enumerate(is_open) if one or not first[position].values]
-        for batch in table.batches([names[position] for position in columns]) if columns else ():
-            for position, column in zip(columns, batch, strict=True):
-                styles[position] = styles[position].after(column.values)
-        return styles
-
-    def _texts(self, column: Encoded, style: Style) -> _Texts:
+    def _texts(self, column: Encoded) -> _Texts:
         if column.codes is None:
             return _Texts(np.arange(len(column.values)), [*column.values, None], {})
         most = self._limits.cell_length if self._limits else None
@@ -310,7 +291,7 @@ class FrameReader:
         problems: dict[int, str] = {}
         for value in column.values:
             try:
-                text = cell_text(value, style)
+                text = cell_text(value)
             except ValueError as error:
                 problems[len(texts)], text = str(error), None
             if text is not None and most is not None and len(text) > most:
@@ -322,7 +303,6 @@ class FrameReader:
         self,
         roles: Roles,
         batch: Sequence[Encoded],
-        styles: Sequence[Style],
         names: Sequence[str],
         lines: Array | None,
     ) -> None:
@@ -330,7 +310,7 @@ class FrameReader:
         if len(batch) == 3 + has_source and all(column.codes is None for column in batch):
             self._add_plain_rows(*(column.values for column in batch))
             return
-        columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
+        columns = [self._texts(column) for column in batch[:3]]
         heads, relations, tails = columns
         is_fact = heads.is_text & relations.is_text & tails.is_text
         if not is_fact.all():
@@ -341,13 +321,10 @@ class FrameReader:
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
-        sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
-        self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
-        for more in sources[1:]:
-            given = more != NONE
-            self._builder.add_ids(head_ids[given], kinds[given], tail_ids[given], more[given])
+        sources = self._sources(names[3], self._texts(batch[3]), kept) if has_source else None
+        self._builder.add_ids(head_ids, kinds, tail_ids, sources)
         for position in range(3 + has_source, len(names)):
-            self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
+            self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
 
     def _add_plain_rows(
         self,
@@ -363,14 +340,11 @@ class FrameReader:
         builder.add_ids(ends[::2], builder.relations(relations), ends[1::2], source_ids)
         self._row += len(heads)
 
-    def _sources(self, name: str, column: Encoded, style: Style, kept: Any) -> list[Array]:
-        """Return the id of the first source of each fact, of the second, and so on, as far as there are some."""
-        found = []
-        for part in _positions(column):
-            texts = self._texts(part, style)
-            self._count_problems(name, texts, kept)
-            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.sources))
-        return found if any((ids != NONE).any() for ids in found) else []
+    def _sources(self, name: str, column: _Texts, kept: Any) -> Array | None:
+        """Return the id of the source of each fact; None if no fact has one."""
+        self._count_problems(name, column, kept)
+        ids = _numbered(column.codes[kept], column.texts, self._builder.sources)
+        return ids if (ids != NONE).any() else None
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
@@ -409,37 +383,14 @@ class FrameReader:
     def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
         reading = self._builder.reading
         reading.format = reading.format or table.kind
-        reading.understood["columns"] = shown_roles(roles)
+        shown = (f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
+        reading.understood["columns"] = ", ".join(shown)
         if facts:
             reading.understood["facts about the head"] = ", ".join(map(repr, facts))
         for name in table.names:
             if name not in roles and name not in facts:
-                reading.leave_out(left_out_column(name), self._row)
-
-
-def _positions(column: Encoded) -> list[Encoded]:
-    """Return the first text of each list in a column, the second, and so on; the column itself where none is a list."""
-    lists = [value if isinstance(value, list) else [value] for value in column.values]
-    longest = max(map(len, lists), default=0)
-    if longest <= 1 and not any(isinstance(value, list) for value in column.values):
-        return [column]
-    cells = [[one[position] if position < len(one) else None for one in lists] for position in range(longest)]
-    return [Encoded(column.codes, values) for values in cells]
-
-
-def shown_roles(roles: Roles) -> str:
-    """Return which column holds what, for `Reading`.
-
-    Example:
-        >>> shown_roles(Roles("s", "p", "o"))
-        "head 's', relation 'p', tail 'o'"
-    """
-    return ", ".join(f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
-
-
-def left_out_column(name: str) -> str:
-    """Return what `Reading` calls a column that is not read."""
-    return f"cells of column {name!r} (facts=[{name!r}] makes facts about the head of them)"
+                facts_of_it = f"facts=[{name!r}] makes facts about the head of them"
+                reading.leave_out(f"cells of column {name!r} ({facts_of_it})", self._row)
 
 
 def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[Sequence[str]], Array]) -> Array:

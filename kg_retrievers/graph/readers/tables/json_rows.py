@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from reprlib import repr as short
 from typing import Any, NoReturn
 
@@ -122,19 +122,21 @@ class _LongTextError(ValueError):
     """A text that exceeds the limit of cells."""
 
 
-def add_each(file: TextFile, add: Callable[[Any], None], *, is_array: bool) -> None:
-    """Hand each line, or each element of an array, to `add`; a ValueError is raised with its line or counted.
+def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_array: bool) -> int:
+    """Add what each line, or each element of an array, says; return how many did. A malformed one is raised or counted.
 
     An element has its number, from 1, in place of a line.
     """
-    values = array_elements(file) if is_array else _lines(file)
-    for value in values:
+    rows = JsonRows(builder, with_facts, file.options.limits.cell_length)
+    for value in _array_elements(file) if is_array else _lines(file):
         try:
-            add(value)
+            rows.add(value)
         except _LongTextError as error:
             file.reject_cell(error.args[0], file.line)
         except ValueError as error:
             file.reject(str(error), file.line)
+    builder.skipped += file.skipped
+    return rows.count
 
 
 def _lines(file: TextFile) -> Iterator[Any]:
@@ -142,43 +144,30 @@ def _lines(file: TextFile) -> Iterator[Any]:
     for text in file.lines():
         if not text.isspace():
             try:
-                yield decode(text.rstrip())
+                yield _decode(text.rstrip())
             except ValueError as error:
                 file.reject(str(error), file.line)
 
 
-def decode(text: str) -> Any:
+def _decode(text: str) -> Any:
     """Return what a text of JSON holds, with numbers as texts.
 
     Raises:
         ValueError: If it is no JSON, or nested too deeply for Python.
     """
     try:
-        return DECODER.decode(text)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
     except RecursionError:
         raise ValueError("JSON that is nested too deeply for Python.") from None
 
 
-def array_elements(file: TextFile) -> Iterator[Any]:
+def _array_elements(file: TextFile) -> Iterator[Any]:
     """Yield the elements of a JSON array, with numbers as texts; `line` of the file is the number of each, from 1.
 
     Raises:
         GraphLoadError: If the file is no JSON array, or exceeds a limit.
-    """
-    elements = read_json(file, DECODER)
-    if not isinstance(elements, list):
-        file.fail(f"wanted a JSON array, but found {short(elements)}.")
-    for file.line, element in enumerate(elements, 1):
-        yield element
-
-
-def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
-    """Return what a file of JSON holds as a whole.
-
-    Raises:
-        GraphLoadError: If it is no JSON, or exceeds a limit.
     """
     content = read_document(file.path, file.options.limits)
     try:
@@ -188,27 +177,21 @@ def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
     if "\0" in text:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
     try:
-        return decoder.decode(text)
+        elements = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
     except RecursionError:
         file.fail("JSON that is nested too deeply for Python.")
     except ValueError as error:
         file.fail(f"not JSON: {error!s:.100}")
+    if not isinstance(elements, list):
+        file.fail(f"wanted a JSON array, but found {short(elements)}.")
+    for file.line, element in enumerate(elements, 1):
+        yield element
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON.")
 
 
-DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
-
-
-def is_apoc_row(row: Any) -> bool:
-    """Whether a row of JSON is a node or relationship of an export.
-
-    Example:
-        >>> is_apoc_row({"type": "node", "id": "0", "labels": ["Film"], "properties": {"title": "Her"}})
-        True
-    """
-    return isinstance(row, dict) and row.get("type") in ("node", "relationship") and "id" in row
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
