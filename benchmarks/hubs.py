@@ -23,7 +23,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Neighbor
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.index import MASK
-from kg_retrievers.index.vector_store import ExactSearch
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.retriever import GNNRAGRetriever

@@ -32,7 +32,8 @@ from kg_retrievers.index.connected_graph import (
     GraphPart,
     PartRequest,
 )
-from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embedding_name
+from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embed_batches, embedding_name
+from kg_retrievers.index.exact_search import SLACK, ExactSearch
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
 from kg_retrievers.index.names import NAME_COLUMNS, VERSION, name_columns
 from kg_retrievers.index.parts import (
@@ -40,7 +41,6 @@ from kg_retrievers.index.parts import (
     IndexParts,
     check_model,
     check_name_table,
-    check_store,
     check_vectors,
     embed_graph,
     graph_of,
@@ -48,7 +48,7 @@ from kg_retrievers.index.parts import (
     make_searches,
 )
 from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.vector_store import SLACK, ExactSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import VectorStoreSearch
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.parts import PartReader
@@ -96,7 +96,7 @@ class GraphIndex(GraphSearch):
 
     A copy is the index itself. An index that was opened from a folder is pickled as this folder as long as it holds the
     index, so that another process maps the same files; any other index is pickled with all of its vectors. Its
-    embeddings are pickled with it; a vector store too, if it can be.
+    embeddings are pickled with it.
 
     Attributes:
         graph: The graph.
@@ -121,7 +121,7 @@ class GraphIndex(GraphSearch):
         graph: KnowledgeGraph,
         embeddings: Embeddings,
         dimension: int,
-        names: ExactSearch | QuantizedSearch | VectorStoreSearch,
+        names: ExactSearch | QuantizedSearch,
         relations: ExactSearch,
         types: ExactSearch,
         triples: ExactSearch | None = None,
@@ -142,7 +142,6 @@ class GraphIndex(GraphSearch):
         path: str | Path | None = None,
         *,
         triples: bool = False,
-        store: VectorStoreSearch | None = None,
         cache: VectorCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
@@ -157,7 +156,6 @@ class GraphIndex(GraphSearch):
             path: A folder for the graph and the index, which `open` needs; nothing is saved by default. What it holds
                 is replaced in one step when all is written; nobody else can write there before.
             triples: Whether to embed every triple now, rather than those that a question needs when it is asked.
-            store: A vector store for the names, empty or holding names of this graph; an exact search by default.
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
@@ -179,54 +177,40 @@ class GraphIndex(GraphSearch):
         with nullcontext() if path is None else FolderWriter(path) as writer:
             columns, files, dimension = embed_graph(
                 graph,
-                embeddings,
+                partial(
+                    embed_batches, embeddings, batch_size=batch_size, cache=cache, progress=progress, workers=workers
+                ),
                 triples=triples,
-                store=store,
-                cache=cache,
-                batch_size=batch_size,
-                progress=progress,
-                workers=workers,
                 writer=writer,
             )
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+                meta = identity(graph, embeddings, dimension) | {"linking": VERSION}
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
-        return cls(graph, embeddings, dimension, *make_searches(graph, columns, store))
+        return cls(graph, embeddings, dimension, *make_searches(columns))
 
     @classmethod
-    def open(
-        cls,
-        path: str | Path,
-        embeddings: Embeddings,
-        *,
-        graph: KnowledgeGraph | None = None,
-        store: VectorStoreSearch | None = None,
-    ) -> GraphIndex:
+    def open(cls, path: str | Path, embeddings: Embeddings, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
         """Open a folder that `build` wrote; its vectors stay on disk and are mapped into memory.
 
         Args:
             path: The folder.
             embeddings: The embeddings that it was built with.
             graph: The graph, where it is at hand; the one in the folder by default.
-            store: The vector store that it was built with, if it was.
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
-            StaleIndexError: If the graph, the embeddings or the names in the store are others than at build.
-            InvalidArgumentError: If `store` is missing, or the index was built without one.
+            StaleIndexError: If the graph or the embeddings are others than at build.
         """
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
         try:
-            check_model(path, meta, embeddings, store)
+            check_model(path, meta, embeddings)
             graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
-            if store:
-                check_store(store.with_rows(columns.get("names_rows")), graph)
             check_vectors(columns, graph, meta["dimension"])
-            index = cls(graph, embeddings, meta["dimension"], *make_searches(graph, columns, store))
+            index = cls(graph, embeddings, meta["dimension"], *make_searches(columns))
             if len(graph.relations):
                 index._texts.probe = (readable(graph.relations[0]), columns["relations"][0])
             if meta.get("linking") == VERSION:
@@ -253,8 +237,7 @@ class GraphIndex(GraphSearch):
         hint = "Open it in the other process: GraphIndex.open(path, embeddings)."
         check_picklable(self.embeddings, "GraphIndex", hint)
         if self._folder and self._is_saved_in(self._folder):
-            store = self._names if isinstance(self._names, VectorStoreSearch) else None
-            return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
+            return partial(GraphIndex.open, graph=self.graph), (self._folder, self.embeddings)
         searches = (self._names, self._relations, self._types)
         return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._triples.search())
 
@@ -300,7 +283,6 @@ class GraphIndex(GraphSearch):
         path: str | Path,
         embeddings: Embeddings,
         *,
-        store: VectorStoreSearch | None = None,
         cache: VectorCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
@@ -308,13 +290,11 @@ class GraphIndex(GraphSearch):
     ) -> IndexUpdate:
         """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
 
-        Whoever has opened the folder goes on with what was opened; only names that are removed from a vector store are
-        not found there any more.
+        Whoever has opened the folder goes on with what was opened.
 
         Args:
             path: The folder that `build` wrote.
             embeddings: The embeddings that it was built with.
-            store: The vector store that it was built with, if it was. New names are added to it, others removed.
             cache: As of `build`.
             batch_size: As of `build`.
             progress: As of `build`.
@@ -322,7 +302,7 @@ class GraphIndex(GraphSearch):
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
-            StaleIndexError: If the embeddings or the names in the store are others than at build.
+            StaleIndexError: If the embeddings are others than at build.
             InvalidArgumentError: As of `KnowledgeGraph.with_changes`; nothing is changed then.
             FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
 
@@ -339,23 +319,19 @@ class GraphIndex(GraphSearch):
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
         if not is_saved(Path(path)):
-            cls.open(path, embeddings, store=store)  # raises what is wrong, before the folder is made and locked
+            cls.open(path, embeddings)  # raises what is wrong, before the folder is made and locked
         with FolderWriter(path) as writer:
-            index = cls.open(path, embeddings, store=store)
+            index = cls.open(path, embeddings)
             changed = index._change(embed_texts, changes)
             graph = changed.graph
             columns = changed.saved_columns(grows="index" in writer.before.parts)
             columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
-            changed.add_to_store()
             writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
-            changed.remove_from_store()
-        return IndexUpdate(cls.open(path, embeddings, store=store), *changed.counts())
+        return IndexUpdate(cls.open(path, embeddings), *changed.counts())
 
     def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:
         """Return an index of the changed graph in memory; only what is new is embedded.
-
-        A vector store is changed: new names are added to it, and others removed, which this index then lacks.
 
         Args:
             **changes: As of `KnowledgeGraph.with_changes`.
@@ -365,11 +341,7 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the embeddings do not fit the index.
         """
         changed = self._change(partial(embed, self.embeddings), changes)
-        changed.add_to_store()
-        parts = make_searches(changed.graph, changed.whole_columns(), changed.store)
-        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *parts)
-        changed.remove_from_store()
-        return index
+        return GraphIndex(changed.graph, self.embeddings, changed.dimension, *make_searches(changed.whole_columns()))
 
     def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
         """Change the graph, and embed what is new.

@@ -15,10 +15,10 @@ from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.names import NameTable, name_columns
 from kg_retrievers.index.parts import triple_texts
 from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
@@ -26,7 +26,7 @@ EXACT_NAME_MARGIN = 1e-3
 
 
 def find_nearest(
-    search: NameSearch,
+    search: ExactSearch | QuantizedSearch,
     table: StringTable,
     texts: Sequence[str],
     k: int,
@@ -45,7 +45,7 @@ def find_nearest(
 
     Raises:
         InvalidArgumentError: If k is less than 1 or `texts` is one text.
-        StaleIndexError: If the embeddings or the store do not fit the index.
+        StaleIndexError: If the embeddings do not fit the index.
     """
     if isinstance(texts, str):
         raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
@@ -56,14 +56,12 @@ def find_nearest(
 
     def scan(texts: Sequence[str]) -> list[tuple[Array, Array]]:
         ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
-        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
-            raise stale_store()
         return list(zip(ids, distances, strict=True))
 
     equal = {text: exact(text) for text in texts}
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
-    if vague and not (isinstance(search, ExactSearch) and not len(search)):  # else none of the names can be found
+    if vague and len(search):  # else none of the names can be found
         rows = dict(zip(vague, scan(vague), strict=True))
     nothing = np.empty(0, np.int64), np.empty(0, np.float32)
     return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
@@ -251,10 +249,6 @@ class TripleVectors:
             self._vectors = larger
 
 
-#: How many labels of entities are embedded at once.
-LABEL_BATCH = 1024
-
-
 class PartNames(ExactSearch):
     """The names of a part of a connected graph: each is embedded when it is needed, and some can be found.
 
@@ -277,7 +271,7 @@ class PartNames(ExactSearch):
         return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
-        """Find the nearest names; see `NameSearch.search`."""
+        """Find the nearest names; see `ExactSearch.search`."""
         ids, distances = ExactSearch(self.vectors_of(self._found)).search(vectors, k)
         return self._found[ids], distances
 
@@ -297,7 +291,7 @@ class GraphSearch(Immutable):
         graph: KnowledgeGraph,
         embeddings: Embeddings,
         dimension: int,
-        names: ExactSearch | QuantizedSearch | VectorStoreSearch,
+        names: ExactSearch | QuantizedSearch,
         relations: ExactSearch,
         types: ExactSearch,
         triples: ExactSearch | None,
@@ -349,7 +343,7 @@ class GraphSearch(Immutable):
 
         Raises:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
-            StaleIndexError: If the embeddings or the store do not fit the index.
+            StaleIndexError: If the embeddings do not fit the index.
         """
         graph = self.graph
 
@@ -400,34 +394,20 @@ class GraphSearch(Immutable):
         return self.derived.get("names", (), make)
 
     @property
-    def keeps_names(self) -> bool:
-        """Whether the vectors of names are here, and not in a vector store."""
-        return not isinstance(self._names, VectorStoreSearch)
-
-    @property
     def keeps_triples(self) -> bool:
         """Whether the vectors of all triples are made."""
         return self._triples.search() is not None
 
     def entity_vectors(self, entities: Array) -> Array:
-        """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
+        """Return the vectors of the labels of entities.
 
         Args:
             entities: Ids of entities, integers of shape (n).
 
         Returns:
             float32, shape (n, dimension): unit rows.
-
-        Raises:
-            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
-            StaleIndexError: If the embeddings do not fit the index.
         """
-        names = self.graph.labels[entities]
-        if not isinstance(self._names, VectorStoreSearch):
-            return self._names.vectors_of(names)
-        blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
-        vectors = [self._texts.embed_new([readable(self.graph.names[name]) for name in block]) for block in blocks]
-        return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
+        return self._names.vectors_of(self.graph.labels[entities])
 
     @property
     def relation_vectors(self) -> Array:
