@@ -32,10 +32,10 @@ from kg_retrievers.index.connected_graph import (
     GraphPart,
     PartRequest,
 )
-from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embed_batches, embedding_name
+from kg_retrievers.index.embeddings import EmbeddingCache, embed, embed_batches, embedding_name
 from kg_retrievers.index.exact_search import SLACK, ExactSearch
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
-from kg_retrievers.index.names import NAME_COLUMNS, VERSION, name_columns
+from kg_retrievers.index.names import NAME_COLUMNS, name_columns
 from kg_retrievers.index.parts import (
     IndexChange,
     IndexParts,
@@ -142,7 +142,7 @@ class GraphIndex(GraphSearch):
         path: str | Path | None = None,
         *,
         triples: bool = False,
-        cache: VectorCache | str | Path | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         workers: Workers | None = None,
@@ -185,7 +185,7 @@ class GraphIndex(GraphSearch):
             )
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = identity(graph, embeddings, dimension) | {"linking": VERSION}
+                meta = identity(graph, embeddings, dimension)
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
         return cls(graph, embeddings, dimension, *make_searches(columns))
@@ -213,13 +213,10 @@ class GraphIndex(GraphSearch):
             index = cls(graph, embeddings, meta["dimension"], *make_searches(columns))
             if len(graph.relations):
                 index._texts.probe = (readable(graph.relations[0]), columns["relations"][0])
-            if meta.get("linking") == VERSION:
-                index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
-                check_name_table(index._linking, graph)
+            index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
+            check_name_table(index._linking, graph)
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
-        except InvalidArgumentError:
-            raise
         except ValueError as cause:
             raise IndexLoadError(f"the index is damaged: {cause}. Build the index again.", path) from cause
         except GraphLoadError as cause:
@@ -283,7 +280,7 @@ class GraphIndex(GraphSearch):
         path: str | Path,
         embeddings: Embeddings,
         *,
-        cache: VectorCache | str | Path | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         **changes: Unpack[Changes],
@@ -327,7 +324,7 @@ class GraphIndex(GraphSearch):
             columns = changed.saved_columns(grows="index" in writer.before.parts)
             columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
-            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
+            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta)})
         return IndexUpdate(cls.open(path, embeddings), *changed.counts())
 
     def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Cache, Immutable, LocalLock
+from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
@@ -112,22 +112,19 @@ class TextVectors:
 
     Attributes:
         probe: A text and its vector in the index, which the first call compares; None where there is none.
-        recent: The vectors of recent texts.
     """
 
     def __init__(self, embeddings: Embeddings, dimension: int, held: Callable[[], Mapping[str, Array]]) -> None:
         """Begin without recent texts."""
         self.probe: tuple[str, Array] | None = None
-        self.recent: dict[str, Array] = {}
+        self._recent: Recent[Array] = Recent(RECENT_TEXTS)
         self._embeddings, self._dimension, self._held = embeddings, dimension, held
-        self._lock = LocalLock()
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts; see `GraphIndex.embed`."""
         probe, held = self.probe, self._held()
         rows = {text: held[text] for text in texts if text in held}
-        with self._lock:
-            recent = {text: self.recent[text] for text in texts if text in self.recent}
+        recent = self._recent.get_all(texts)
         new = [text for text in dict.fromkeys(texts) if text not in rows and text not in recent]
         wanted = list(dict.fromkeys([*new, probe[0]])) if probe else new
         if wanted:
@@ -138,12 +135,7 @@ class TextVectors:
                 "holds: another model of that class. Open it with the one it was built with, or build it again."
             )
         self.probe = None  # once is enough
-        with self._lock:
-            for text, row in recent.items():
-                self.recent.pop(text, None)
-                self.recent[text] = row
-            while len(self.recent) > RECENT_TEXTS:
-                del self.recent[next(iter(self.recent))]
+        self._recent.keep(recent)
         rows |= recent
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self._dimension)
 
