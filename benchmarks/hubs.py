@@ -77,7 +77,8 @@ def index_without_names(graph: KnowledgeGraph) -> GraphIndex:
     relations = draw.normal(size=(len(graph.relations), DIMENSION)).astype(np.float32)
     relations /= np.linalg.norm(relations, axis=1, keepdims=True)
     none = np.empty((0, DIMENSION), np.float32)
-    return GraphIndex(graph, embeddings, DIMENSION, ExactSearch(names), ExactSearch(relations), ExactSearch(none))
+    searches = {"names": ExactSearch(names), "relations": ExactSearch(relations), "types": ExactSearch(none)}
+    return GraphIndex(graph, embeddings, DIMENSION, searches)
 
 
 def methods(graph: KnowledgeGraph) -> dict[str, Ask]:

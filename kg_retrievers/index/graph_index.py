@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +38,7 @@ from kg_retrievers.index.graph_search import GraphSearch, PartNames
 from kg_retrievers.index.names import NAME_COLUMNS, name_columns
 from kg_retrievers.index.parts import (
     IndexChange,
-    IndexParts,
+    Search,
     check_model,
     check_name_table,
     check_vectors,
@@ -47,7 +47,6 @@ from kg_retrievers.index.parts import (
     identity,
     make_searches,
 )
-from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
 if TYPE_CHECKING:
@@ -117,17 +116,10 @@ class GraphIndex(GraphSearch):
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        embeddings: Embeddings,
-        dimension: int,
-        names: ExactSearch | QuantizedSearch,
-        relations: ExactSearch,
-        types: ExactSearch,
-        triples: ExactSearch | None = None,
+        self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
         """Take the parts as `build` or `open` made them; use one of these instead."""
-        super().__init__(graph, embeddings, dimension, names, relations, types, triples)
+        super().__init__(graph, embeddings, dimension, searches)
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
         self.connected: ConnectedGraph | None = None
@@ -188,7 +180,7 @@ class GraphIndex(GraphSearch):
                 meta = identity(graph, embeddings, dimension)
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
-        return cls(graph, embeddings, dimension, *make_searches(columns))
+        return cls(graph, embeddings, dimension, make_searches(columns))
 
     @classmethod
     def open(cls, path: str | Path, embeddings: Embeddings, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
@@ -210,7 +202,7 @@ class GraphIndex(GraphSearch):
             check_model(path, meta, embeddings)
             graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
             check_vectors(columns, graph, meta["dimension"])
-            index = cls(graph, embeddings, meta["dimension"], *make_searches(columns))
+            index = cls(graph, embeddings, meta["dimension"], make_searches(columns))
             if len(graph.relations):
                 index._texts.probe = (readable(graph.relations[0]), columns["relations"][0])
             index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
@@ -235,8 +227,7 @@ class GraphIndex(GraphSearch):
         check_picklable(self.embeddings, "GraphIndex", hint)
         if self._folder and self._is_saved_in(self._folder):
             return partial(GraphIndex.open, graph=self.graph), (self._folder, self.embeddings)
-        searches = (self._names, self._relations, self._types)
-        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._triples.search())
+        return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
     @classmethod
     def connect(
@@ -321,7 +312,7 @@ class GraphIndex(GraphSearch):
             index = cls.open(path, embeddings)
             changed = index._change(embed_texts, changes)
             graph = changed.graph
-            columns = changed.saved_columns(grows="index" in writer.before.parts)
+            columns = changed.saved_columns()
             columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             writer.replace({"graph": graph.to_part(), "index": Part(columns, meta)})
@@ -338,7 +329,7 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the embeddings do not fit the index.
         """
         changed = self._change(partial(embed, self.embeddings), changes)
-        return GraphIndex(changed.graph, self.embeddings, changed.dimension, *make_searches(changed.whole_columns()))
+        return GraphIndex(changed.graph, self.embeddings, changed.dimension, make_searches(changed.whole_columns()))
 
     def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
         """Change the graph, and embed what is new.
@@ -347,14 +338,16 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the embeddings do not fit the index.
         """
         change = change_graph(self.graph, **changes)
-        searches = {"names": self._names, "relations": self._relations, "types": self._types}
-        if triples := self._triples.search():
-            searches["triples"] = triples
-        parts = IndexParts(self.graph, self.dimension, searches)
+        before = self.graph, self.dimension, self._all_searches(), change
         if not self.dimension:
-            return IndexChange(parts, change, embed_texts)
+            return IndexChange(*before, embed_texts)
         self.embed([])  # compares the model
-        return IndexChange(parts, change, lambda texts: self._texts.checked(embed_texts(texts)))
+        return IndexChange(*before, lambda texts: self._texts.checked(embed_texts(texts)))
+
+    def _all_searches(self) -> dict[str, Search]:
+        """Return what searches each kind of parts, with that of the triples if all of them are embedded by now."""
+        triples = self._triples.search()
+        return {**self.searches, "triples": triples} if triples else {**self.searches}
 
     def _is_saved_in(self, folder: Path) -> bool:
         meta = saved_meta(folder, "index")
@@ -466,7 +459,8 @@ class GraphIndex(GraphSearch):
         ids = sorted({id for name in found.names if (id := graph.names.find(name)) >= 0})
         names = PartNames(graph, np.array(ids, np.int64), origin._embed_names)
         types = ExactSearch(origin._embed_names([readable(name) for name in graph.types]))
-        part = GraphIndex(graph, self.embeddings, self.dimension, names, origin._relations, types)
+        searches = {**origin.searches, "names": names, "types": types}
+        part = GraphIndex(graph, self.embeddings, self.dimension, searches)
         part.origin, part.connected, part._texts = origin, origin.connected, origin._texts
         part.truncated, part.narrowed = found.truncated, found.narrowed
         return part
@@ -529,7 +523,7 @@ def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:
     vectors = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
     graph, dimension = connected.graph_of([], []), vectors.shape[1]
     nothing, relations = ExactSearch(vectors[:0]), ExactSearch(vectors[: len(connected.relations)])
-    index = GraphIndex(graph, embeddings, dimension, nothing, relations, nothing)
+    index = GraphIndex(graph, embeddings, dimension, {"names": nothing, "relations": relations, "types": nothing})
     index.connected = connected
     return index
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -17,8 +18,7 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.names import NameTable, name_columns
-from kg_retrievers.index.parts import triple_texts
-from kg_retrievers.index.quantized_search import QuantizedSearch
+from kg_retrievers.index.parts import Search, tables_of, triple_texts
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
@@ -26,7 +26,7 @@ EXACT_NAME_MARGIN = 1e-3
 
 
 def find_nearest(
-    search: ExactSearch | QuantizedSearch,
+    search: Search,
     table: StringTable,
     texts: Sequence[str],
     k: int,
@@ -180,7 +180,7 @@ class TripleVectors:
         graph: KnowledgeGraph,
         dimension: int,
         embed: Callable[[Sequence[str]], Array],
-        search: ExactSearch | None,
+        search: Search | None,
     ) -> None:
         """Take what is made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed
@@ -191,7 +191,7 @@ class TripleVectors:
         self._rows = np.zeros(len(graph) if search is None else 0, np.int32)
         self._lock = LocalLock()
 
-    def search(self) -> ExactSearch | None:
+    def search(self) -> Search | None:
         """Return the vectors of all triples; None unless all are embedded."""
         if self._whole is None and 0 < len(self._graph) == self._count:
             self._whole = ExactSearch(self._vectors[: self._count], self._rows - 1)
@@ -275,26 +275,20 @@ class GraphSearch(Immutable):
         graph: The graph.
         embeddings: What turns texts into vectors.
         dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
         derived: What is derived from the index and shared by all that use it, such as its linker.
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        embeddings: Embeddings,
-        dimension: int,
-        names: ExactSearch | QuantizedSearch,
-        relations: ExactSearch,
-        types: ExactSearch,
-        triples: ExactSearch | None,
+        self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
         """Take what searches each kind of parts."""
         self.graph = graph
         self.embeddings = embeddings
         self.dimension = dimension
-        self._names, self._relations, self._types = names, relations, types
+        self.searches = searches
         self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
-        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, triples)
+        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, searches.get("triples"))
         self._linking: dict[str, Array] | None = None
         self.derived = Cache()
 
@@ -343,7 +337,9 @@ class GraphSearch(Immutable):
             return [name] if (name := graph.names.find(text)) >= 0 else ()
 
         found = []
-        for text, names in zip(texts, find_nearest(self._names, graph.names, texts, k, self.embed, exact), strict=True):
+        for text, names in zip(
+            texts, find_nearest(self.searches["names"], graph.names, texts, k, self.embed, exact), strict=True
+        ):
             entities, counts = graph.entities_of_names(names.ids)
             distances = np.repeat(names.distances, counts)
             if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
@@ -359,10 +355,7 @@ class GraphSearch(Immutable):
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        relations = self.graph.relations
-        return find_nearest(
-            self._relations, relations, texts, k, self.embed, lambda text: self._exact_relations.get(text, ())
-        )
+        return self._nearest("relations", texts, k)
 
     def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
         """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
@@ -371,9 +364,11 @@ class GraphSearch(Immutable):
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        return find_nearest(
-            self._types, self.graph.types, texts, k, self.embed, lambda text: self._exact_types.get(text, ())
-        )
+        return self._nearest("types", texts, k)
+
+    def _nearest(self, kind: str, texts: Sequence[str], k: int) -> list[Candidates]:
+        exact, table = self._exact[kind], tables_of(self.graph)[kind]
+        return find_nearest(self.searches[kind], table, texts, k, self.embed, lambda text: exact.get(text, ()))
 
     @property
     def name_table(self) -> NameTable:
@@ -399,12 +394,12 @@ class GraphSearch(Immutable):
         Returns:
             float32, shape (n, dimension): unit rows.
         """
-        return self._names.vectors_of(self.graph.labels[entities])
+        return self.searches["names"].vectors_of(self.graph.labels[entities])
 
     @property
     def relation_vectors(self) -> Array:
         """The vectors of the relations, float32, shape (relations, dimension): unit rows."""
-        return self._relations.vectors
+        return self.searches["relations"].vectors
 
     def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
         """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
@@ -441,13 +436,11 @@ class GraphSearch(Immutable):
     @cached_property
     def _held_texts(self) -> dict[str, Array]:
         """The vectors of relations and types by their texts."""
-        tables = (self.graph.types, self._types.vectors), (self.graph.relations, self._relations.vectors)
-        return {readable(name): row for table, vectors in tables for name, row in zip(table, vectors, strict=True)}
+        tables, kinds = tables_of(self.graph), ("types", "relations")
+        rows = (zip(tables[kind], self.searches[kind].vectors, strict=True) for kind in kinds)
+        return {readable(name): row for name, row in chain.from_iterable(rows)}
 
     @cached_property
-    def _exact_relations(self) -> dict[str, list[int]]:
-        return ids_by_text(self.graph.relations)
-
-    @cached_property
-    def _exact_types(self) -> dict[str, list[int]]:
-        return ids_by_text(self.graph.types)
+    def _exact(self) -> dict[str, dict[str, list[int]]]:
+        """The ids of relations and types by their texts."""
+        return {kind: ids_by_text(table) for kind, table in tables_of(self.graph).items() if kind != "names"}

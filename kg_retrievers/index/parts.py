@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.quantization import words_of
 from kg_retrievers.errors import IndexLoadError, StaleIndexError
 from kg_retrievers.graph.changes.changing import GraphChange
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
 from kg_retrievers.graph.storage.parts import CHECKED, Column, ColumnFile, FolderWriter, Grown, OpenedPart
@@ -24,6 +24,8 @@ from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM, QuantizedSearch
 from kg_retrievers.index.static_embeddings import default_embeddings
+
+Search = ExactSearch | QuantizedSearch
 
 #: The greatest share of the rows of a column of vectors that may belong to nothing.
 MOST_UNUSED = 0.25
@@ -65,25 +67,13 @@ class VectorChange(NamedTuple):
         return count - len(self.rows) > MOST_UNUSED * count
 
 
-class IndexParts(NamedTuple):
-    """What a change needs of an index.
-
-    Attributes:
-        graph: The graph.
-        dimension: The length of the vectors; 0 for an empty graph.
-        searches: What searches names, relations and types, and triples where all of them are embedded, by kind.
-    """
-
-    graph: KnowledgeGraph
-    dimension: int
-    searches: Mapping[str, ExactSearch | QuantizedSearch]
-
-
 class IndexChange:
     """What a change of the graph does to an index.
 
     Args:
-        index: The index before.
+        before: The graph before.
+        dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches each kind of parts.
         change: The changed graph.
         embed_texts: Embeds texts and checks what comes back.
 
@@ -92,28 +82,31 @@ class IndexChange:
         dimension: The length of the vectors.
     """
 
-    def __init__(self, index: IndexParts, change: GraphChange, embed_texts: Callable[[Sequence[str]], Array]) -> None:
+    def __init__(
+        self,
+        before: KnowledgeGraph,
+        dimension: int,
+        searches: Mapping[str, Search],
+        change: GraphChange,
+        embed_texts: Callable[[Sequence[str]], Array],
+    ) -> None:
         """Embed what is new."""
-        self.graph = change.graph
-        self._index, self._change = index, change
+        self.graph, self.dimension = change.graph, dimension
+        self._before, self._searches, self._change = before, searches, change
         self._vectors = self._embedded(embed_texts)
-        self.dimension = index.dimension or self._vectors["names"].new.shape[1]
+        self.dimension = dimension or self._vectors["names"].new.shape[1]
 
     def whole_columns(self) -> dict[str, Array]:
         """Return all vectors by kind, in memory."""
-        return {name: column for kind in self._index.searches for name, column in self._whole(kind).items()}
+        return {name: column for kind in self._searches for name, column in self._whole(kind).items()}
 
-    def saved_columns(self, grows: bool) -> dict[str, Column]:
-        """Return the columns of vectors as they are saved.
-
-        Args:
-            grows: Whether the columns of before are saved, so that they can grow.
-        """
+    def saved_columns(self) -> dict[str, Column]:
+        """Return the columns of vectors for the folder that holds those of before: long ones grow."""
         columns: dict[str, Column] = {}
-        for kind, before in self._index.searches.items():
+        for kind, before in self._searches.items():
             change = self._vectors[kind]
             size = len(before.vectors)
-            if kind not in ("names", "triples") or not grows or not self._index.dimension or change.wastes(size):
+            if kind not in ("names", "triples") or not size or change.wastes(size):
                 columns |= self._whole(kind)
             else:
                 columns |= {kind + end: Grown(new) for end, new in before.encoded(change.new).items()}
@@ -122,33 +115,33 @@ class IndexChange:
 
     def _whole(self, kind: str) -> dict[str, Array]:
         """Return the columns of all vectors of a kind."""
-        change, before = self._vectors[kind], self._index.searches[kind]
+        change, before = self._vectors[kind], self._searches[kind]
         new = before.encoded(change.new)
         return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
 
     def counts(self) -> tuple[int, int, int, int]:
         """Return how many facts are new, were to be added and there already, and are gone, and what was embedded."""
-        before, origins = self._index.graph, self._change.triples
+        before, origins = self._before, self._change.triples
         added, kept = int((origins < 0).sum()), int((origins >= 0).sum())
         embedded = sum(len(vectors.new) for vectors in self._vectors.values())
         return added, self.graph.duplicates - before.duplicates, len(before) - kept, embedded
 
     def _embedded(self, embed_texts: Callable[[Sequence[str]], Array]) -> dict[str, VectorChange]:
         """Embed what is new, all in one call."""
-        index, graph = self._index, self.graph
+        before, graph = self._before, self.graph
         origins = {
             "names": self._change.names,
-            "relations": index.graph.relations.ids_of(graph.relations),
-            "types": index.graph.types.ids_of(graph.types),
+            "relations": before.relations.ids_of(graph.relations),
+            "types": before.types.ids_of(graph.types),
         }
-        if "triples" in index.searches:
-            origins["triples"] = np.where(_is_reworded(index.graph, self._change), -1, self._change.triples)
+        if "triples" in self._searches:
+            origins["triples"] = np.where(_is_reworded(before, self._change), -1, self._change.triples)
         new = {kind: np.flatnonzero(origin < 0) for kind, origin in origins.items()}
         texts = [text for kind, ids in new.items() for text in _texts(graph, kind, ids)]
-        vectors = embed_texts(texts) if texts else np.empty((0, index.dimension), np.float32)
+        vectors = embed_texts(texts) if texts else np.empty((0, self.dimension), np.float32)
         ends = np.cumsum([len(ids) for ids in new.values()])[:-1]
         parts = zip(origins.items(), np.split(vectors, ends), strict=True)
-        return {kind: VectorChange(_rows_of(index.searches[kind].rows, origin), part) for (kind, origin), part in parts}
+        return {kind: VectorChange(_rows_of(self._searches[kind].rows, origin), part) for (kind, origin), part in parts}
 
 
 def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
@@ -158,11 +151,16 @@ def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
     return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
 
 
+def tables_of(graph: KnowledgeGraph) -> dict[str, StringTable]:
+    """Return the names, relations and types of a graph."""
+    return {"names": graph.names, "relations": graph.relations, "types": graph.types}
+
+
 def _texts(graph: KnowledgeGraph, kind: str, ids: Array) -> list[str]:
     """Return what is embedded of some ids of a kind."""
     if kind == "triples":
         return triple_texts(graph, ids)
-    table = {"names": graph.names, "relations": graph.relations, "types": graph.types}[kind]
+    table = tables_of(graph)[kind]
     return [readable(table[id]) for id in ids.tolist()]
 
 
@@ -203,21 +201,14 @@ def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> d
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
-def make_searches(
-    columns: Mapping[str, Array],
-) -> tuple[ExactSearch | QuantizedSearch, ExactSearch, ExactSearch, ExactSearch | None]:
-    """Return what searches names, relations and types, and the vectors of triples if there are some."""
-    names: ExactSearch | QuantizedSearch
-    if "names_bits" in columns:
-        names = QuantizedSearch(columns["names"], columns["names_bits"], columns.get("names_rows"))
-    else:
-        names = _search(columns, "names")
-    triples = _search(columns, "triples") if "triples" in columns else None
-    return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
-
-
-def _search(columns: Mapping[str, Array], kind: str) -> ExactSearch:
-    return ExactSearch(columns[kind], columns.get(f"{kind}_rows"))
+def make_searches(columns: Mapping[str, Array]) -> dict[str, Search]:
+    """Return what searches names, relations and types, and triples if all of them are embedded, by kind."""
+    searches = dict[str, Search]()
+    for kind in ("names", "relations", "types", "triples"):
+        vectors, bits, rows = (columns.get(f"{kind}{end}") for end in ("", "_bits", "_rows"))
+        if vectors is not None:
+            searches[kind] = ExactSearch(vectors, rows) if bits is None else QuantizedSearch(vectors, bits, rows)
+    return searches
 
 
 def check_model(path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings) -> None:
@@ -279,12 +270,7 @@ def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension
     Raises:
         ValueError: If not; the message names the column.
     """
-    sizes = {
-        "names": len(graph.names),
-        "relations": len(graph.relations),
-        "types": len(graph.types),
-        "triples": len(graph),
-    }
+    sizes = {kind: len(table) for kind, table in tables_of(graph).items()} | {"triples": len(graph)}
     for name, size in sizes.items():
         rows = columns.get(f"{name}_rows")
         if rows is not None:
@@ -375,7 +361,7 @@ class _GraphTexts(Sequence[str]):
 
     def __init__(self, graph: KnowledgeGraph, triples: bool) -> None:
         self._graph = graph
-        self.sizes = {"names": len(graph.names), "relations": len(graph.relations), "types": len(graph.types)}
+        self.sizes = {kind: len(table) for kind, table in tables_of(graph).items()}
         self.sizes |= {"triples": len(graph)} if triples else {}
 
     def __len__(self) -> int:
