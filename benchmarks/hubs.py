@@ -23,7 +23,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Neighbor
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.index import MASK
-from kg_retrievers.index.vector_store import ExactSearch
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 from kg_retrievers.methods.gnn_rag.retriever import GNNRAGRetriever
@@ -77,7 +77,8 @@ def index_without_names(graph: KnowledgeGraph) -> GraphIndex:
     relations = draw.normal(size=(len(graph.relations), DIMENSION)).astype(np.float32)
     relations /= np.linalg.norm(relations, axis=1, keepdims=True)
     none = np.empty((0, DIMENSION), np.float32)
-    return GraphIndex(graph, embeddings, DIMENSION, ExactSearch(names), ExactSearch(relations), ExactSearch(none))
+    searches = {"names": ExactSearch(names), "relations": ExactSearch(relations), "types": ExactSearch(none)}
+    return GraphIndex(graph, embeddings, DIMENSION, searches)
 
 
 def methods(graph: KnowledgeGraph) -> dict[str, Ask]:

@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.vector_store import ExactSearch
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 
 SEED = 20261121

@@ -59,20 +59,24 @@ def hide_secrets(error: BaseException) -> None:
     Its type stays, so that whoever waits for it finds it; its texts are cleaned: arguments, attributes, and what lists
     and dictionaries among these hold.
     """
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        waiting += [one.__cause__, one.__context__]
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+    for one in causes_of(error):
         one.args = tuple(_cleaned(part) for part in one.args)
         for name, value in list(vars(one).items()):
             if (cleaned := _cleaned(value)) is not value:
                 vars(one)[name] = cleaned
+
+
+def causes_of(error: BaseException) -> list[BaseException]:
+    """Return an error, the errors that led to it, and those that a group holds, each once."""
+    found: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if one is not None and all(one is not seen for seen in found):
+            found.append(one)
+            waiting += [one.__cause__, one.__context__]
+            waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+    return found
 
 
 def names_secret(query: str) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from weakref import WeakSet
 
 from kg_retrievers.errors import InvalidArgumentError
 
 T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 class Immutable:
@@ -124,3 +128,61 @@ class Cache:
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
         """Copy and pickle as an empty one."""
         return Cache, ()
+
+
+class Recent(Generic[Value]):
+    """Keeps the values that came last, each for some seconds. Safe to share between threads.
+
+    Args:
+        most: How much is kept: each value counts 1, and its size.
+        seconds: How long a value is kept.
+        size: Returns the size of a value; 0 by default.
+
+    Example:
+        >>> recent = Recent[int](2)
+        >>> recent.keep({"a": 1, "b": 2, "c": 3})
+        >>> recent.get_all(["a", "b", "c"])
+        {'b': 2, 'c': 3}
+    """
+
+    def __init__(self, most: int, seconds: float = math.inf, size: Callable[[Value], int] | None = None) -> None:
+        """Begin empty."""
+        self._most, self._seconds, self._size_of = most, seconds, size
+        self._values: dict[Hashable, tuple[float, int, Value]] = {}
+        self._size, self._lock = 0, LocalLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as an empty one."""
+        return type(self), (self._most, self._seconds, self._size_of)
+
+    def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return the values of those keys that have one."""
+        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
+        with self._lock:
+            for key in keys:
+                kept = self._values.get(key)
+                if kept is not None and kept[0] > oldest:
+                    found[key] = kept[2]
+        return found
+
+    def keep(self, values: Mapping[Key, Value]) -> None:
+        """Keep values; the oldest go."""
+        now = time.monotonic()
+        with self._lock:
+            for key, value in values.items():
+                self._drop(key)
+                size = 1 + (self._size_of(value) if self._size_of else 0)
+                self._values[key] = now, size, value
+                self._size += size
+            while self._size > self._most:
+                self._drop(next(iter(self._values)))
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
+    def _drop(self, key: Hashable) -> None:
+        if kept := self._values.pop(key, None):
+            self._size -= kept[1]

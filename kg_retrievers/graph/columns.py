@@ -135,6 +135,17 @@ class StringTable(Sequence[str]):
         equal[owners[self._data[here] != others._data[there]]] = False
         return equal
 
+    def bytes_of(self, ids: Array) -> tuple[Array, Array]:
+        """Return the bytes of some strings, one after the other: uint8; and how many each has.
+
+        Example:
+            >>> data, lengths = StringTable.from_strings(["a", "bc"]).bytes_of(np.array([1, 0]))
+            >>> data.tobytes(), lengths.tolist()
+            (b'bca', [2, 1])
+        """
+        firsts, lasts = self._offsets[ids].astype(np.int64), self._offsets[ids + 1]
+        return self._data[entries_between(firsts, lasts)[0]], lasts - firsts
+
     def with_digits(self, ids: Array) -> Array:
         """Return which of some strings hold a digit of ASCII, or have at most `SHORT` bytes: bool.
 

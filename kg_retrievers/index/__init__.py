@@ -11,6 +11,7 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index, check_same_embeddings
 from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.index.linking import (
@@ -27,7 +28,7 @@ from kg_retrievers.index.names import FUNCTION_WORDS, LinkedEntity, Mention
 from kg_retrievers.index.server_names import LoadedNames, ServerNames, StoredName, load_names
 from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
 from kg_retrievers.index.stores import open_store
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import VectorStoreSearch
 
 __all__ = [
     "EXACT_NAME_MARGIN",
@@ -43,7 +44,6 @@ __all__ = [
     "LinkedEntity",
     "LoadedNames",
     "Mention",
-    "NameSearch",
     "PartRequest",
     "QuestionEntity",
     "SentenceTransformerEmbeddings",

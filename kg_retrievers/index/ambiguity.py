@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-import numpy as np
-
-from kg_retrievers.graph.adjacency import is_backward, label_count, relation_of
-from kg_retrievers.graph.columns import Array, entries_between
+from kg_retrievers.graph.adjacency import Adjacency, is_backward, relation_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_index import GraphIndex
@@ -67,7 +65,7 @@ def tell_apart(index: GraphIndex, keys: Sequence[str]) -> list[Homonym]:
     known = [key for key in dict.fromkeys(keys) if key in graph.entities][:MAX_ENTITIES]
     types = {key: graph.types_of(key) for key in known}
     bearers = Counter(kind for kinds in types.values() for kind in kinds)
-    links = _own_links(graph, np.array([graph.entities.find(key) for key in known], np.int64))
+    links = _own_links(graph, [graph.entities.find(key) for key in known])
     own_types = [[kind for kind in types[key] if bearers[kind] == 1] for key in known]
     return [_homonym(graph, *one) for one in zip(known, own_types, links, strict=True)]
 
@@ -83,33 +81,27 @@ def _homonym(graph: KnowledgeGraph, key: str, own_types: Sequence[str], link: _L
     return Homonym(key=key, label=label, types=graph.types_of(key), fact=fact, text=text)
 
 
-def _own_links(graph: KnowledgeGraph, ids: Array) -> list[_Link | None]:
-    """Return for each entity its best fact that no other has.
+def _own_links(graph: KnowledgeGraph, ids: Sequence[int]) -> list[_Link | None]:
+    """Return for each entity its best fact that no other has; at most `MAX_FACTS` facts of each are read."""
+    links = [_links_of(graph.adjacency, graph.labels, id) for id in ids]
+    bearers = Counter(link for of_one in links for link in set(of_one))
+    own = [[link for link in of_one if bearers[link] == 1] for of_one in links]
+    told, shared = (Counter(label for of_one in some for label in {one[0] for one in of_one}) for some in (own, links))
+    values = Counter(label for of_one in links for label, _ in of_one)
 
-    Cost: a few passes over at most `MAX_FACTS` facts of each; one text is read for each fact that is as good as the
-    best of its entity.
-    """
-    adjacency = graph.adjacency
-    starts = adjacency.indptr[ids].astype(np.int64)
-    entries, owners = entries_between(starts, np.minimum(adjacency.indptr[ids + 1], starts + MAX_FACTS))
-    labels, names = adjacency.labels[entries].astype(np.int64), graph.labels[adjacency.neighbors[entries]]
-    size = label_count(len(graph.relations))
-    links, kinds = np.unique(labels * len(graph.names) + names, return_inverse=True)
-    of_links, bearers = _once(owners, kinds, len(links))
-    values, shared = np.bincount(labels, minlength=size), _once(owners, labels, size)[1]
-    own = of_links[bearers[kinds[of_links]] == 1]
-    told = _once(owners[own], labels[own], size)[1]
-    owners, labels, names = owners[own], labels[own], names[own]
-    order = np.lexsort((labels, values[labels], is_backward(labels), -shared[labels], -told[labels], owners))
-    owners, labels, names = owners[order], labels[order], names[order]
-    found: list[_Link | None] = [None] * len(ids)
-    for owner, first in zip(*map(Array.tolist, np.unique(owners, return_index=True)), strict=True):
-        best = (owners == owner) & (labels == labels[first])
-        found[owner] = _Link(int(labels[first]), min(graph.names[name] for name in names[best].tolist()))
+    def cost(label: int) -> tuple[float, ...]:
+        return -told[label], -shared[label], is_backward(label), values[label], label
+
+    found: list[_Link | None] = []
+    for of_one in own:
+        best = min((label for label, _ in of_one), key=cost, default=None)
+        names = [graph.names[name] for label, name in of_one if label == best]
+        found.append(None if best is None else _Link(best, min(names)))
     return found
 
 
-def _once(owners: Array, values: Array, size: int) -> tuple[Array, Array]:
-    """Return positions at which each owner has each of its values once, and how many owners have each value."""
-    _, first = np.unique(owners * size + values, return_index=True)
-    return first, np.bincount(values[first], minlength=size)
+def _links_of(adjacency: Adjacency, names: Array, id: int) -> list[tuple[int, int]]:
+    """Return the label of each fact of an entity and the name at its other end."""
+    row = adjacency.row(id)
+    some = slice(row.start, min(row.stop, row.start + MAX_FACTS))
+    return list(zip(adjacency.labels[some].tolist(), names[adjacency.neighbors[some]].tolist(), strict=True))

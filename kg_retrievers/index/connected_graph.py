@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
-from kg_retrievers.graph.cache import Immutable, LocalLock
+from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
@@ -23,9 +21,6 @@ from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
 _LOGGER = logging.getLogger(__name__)
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 #: The most facts of a part. PathQuestion's questions need some hundred, MetaQA's within 3 hops up to 120,000.
 MAX_FACTS = 20_000
@@ -106,51 +101,6 @@ class _Around(NamedTuple):
     left_out: bool
 
 
-class Recent(Generic[Value]):
-    """Keeps values by key: so many of them, and for so many seconds. Safe to share between threads."""
-
-    def __init__(self, most: int, seconds: float, size: Callable[[Value], int]) -> None:
-        """Begin empty; `size` returns how much a value counts."""
-        self._most, self._seconds, self._size_of = most, seconds, size
-        self._values: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
-        self._size, self._lock = 0, LocalLock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle as an empty one."""
-        return type(self), (self._most, self._seconds, self._size_of)
-
-    def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """Return the values of those keys that have one."""
-        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
-        with self._lock:
-            for key in keys:
-                kept = self._values.get(key)
-                if kept is not None and kept[0] > oldest:
-                    found[key] = kept[1]
-        return found
-
-    def keep(self, values: Mapping[Key, Value]) -> None:
-        """Keep values; the oldest go."""
-        now = time.monotonic()
-        with self._lock:
-            for key, value in values.items():
-                self._drop(key)
-                self._values[key] = now, value
-                self._size += 1 + self._size_of(value)
-            while self._size > self._most:
-                self._drop(next(iter(self._values)))
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._values.clear()
-            self._size = 0
-
-    def _drop(self, key: Hashable) -> None:
-        if kept := self._values.pop(key, None):
-            self._size -= 1 + self._size_of(kept[1])
-
-
 class ConnectedGraph(Immutable):
     """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
 
@@ -199,7 +149,7 @@ class ConnectedGraph(Immutable):
         self._warned: set[str] = set()
         self.triple_count = reader.count_facts(timeout=timeout)
         self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
-        self._described: Recent[StoredEntity | None] = Recent(KEPT, fresh_seconds, _one)
+        self._described: Recent[StoredEntity | None] = Recent(KEPT, fresh_seconds)
         self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
         #: Indexes of parts, by their requests.
         self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, _facts)
@@ -410,11 +360,6 @@ def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list
             if end in rows:
                 rows[end].append(triple)
     return rows
-
-
-def _one(entity: StoredEntity | None) -> int:
-    """Return how much a description counts."""
-    return 1
 
 
 def _facts(index: Any) -> int:

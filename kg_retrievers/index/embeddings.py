@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 from unicodedata import category, combining, normalize
 from zlib import crc32
 
@@ -29,7 +28,7 @@ from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.foreign import client_errors
-from kg_retrievers.graph.cache import Immutable, LocalLock
+from kg_retrievers.graph.cache import Immutable, LocalLock, Recent
 from kg_retrievers.graph.columns import Array
 
 #: The table of the package: three tensors, `tokens` (UTF-8, one token a line), `rows` (int8) and `scales` (float16).
@@ -178,49 +177,47 @@ _UNWRITABLE: dict[int, int | None] = {
 }
 
 
-class VectorCache(Protocol):
-    """Keeps vectors by embedding name and text."""
-
-    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the vectors that are known, float32 of shape (d), by text."""
-
-    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
-        """Keep vectors, float32 of shape (d), by text."""
-
-
 class EmbeddingCache:
     """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
 
     Args:
-        path: The file; it is made where there is none.
+        path: The file; it is made where there is none. None for memory alone.
+        in_memory: How many vectors stay in memory as well, those that came last.
 
     Raises:
         IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
         FileWriteError: From every method, if the disk is full, or this user may not write there.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path | None, in_memory: int = 0) -> None:
         """Make the file where there is none."""
-        self.path = Path(path)
-        with raise_write_errors(self.path.parent):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = None if path is None else Path(path)
+        self._recent: Recent[Array] = Recent(in_memory)
+        if self.path:
+            with raise_write_errors(self.path.parent):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
         self._run(
             "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
         )
 
     def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
         """Return the vectors that are known, float32 of shape (d), by text."""
-        rows = self._run(
-            "SELECT text, vector FROM vectors WHERE name = ? AND text = ?", [(name, text) for text in texts]
-        )
-        return {text: np.frombuffer(vector, np.float32) for text, vector in rows}
+        recent = self._recent.get_all((name, text) for text in texts)
+        missing = [(name, text) for text in texts if (name, text) not in recent]
+        rows = self._run("SELECT text, vector FROM vectors WHERE name = ? AND text = ?", missing)
+        read = {text: np.frombuffer(vector, np.float32) for text, vector in rows}
+        self._recent.keep({(name, text): vector for text, vector in read.items()})
+        return {text: vector for (_, text), vector in recent.items()} | read
 
     def put(self, name: str, vectors: Mapping[str, Array]) -> None:
         """Keep vectors, float32 of shape (d), by text."""
+        self._recent.keep({(name, text): vector for text, vector in vectors.items()})
         rows = [(name, text, vector.tobytes()) for text, vector in vectors.items()]
         self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
     def _run(self, statement: str, rows: Sequence[Sequence[str | bytes]]) -> list[tuple[str, bytes]]:
+        if self.path is None:
+            return []
         try:
             with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
                 return [found for row in rows for found in database.execute(statement, row)]
@@ -455,7 +452,7 @@ def embed(
     texts: Sequence[str],
     *,
     batch_size: int = 1024,
-    cache: VectorCache | None = None,
+    cache: EmbeddingCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Array:
@@ -494,7 +491,7 @@ def embed_batches(
     texts: Sequence[str],
     *,
     batch_size: int = 1024,
-    cache: VectorCache | None = None,
+    cache: EmbeddingCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> Iterator[Array]:
@@ -545,12 +542,12 @@ class _Batch:
     missing: list[str]
 
     @classmethod
-    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: VectorCache | None) -> _Batch:
+    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: EmbeddingCache | None) -> _Batch:
         """Look up the texts."""
         known = cache.get(embedding_name(embeddings), texts) if cache else {}
         return cls(texts, known, [text for text in dict.fromkeys(texts) if text not in known])
 
-    def rows(self, embeddings: Embeddings, new: Array, cache: VectorCache | None) -> Array:
+    def rows(self, embeddings: Embeddings, new: Array, cache: EmbeddingCache | None) -> Array:
         """Return the vectors of all texts, and keep the new ones."""
         if cache and self.missing:
             cache.put(embedding_name(embeddings), dict(zip(self.missing, new, strict=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -32,23 +32,22 @@ from kg_retrievers.index.connected_graph import (
     GraphPart,
     PartRequest,
 )
-from kg_retrievers.index.embeddings import EmbeddingCache, VectorCache, embed, embedding_name
+from kg_retrievers.index.embeddings import EmbeddingCache, embed, embed_batches, embedding_name
+from kg_retrievers.index.exact_search import SLACK, ExactSearch
 from kg_retrievers.index.graph_search import GraphSearch, PartNames
-from kg_retrievers.index.names import NAME_COLUMNS, VERSION, name_columns
+from kg_retrievers.index.names import NAME_COLUMNS, name_columns
 from kg_retrievers.index.parts import (
     IndexChange,
-    IndexParts,
+    Search,
     check_model,
     check_name_table,
-    check_store,
     check_vectors,
     embed_graph,
     graph_of,
     identity,
     make_searches,
 )
-from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.vector_store import SLACK, ExactSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import VectorStoreSearch
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.parts import PartReader
@@ -96,7 +95,7 @@ class GraphIndex(GraphSearch):
 
     A copy is the index itself. An index that was opened from a folder is pickled as this folder as long as it holds the
     index, so that another process maps the same files; any other index is pickled with all of its vectors. Its
-    embeddings are pickled with it; a vector store too, if it can be.
+    embeddings are pickled with it.
 
     Attributes:
         graph: The graph.
@@ -117,17 +116,10 @@ class GraphIndex(GraphSearch):
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        embeddings: Embeddings,
-        dimension: int,
-        names: ExactSearch | QuantizedSearch | VectorStoreSearch,
-        relations: ExactSearch,
-        types: ExactSearch,
-        triples: ExactSearch | None = None,
+        self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
         """Take the parts as `build` or `open` made them; use one of these instead."""
-        super().__init__(graph, embeddings, dimension, names, relations, types, triples)
+        super().__init__(graph, embeddings, dimension, searches)
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
         self.connected: ConnectedGraph | None = None
@@ -142,8 +134,7 @@ class GraphIndex(GraphSearch):
         path: str | Path | None = None,
         *,
         triples: bool = False,
-        store: VectorStoreSearch | None = None,
-        cache: VectorCache | str | Path | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         workers: Workers | None = None,
@@ -157,7 +148,6 @@ class GraphIndex(GraphSearch):
             path: A folder for the graph and the index, which `open` needs; nothing is saved by default. What it holds
                 is replaced in one step when all is written; nobody else can write there before.
             triples: Whether to embed every triple now, rather than those that a question needs when it is asked.
-            store: A vector store for the names, empty or holding names of this graph; an exact search by default.
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
@@ -179,63 +169,46 @@ class GraphIndex(GraphSearch):
         with nullcontext() if path is None else FolderWriter(path) as writer:
             columns, files, dimension = embed_graph(
                 graph,
-                embeddings,
+                partial(
+                    embed_batches, embeddings, batch_size=batch_size, cache=cache, progress=progress, workers=workers
+                ),
                 triples=triples,
-                store=store,
-                cache=cache,
-                batch_size=batch_size,
-                progress=progress,
-                workers=workers,
                 writer=writer,
             )
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+                meta = identity(graph, embeddings, dimension)
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
-        return cls(graph, embeddings, dimension, *make_searches(graph, columns, store))
+        return cls(graph, embeddings, dimension, make_searches(columns))
 
     @classmethod
-    def open(
-        cls,
-        path: str | Path,
-        embeddings: Embeddings,
-        *,
-        graph: KnowledgeGraph | None = None,
-        store: VectorStoreSearch | None = None,
-    ) -> GraphIndex:
+    def open(cls, path: str | Path, embeddings: Embeddings, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
         """Open a folder that `build` wrote; its vectors stay on disk and are mapped into memory.
 
         Args:
             path: The folder.
             embeddings: The embeddings that it was built with.
             graph: The graph, where it is at hand; the one in the folder by default.
-            store: The vector store that it was built with, if it was.
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
-            StaleIndexError: If the graph, the embeddings or the names in the store are others than at build.
-            InvalidArgumentError: If `store` is missing, or the index was built without one.
+            StaleIndexError: If the graph or the embeddings are others than at build.
         """
         wanted = ["index"] if graph else ["index", "graph"]
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
         try:
-            check_model(path, meta, embeddings, store)
+            check_model(path, meta, embeddings)
             graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
-            if store:
-                check_store(store.with_rows(columns.get("names_rows")), graph)
             check_vectors(columns, graph, meta["dimension"])
-            index = cls(graph, embeddings, meta["dimension"], *make_searches(graph, columns, store))
+            index = cls(graph, embeddings, meta["dimension"], make_searches(columns))
             if len(graph.relations):
                 index._texts.probe = (readable(graph.relations[0]), columns["relations"][0])
-            if meta.get("linking") == VERSION:
-                index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
-                check_name_table(index._linking, graph)
+            index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
+            check_name_table(index._linking, graph)
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
-        except InvalidArgumentError:
-            raise
         except ValueError as cause:
             raise IndexLoadError(f"the index is damaged: {cause}. Build the index again.", path) from cause
         except GraphLoadError as cause:
@@ -253,10 +226,8 @@ class GraphIndex(GraphSearch):
         hint = "Open it in the other process: GraphIndex.open(path, embeddings)."
         check_picklable(self.embeddings, "GraphIndex", hint)
         if self._folder and self._is_saved_in(self._folder):
-            store = self._names if isinstance(self._names, VectorStoreSearch) else None
-            return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
-        searches = (self._names, self._relations, self._types)
-        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._triples.search())
+            return partial(GraphIndex.open, graph=self.graph), (self._folder, self.embeddings)
+        return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
     @classmethod
     def connect(
@@ -300,21 +271,18 @@ class GraphIndex(GraphSearch):
         path: str | Path,
         embeddings: Embeddings,
         *,
-        store: VectorStoreSearch | None = None,
-        cache: VectorCache | str | Path | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
         **changes: Unpack[Changes],
     ) -> IndexUpdate:
         """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
 
-        Whoever has opened the folder goes on with what was opened; only names that are removed from a vector store are
-        not found there any more.
+        Whoever has opened the folder goes on with what was opened.
 
         Args:
             path: The folder that `build` wrote.
             embeddings: The embeddings that it was built with.
-            store: The vector store that it was built with, if it was. New names are added to it, others removed.
             cache: As of `build`.
             batch_size: As of `build`.
             progress: As of `build`.
@@ -322,7 +290,7 @@ class GraphIndex(GraphSearch):
 
         Raises:
             IndexLoadError: If the folder holds no complete index.
-            StaleIndexError: If the embeddings or the names in the store are others than at build.
+            StaleIndexError: If the embeddings are others than at build.
             InvalidArgumentError: As of `KnowledgeGraph.with_changes`; nothing is changed then.
             FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
 
@@ -339,23 +307,19 @@ class GraphIndex(GraphSearch):
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
         if not is_saved(Path(path)):
-            cls.open(path, embeddings, store=store)  # raises what is wrong, before the folder is made and locked
+            cls.open(path, embeddings)  # raises what is wrong, before the folder is made and locked
         with FolderWriter(path) as writer:
-            index = cls.open(path, embeddings, store=store)
+            index = cls.open(path, embeddings)
             changed = index._change(embed_texts, changes)
             graph = changed.graph
-            columns = changed.saved_columns(grows="index" in writer.before.parts)
+            columns = changed.saved_columns()
             columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
-            changed.add_to_store()
-            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
-            changed.remove_from_store()
-        return IndexUpdate(cls.open(path, embeddings, store=store), *changed.counts())
+            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta)})
+        return IndexUpdate(cls.open(path, embeddings), *changed.counts())
 
     def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:
         """Return an index of the changed graph in memory; only what is new is embedded.
-
-        A vector store is changed: new names are added to it, and others removed, which this index then lacks.
 
         Args:
             **changes: As of `KnowledgeGraph.with_changes`.
@@ -365,11 +329,7 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the embeddings do not fit the index.
         """
         changed = self._change(partial(embed, self.embeddings), changes)
-        changed.add_to_store()
-        parts = make_searches(changed.graph, changed.whole_columns(), changed.store)
-        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *parts)
-        changed.remove_from_store()
-        return index
+        return GraphIndex(changed.graph, self.embeddings, changed.dimension, make_searches(changed.whole_columns()))
 
     def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
         """Change the graph, and embed what is new.
@@ -378,14 +338,16 @@ class GraphIndex(GraphSearch):
             StaleIndexError: If the embeddings do not fit the index.
         """
         change = change_graph(self.graph, **changes)
-        searches = {"names": self._names, "relations": self._relations, "types": self._types}
-        if triples := self._triples.search():
-            searches["triples"] = triples
-        parts = IndexParts(self.graph, self.dimension, searches)
+        before = self.graph, self.dimension, self._all_searches(), change
         if not self.dimension:
-            return IndexChange(parts, change, embed_texts)
+            return IndexChange(*before, embed_texts)
         self.embed([])  # compares the model
-        return IndexChange(parts, change, lambda texts: self._texts.checked(embed_texts(texts)))
+        return IndexChange(*before, lambda texts: self._texts.checked(embed_texts(texts)))
+
+    def _all_searches(self) -> dict[str, Search]:
+        """Return what searches each kind of parts, with that of the triples if all of them are embedded by now."""
+        triples = self._triples.search()
+        return {**self.searches, "triples": triples} if triples else {**self.searches}
 
     def _is_saved_in(self, folder: Path) -> bool:
         meta = saved_meta(folder, "index")
@@ -497,7 +459,8 @@ class GraphIndex(GraphSearch):
         ids = sorted({id for name in found.names if (id := graph.names.find(name)) >= 0})
         names = PartNames(graph, np.array(ids, np.int64), origin._embed_names)
         types = ExactSearch(origin._embed_names([readable(name) for name in graph.types]))
-        part = GraphIndex(graph, self.embeddings, self.dimension, names, origin._relations, types)
+        searches = {**origin.searches, "names": names, "types": types}
+        part = GraphIndex(graph, self.embeddings, self.dimension, searches)
         part.origin, part.connected, part._texts = origin, origin.connected, origin._texts
         part.truncated, part.narrowed = found.truncated, found.narrowed
         return part
@@ -560,7 +523,7 @@ def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:
     vectors = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
     graph, dimension = connected.graph_of([], []), vectors.shape[1]
     nothing, relations = ExactSearch(vectors[:0]), ExactSearch(vectors[: len(connected.relations)])
-    index = GraphIndex(graph, embeddings, dimension, nothing, relations, nothing)
+    index = GraphIndex(graph, embeddings, dimension, {"names": nothing, "relations": relations, "types": nothing})
     index.connected = connected
     return index
 

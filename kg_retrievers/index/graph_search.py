@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Cache, Immutable, LocalLock
+from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.names import NameTable, name_columns
-from kg_retrievers.index.parts import triple_texts
-from kg_retrievers.index.quantized_search import QuantizedSearch
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store
+from kg_retrievers.index.parts import Search, tables_of, triple_texts
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
@@ -26,7 +26,7 @@ EXACT_NAME_MARGIN = 1e-3
 
 
 def find_nearest(
-    search: NameSearch,
+    search: Search,
     table: StringTable,
     texts: Sequence[str],
     k: int,
@@ -45,7 +45,7 @@ def find_nearest(
 
     Raises:
         InvalidArgumentError: If k is less than 1 or `texts` is one text.
-        StaleIndexError: If the embeddings or the store do not fit the index.
+        StaleIndexError: If the embeddings do not fit the index.
     """
     if isinstance(texts, str):
         raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
@@ -56,14 +56,12 @@ def find_nearest(
 
     def scan(texts: Sequence[str]) -> list[tuple[Array, Array]]:
         ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
-        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
-            raise stale_store()
         return list(zip(ids, distances, strict=True))
 
     equal = {text: exact(text) for text in texts}
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
-    if vague and not (isinstance(search, ExactSearch) and not len(search)):  # else none of the names can be found
+    if vague and len(search):  # else none of the names can be found
         rows = dict(zip(vague, scan(vague), strict=True))
     nothing = np.empty(0, np.int64), np.empty(0, np.float32)
     return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
@@ -114,22 +112,19 @@ class TextVectors:
 
     Attributes:
         probe: A text and its vector in the index, which the first call compares; None where there is none.
-        recent: The vectors of recent texts.
     """
 
     def __init__(self, embeddings: Embeddings, dimension: int, held: Callable[[], Mapping[str, Array]]) -> None:
         """Begin without recent texts."""
         self.probe: tuple[str, Array] | None = None
-        self.recent: dict[str, Array] = {}
+        self._recent: Recent[Array] = Recent(RECENT_TEXTS)
         self._embeddings, self._dimension, self._held = embeddings, dimension, held
-        self._lock = LocalLock()
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts; see `GraphIndex.embed`."""
         probe, held = self.probe, self._held()
         rows = {text: held[text] for text in texts if text in held}
-        with self._lock:
-            recent = {text: self.recent[text] for text in texts if text in self.recent}
+        recent = self._recent.get_all(texts)
         new = [text for text in dict.fromkeys(texts) if text not in rows and text not in recent]
         wanted = list(dict.fromkeys([*new, probe[0]])) if probe else new
         if wanted:
@@ -140,12 +135,7 @@ class TextVectors:
                 "holds: another model of that class. Open it with the one it was built with, or build it again."
             )
         self.probe = None  # once is enough
-        with self._lock:
-            for text, row in recent.items():
-                self.recent.pop(text, None)
-                self.recent[text] = row
-            while len(self.recent) > RECENT_TEXTS:
-                del self.recent[next(iter(self.recent))]
+        self._recent.keep(recent)
         rows |= recent
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self._dimension)
 
@@ -190,7 +180,7 @@ class TripleVectors:
         graph: KnowledgeGraph,
         dimension: int,
         embed: Callable[[Sequence[str]], Array],
-        search: ExactSearch | None,
+        search: Search | None,
     ) -> None:
         """Take what is made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed
@@ -201,7 +191,7 @@ class TripleVectors:
         self._rows = np.zeros(len(graph) if search is None else 0, np.int32)
         self._lock = LocalLock()
 
-    def search(self) -> ExactSearch | None:
+    def search(self) -> Search | None:
         """Return the vectors of all triples; None unless all are embedded."""
         if self._whole is None and 0 < len(self._graph) == self._count:
             self._whole = ExactSearch(self._vectors[: self._count], self._rows - 1)
@@ -251,10 +241,6 @@ class TripleVectors:
             self._vectors = larger
 
 
-#: How many labels of entities are embedded at once.
-LABEL_BATCH = 1024
-
-
 class PartNames(ExactSearch):
     """The names of a part of a connected graph: each is embedded when it is needed, and some can be found.
 
@@ -277,7 +263,7 @@ class PartNames(ExactSearch):
         return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
-        """Find the nearest names; see `NameSearch.search`."""
+        """Find the nearest names; see `ExactSearch.search`."""
         ids, distances = ExactSearch(self.vectors_of(self._found)).search(vectors, k)
         return self._found[ids], distances
 
@@ -289,26 +275,20 @@ class GraphSearch(Immutable):
         graph: The graph.
         embeddings: What turns texts into vectors.
         dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
         derived: What is derived from the index and shared by all that use it, such as its linker.
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        embeddings: Embeddings,
-        dimension: int,
-        names: ExactSearch | QuantizedSearch | VectorStoreSearch,
-        relations: ExactSearch,
-        types: ExactSearch,
-        triples: ExactSearch | None,
+        self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
         """Take what searches each kind of parts."""
         self.graph = graph
         self.embeddings = embeddings
         self.dimension = dimension
-        self._names, self._relations, self._types = names, relations, types
+        self.searches = searches
         self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
-        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, triples)
+        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, searches.get("triples"))
         self._linking: dict[str, Array] | None = None
         self.derived = Cache()
 
@@ -349,7 +329,7 @@ class GraphSearch(Immutable):
 
         Raises:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
-            StaleIndexError: If the embeddings or the store do not fit the index.
+            StaleIndexError: If the embeddings do not fit the index.
         """
         graph = self.graph
 
@@ -357,7 +337,9 @@ class GraphSearch(Immutable):
             return [name] if (name := graph.names.find(text)) >= 0 else ()
 
         found = []
-        for text, names in zip(texts, find_nearest(self._names, graph.names, texts, k, self.embed, exact), strict=True):
+        for text, names in zip(
+            texts, find_nearest(self.searches["names"], graph.names, texts, k, self.embed, exact), strict=True
+        ):
             entities, counts = graph.entities_of_names(names.ids)
             distances = np.repeat(names.distances, counts)
             if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
@@ -373,10 +355,7 @@ class GraphSearch(Immutable):
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        relations = self.graph.relations
-        return find_nearest(
-            self._relations, relations, texts, k, self.embed, lambda text: self._exact_relations.get(text, ())
-        )
+        return self._nearest("relations", texts, k)
 
     def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
         """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
@@ -385,9 +364,11 @@ class GraphSearch(Immutable):
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        return find_nearest(
-            self._types, self.graph.types, texts, k, self.embed, lambda text: self._exact_types.get(text, ())
-        )
+        return self._nearest("types", texts, k)
+
+    def _nearest(self, kind: str, texts: Sequence[str], k: int) -> list[Candidates]:
+        exact, table = self._exact[kind], tables_of(self.graph)[kind]
+        return find_nearest(self.searches[kind], table, texts, k, self.embed, lambda text: exact.get(text, ()))
 
     @property
     def name_table(self) -> NameTable:
@@ -400,39 +381,25 @@ class GraphSearch(Immutable):
         return self.derived.get("names", (), make)
 
     @property
-    def keeps_names(self) -> bool:
-        """Whether the vectors of names are here, and not in a vector store."""
-        return not isinstance(self._names, VectorStoreSearch)
-
-    @property
     def keeps_triples(self) -> bool:
         """Whether the vectors of all triples are made."""
         return self._triples.search() is not None
 
     def entity_vectors(self, entities: Array) -> Array:
-        """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
+        """Return the vectors of the labels of entities.
 
         Args:
             entities: Ids of entities, integers of shape (n).
 
         Returns:
             float32, shape (n, dimension): unit rows.
-
-        Raises:
-            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
-            StaleIndexError: If the embeddings do not fit the index.
         """
-        names = self.graph.labels[entities]
-        if not isinstance(self._names, VectorStoreSearch):
-            return self._names.vectors_of(names)
-        blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
-        vectors = [self._texts.embed_new([readable(self.graph.names[name]) for name in block]) for block in blocks]
-        return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
+        return self.searches["names"].vectors_of(self.graph.labels[entities])
 
     @property
     def relation_vectors(self) -> Array:
         """The vectors of the relations, float32, shape (relations, dimension): unit rows."""
-        return self._relations.vectors
+        return self.searches["relations"].vectors
 
     def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
         """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
@@ -469,13 +436,11 @@ class GraphSearch(Immutable):
     @cached_property
     def _held_texts(self) -> dict[str, Array]:
         """The vectors of relations and types by their texts."""
-        tables = (self.graph.types, self._types.vectors), (self.graph.relations, self._relations.vectors)
-        return {readable(name): row for table, vectors in tables for name, row in zip(table, vectors, strict=True)}
+        tables, kinds = tables_of(self.graph), ("types", "relations")
+        rows = (zip(tables[kind], self.searches[kind].vectors, strict=True) for kind in kinds)
+        return {readable(name): row for name, row in chain.from_iterable(rows)}
 
     @cached_property
-    def _exact_relations(self) -> dict[str, list[int]]:
-        return ids_by_text(self.graph.relations)
-
-    @cached_property
-    def _exact_types(self) -> dict[str, list[int]]:
-        return ids_by_text(self.graph.types)
+    def _exact(self) -> dict[str, dict[str, list[int]]]:
+        """The ids of relations and types by their texts."""
+        return {kind: ids_by_text(table) for kind, table in tables_of(self.graph).items() if kind != "names"}

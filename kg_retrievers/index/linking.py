@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
@@ -137,12 +137,8 @@ class EntityLinker:
                 kept[key] = self._mentions_in_database(question)
                 connected.mentions.keep(kept)
             return self._held(question, kept[key])
-        recent = self._recent
-        if (known := recent.get(question)) is None:
-            recent[question] = known = tuple(self._link(question))
-            for old in list(recent)[:-RECENT_QUESTIONS]:
-                recent.pop(old, None)
-        return list(known)
+        made_from = (self.index, self.max_candidates, self.no_entity)
+        return list(self._cache.get("links", made_from, lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
 
     def _mentions_in_database(self, question: str) -> list[Mention]:
         """Find the mentions among the names of a connected graph.
@@ -224,11 +220,6 @@ class EntityLinker:
         next_step = NAME_AN_ENTITY if self.index.finds_near_names else LOAD_NAMES
         hints = {} if suggestions else hints_for(question, next_step)
         return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
-
-    @property
-    def _recent(self) -> dict[str, tuple[Mention, ...]]:
-        """The mentions of recent questions, which several stages of a retriever ask for."""
-        return self._cache.get("recent", (self.index, self.max_candidates, self.no_entity), dict)
 
     @property
     def _schema(self) -> _Schema:

@@ -14,7 +14,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg_retrievers.errors import DamagedDataError
-from kg_retrievers.graph.columns import DAMAGED, Array, StringTable
+from kg_retrievers.graph.columns import (
+    DAMAGED,
+    Array,
+    StringTable,
+    are_first,
+    distinct,
+    entries_between,
+    offset_type,
+    starts_of,
+)
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import folded, token_table
 
@@ -231,7 +240,7 @@ def codes_of(pieces: Iterable[str]) -> Array:
 
 def hashes_of(texts: Sequence[str]) -> Array:
     """Return the hash of each text: uint64."""
-    ends = np.append(0, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts))))
+    ends = starts_of(np.fromiter(map(len, texts), np.int64, len(texts)))
     return RunningHash(codes_of(texts)).between(ends[:-1], ends[1:])
 
 
@@ -255,16 +264,13 @@ def _powers(base: int, count: int) -> Array:
 
 # --- making the columns ---------------------------------------------------------------------------------------------
 
-#: Raised by one with every change of the contents; columns of another version are made again.
-VERSION = 3
-
 #: What `name_columns` returns.
 NAME_COLUMNS = ("hashes", "ids", "words", "word_starts", "word_names", "longest")
 
 #: How many names are read at once while the columns are made.
 BATCH = 1 << 16
 
-_FUNCTION_WORDS = np.sort(hashes_of(sorted(FUNCTION_WORDS)))
+_FUNCTION_WORDS = hashes_of(sorted(FUNCTION_WORDS))
 
 # A hash and an id are sorted as one number: the hash above, the id below.
 _ABOVE = np.uint64(32)
@@ -292,8 +298,8 @@ class _Letters(NamedTuple):
     @classmethod
     def of(cls, codes: Array, is_letter: Array, lengths: Array) -> _Letters:
         """Leave out what is between the words of names that have some lengths."""
-        before = np.append(0, np.cumsum(is_letter))
-        starts = np.append(0, np.cumsum(lengths))
+        before = starts_of(is_letter)
+        starts = starts_of(lengths)
         begins = is_letter.copy()
         begins[1:] &= ~is_letter[:-1]
         first = starts[:-1][lengths > 0]
@@ -317,7 +323,7 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
     """
     size = len(graph.names)
     parts = [*_hashed_table(graph.names, np.arange(size), 0, True)]
-    parts += _hashed_table(graph.entities, _keys_without_name(graph), size, False)
+    parts += _hashed_table(graph.entities, np.flatnonzero(graph.names.ids_of(graph.entities) < 0), size, False)
     return _columns(parts)
 
 
@@ -329,16 +335,14 @@ def _columns(parts: list[_Hashed]) -> dict[str, Array]:
     words = np.concatenate([nothing, *(part.words for part in parts)])
     parts.clear()
     names.sort()
-    words.sort()
-    words = words[np.append(True, words[1:] != words[:-1])[: len(words)]]
+    words = distinct(words)
     hashes = (words >> _ABOVE).astype(np.uint32)
-    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
-    fits = len(words) <= np.iinfo(np.int32).max
+    starts = np.flatnonzero(are_first(hashes))
     return {
         "hashes": (names >> _ABOVE).astype(np.uint32),
         "ids": names.astype(np.uint32).view(np.int32),
         "words": hashes[starts],
-        "word_starts": np.append(starts, len(words)).astype(np.int32 if fits else np.int64),
+        "word_starts": np.append(starts, len(words)).astype(offset_type(len(words))),
         "word_names": words.astype(np.uint32).view(np.int32),
         "longest": np.array([longest], np.int64),
     }
@@ -354,8 +358,8 @@ def _hashed_table(table: StringTable, ids: Array, shift: int, named: bool) -> It
     """Hash some texts of a table, `BATCH` at once: their ids are raised by `shift`."""
     for start in range(0, len(ids), BATCH):
         some = ids[start : start + BATCH]
-        data, lengths = _bytes_of(table, some)
-        high = np.append(0, np.cumsum(data >= 128))
+        data, lengths = table.bytes_of(some)
+        high = starts_of(data >= 128)
         ends = np.cumsum(lengths)
         plain = high[ends] == high[ends - lengths]
         ascii = data if plain.all() else data[np.repeat(plain, lengths)]
@@ -364,16 +368,6 @@ def _hashed_table(table: StringTable, ids: Array, shift: int, named: bool) -> It
         silent = some[plain][np.diff(letters.names) == 0]  # names of signs alone
         others = np.append(some[~plain], silent).tolist()
         yield _hashed_rows([(id + shift, table[id]) for id in others], named)
-
-
-def _bytes_of(table: StringTable, ids: Array) -> tuple[Array, Array]:
-    """Return the bytes of some texts, one after the other, and how many each has."""
-    columns = table.columns("texts")
-    data, offsets = columns["texts.data"], columns["texts.offsets"]
-    starts = offsets[ids].astype(np.int64)
-    lengths = offsets[ids + 1] - starts
-    inside = np.arange(int(lengths.sum())) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    return data[inside], lengths
 
 
 def _hashed_rows(rows: Sequence[tuple[int, str]], named: bool) -> _Hashed:
@@ -408,8 +402,8 @@ def _hashed(letters: _Letters, ids: Array, named: bool) -> _Hashed:
     counts = np.diff(bounds)
     several = np.repeat(counts > 1, counts)
     firsts = letters.codes[letters.words[:-1]]
-    telling = ~_is_function_word(words)
-    told = np.append(0, np.cumsum(telling))[bounds]
+    telling = ~np.isin(words, _FUNCTION_WORDS)
+    told = starts_of(telling)[bounds]
     parts = [
         _paired(halved(words[several]), np.repeat(ids, counts)[several]),
         _initials(firsts, bounds, ids),
@@ -418,46 +412,12 @@ def _hashed(letters: _Letters, ids: Array, named: bool) -> _Hashed:
     return _Hashed(names, np.concatenate(parts), longest)
 
 
-def _is_function_word(hashes: Array) -> Array:
-    at = np.minimum(np.searchsorted(_FUNCTION_WORDS, hashes), len(_FUNCTION_WORDS) - 1)
-    found: Array = _FUNCTION_WORDS[at] == hashes
-    return found
-
-
 def _initials(firsts: Array, bounds: Array, ids: Array) -> Array:
     """Return the hashes of initials with the ids of their names, where they have as many words as that takes."""
     counts = np.diff(bounds)
     has = (counts >= INITIALS.start) & (counts < INITIALS.stop)
     hashes = RunningHash(firsts).between(bounds[:-1][has], bounds[1:][has])
     return _paired(halved(hashes ^ OF_INITIALS), ids[has])
-
-
-def _keys_without_name(graph: KnowledgeGraph) -> Array:
-    """Return the entities whose key is no name: ids, ascending."""
-    if _is_same(graph.entities, graph.names):
-        return np.empty(0, np.int64)
-    unnamed = np.ones(len(graph.entities), np.bool_)
-    for start in range(0, len(unnamed), BATCH):
-        ids = np.arange(start, min(start + BATCH, len(unnamed)))
-        unnamed[ids] = ~_equal(graph.entities, ids, graph.names, graph.labels[ids])
-    rest = np.flatnonzero(unnamed)
-    unnamed[rest] = graph.names.ids_of(graph.entities.subset(unnamed)) < 0
-    return np.flatnonzero(unnamed)
-
-
-def _is_same(one: StringTable, other: StringTable) -> bool:
-    texts, others = one.columns("texts"), other.columns("texts")
-    return one is other or all(np.array_equal(texts[name], others[name]) for name in ("texts.offsets", "texts.data"))
-
-
-def _equal(one: StringTable, ids: Array, other: StringTable, other_ids: Array) -> Array:
-    """Return whether texts of one table equal those of another, one by one."""
-    (data, lengths), (other_data, other_lengths) = _bytes_of(one, ids), _bytes_of(other, other_ids)
-    equal: Array = lengths == other_lengths
-    alike = data[np.repeat(equal, lengths)] == other_data[np.repeat(equal, other_lengths)]
-    owners = np.repeat(np.flatnonzero(equal), lengths[equal])
-    equal[owners[~alike]] = False
-    return equal
 
 
 How = Literal["exact", "case", "fuzzy", "short"]
@@ -597,14 +557,15 @@ class QuestionText:
         """
         words = RunningHash(codes_of(token.word for token in self.tokens))
         starts, ends = np.array([token[:2] for token in self.tokens], np.int64).T
-        letters = np.append(0, np.cumsum([len(token.word) for token in self.tokens]))
+        letters = starts_of(np.array([len(token.word) for token in self.tokens]))
         by_letters = np.searchsorted(letters, letters[:-1] + table.longest, "right") - 1
         stops = np.minimum(by_letters, np.searchsorted(ends, starts + 2 * table.longest, "right"))
         counts = np.maximum(stops - np.arange(len(starts)), 0)
         signs: RunningHash | None = None
         for begin, end in _blocks(counts):
-            first = np.repeat(np.arange(begin, end), counts[begin:end])
-            last = first + _counted(counts[begin:end])
+            firsts = np.arange(begin, end)
+            last, at = entries_between(firsts, firsts + counts[begin:end])
+            first = firsts[at]
             is_sign = letters[first] == letters[last + 1]
             hashes = words.between(letters[first], letters[last + 1])
             if is_sign.any():
@@ -623,12 +584,6 @@ def _blocks(counts: Array) -> Iterator[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(block)) + 1
     bounds = [0, *cuts.tolist(), len(counts)]
     yield from pairwise(bounds)
-
-
-def _counted(counts: Array) -> Array:
-    """Return 0, 1, 2, ... for each count, one after the other."""
-    numbers: Array = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return numbers
 
 
 def longest(matches: Sequence[Match]) -> list[Match]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,19 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.algorithms.quantization import quantized, rotated_bits, words_of
-from kg_retrievers.bulk import Workers
-from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.algorithms.quantization import words_of
+from kg_retrievers.errors import IndexLoadError, StaleIndexError
 from kg_retrievers.graph.changes.changing import GraphChange
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
 from kg_retrievers.graph.storage.parts import CHECKED, Column, ColumnFile, FolderWriter, Grown, OpenedPart
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.embeddings import HashedEmbeddings, VectorCache, embed_batches, embedding_name
+from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
+from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM, QuantizedSearch
 from kg_retrievers.index.static_embeddings import default_embeddings
-from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch, stale_store
+
+Search = ExactSearch | QuantizedSearch
 
 #: The greatest share of the rows of a column of vectors that may belong to nothing.
 MOST_UNUSED = 0.25
@@ -66,67 +67,46 @@ class VectorChange(NamedTuple):
         return count - len(self.rows) > MOST_UNUSED * count
 
 
-class IndexParts(NamedTuple):
-    """What a change needs of an index.
-
-    Attributes:
-        graph: The graph.
-        dimension: The length of the vectors; 0 for an empty graph.
-        searches: What searches names, relations and types, and triples where all of them are embedded, by kind.
-    """
-
-    graph: KnowledgeGraph
-    dimension: int
-    searches: Mapping[str, ExactSearch | QuantizedSearch | VectorStoreSearch]
-
-
 class IndexChange:
     """What a change of the graph does to an index.
 
     Args:
-        index: The index before.
+        before: The graph before.
+        dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches each kind of parts.
         change: The changed graph.
         embed_texts: Embeds texts and checks what comes back.
 
     Attributes:
         graph: The changed graph.
         dimension: The length of the vectors.
-        store: The vector store of the names, if there is one, with the numbers that names have in it.
     """
 
-    def __init__(self, index: IndexParts, change: GraphChange, embed_texts: Callable[[Sequence[str]], Array]) -> None:
+    def __init__(
+        self,
+        before: KnowledgeGraph,
+        dimension: int,
+        searches: Mapping[str, Search],
+        change: GraphChange,
+        embed_texts: Callable[[Sequence[str]], Array],
+    ) -> None:
         """Embed what is new."""
-        self.graph = change.graph
-        self._index, self._change = index, change
-        names = index.searches["names"]
-        self._before = {kind: one for kind, one in index.searches.items() if not isinstance(one, VectorStoreSearch)}
+        self.graph, self.dimension = change.graph, dimension
+        self._before, self._searches, self._change = before, searches, change
         self._vectors = self._embedded(embed_texts)
-        self.dimension = index.dimension or self._vectors["names"].new.shape[1]
-        self.store: VectorStoreSearch | None = None
-        if isinstance(names, VectorStoreSearch):
-            rows = np.arange(len(index.graph.names)) if names.rows is None else names.rows
-            self._first = int(rows.max(initial=-1)) + 1
-            self.store = names.with_rows(self._vectors["names"].grown_rows(self._first))
-            self._gone = np.setdiff1d(rows, self._vectors["names"].rows)
+        self.dimension = dimension or self._vectors["names"].new.shape[1]
 
     def whole_columns(self) -> dict[str, Array]:
-        """Return all vectors by kind, in memory, and the numbers of names in a store."""
-        columns = self._numbers()
-        for kind in self._before:
-            columns |= self._whole(kind)
-        return columns
+        """Return all vectors by kind, in memory."""
+        return {name: column for kind in self._searches for name, column in self._whole(kind).items()}
 
-    def saved_columns(self, grows: bool) -> dict[str, Column]:
-        """Return the columns of vectors as they are saved.
-
-        Args:
-            grows: Whether the columns of before are saved, so that they can grow.
-        """
-        columns: dict[str, Column] = {**self._numbers()}
-        for kind, before in self._before.items():
+    def saved_columns(self) -> dict[str, Column]:
+        """Return the columns of vectors for the folder that holds those of before: long ones grow."""
+        columns: dict[str, Column] = {}
+        for kind, before in self._searches.items():
             change = self._vectors[kind]
             size = len(before.vectors)
-            if kind not in ("names", "triples") or not grows or not self._index.dimension or change.wastes(size):
+            if kind not in ("names", "triples") or not size or change.wastes(size):
                 columns |= self._whole(kind)
             else:
                 columns |= {kind + end: Grown(new) for end, new in before.encoded(change.new).items()}
@@ -135,50 +115,33 @@ class IndexChange:
 
     def _whole(self, kind: str) -> dict[str, Array]:
         """Return the columns of all vectors of a kind."""
-        change, before = self._vectors[kind], self._before[kind]
+        change, before = self._vectors[kind], self._searches[kind]
         new = before.encoded(change.new)
         return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
 
-    def add_to_store(self) -> None:
-        """Add new names to the vector store, if there is one."""
-        if self.store is not None:
-            new = self._vectors["names"].new
-            names = _texts(self.graph, "names", np.flatnonzero(self._vectors["names"].is_new))
-            self.store.add(range(self._first, self._first + len(new)), names, new)
-
-    def remove_from_store(self) -> None:
-        """Remove the names that are gone from the vector store, if there is one."""
-        if self.store is not None and len(self._gone):
-            self.store.remove(self._gone.tolist())
-
     def counts(self) -> tuple[int, int, int, int]:
         """Return how many facts are new, were to be added and there already, and are gone, and what was embedded."""
-        before, origins = self._index.graph, self._change.triples
+        before, origins = self._before, self._change.triples
         added, kept = int((origins < 0).sum()), int((origins >= 0).sum())
         embedded = sum(len(vectors.new) for vectors in self._vectors.values())
         return added, self.graph.duplicates - before.duplicates, len(before) - kept, embedded
 
-    def _numbers(self) -> dict[str, Array]:
-        if self.store is None or self.store.rows is None:
-            return {}
-        return _row_columns("names", self.store.rows, self._first + len(self._vectors["names"].new))
-
     def _embedded(self, embed_texts: Callable[[Sequence[str]], Array]) -> dict[str, VectorChange]:
         """Embed what is new, all in one call."""
-        index, graph = self._index, self.graph
+        before, graph = self._before, self.graph
         origins = {
             "names": self._change.names,
-            "relations": index.graph.relations.ids_of(graph.relations),
-            "types": index.graph.types.ids_of(graph.types),
+            "relations": before.relations.ids_of(graph.relations),
+            "types": before.types.ids_of(graph.types),
         }
-        if "triples" in index.searches:
-            origins["triples"] = np.where(_is_reworded(index.graph, self._change), -1, self._change.triples)
+        if "triples" in self._searches:
+            origins["triples"] = np.where(_is_reworded(before, self._change), -1, self._change.triples)
         new = {kind: np.flatnonzero(origin < 0) for kind, origin in origins.items()}
         texts = [text for kind, ids in new.items() for text in _texts(graph, kind, ids)]
-        vectors = embed_texts(texts) if texts else np.empty((0, index.dimension), np.float32)
+        vectors = embed_texts(texts) if texts else np.empty((0, self.dimension), np.float32)
         ends = np.cumsum([len(ids) for ids in new.values()])[:-1]
         parts = zip(origins.items(), np.split(vectors, ends), strict=True)
-        return {kind: VectorChange(_rows_of(index.searches[kind].rows, origin), part) for (kind, origin), part in parts}
+        return {kind: VectorChange(_rows_of(self._searches[kind].rows, origin), part) for (kind, origin), part in parts}
 
 
 def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
@@ -188,11 +151,16 @@ def triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
     return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
 
 
+def tables_of(graph: KnowledgeGraph) -> dict[str, StringTable]:
+    """Return the names, relations and types of a graph."""
+    return {"names": graph.names, "relations": graph.relations, "types": graph.types}
+
+
 def _texts(graph: KnowledgeGraph, kind: str, ids: Array) -> list[str]:
     """Return what is embedded of some ids of a kind."""
     if kind == "triples":
         return triple_texts(graph, ids)
-    table = {"names": graph.names, "relations": graph.relations, "types": graph.types}[kind]
+    table = tables_of(graph)[kind]
     return [readable(table[id]) for id in ids.tolist()]
 
 
@@ -233,39 +201,23 @@ def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> d
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
-def make_searches(
-    graph: KnowledgeGraph, columns: Mapping[str, Array], store: VectorStoreSearch | None
-) -> tuple[ExactSearch | QuantizedSearch | VectorStoreSearch, ExactSearch, ExactSearch, ExactSearch | None]:
-    """Return what searches names, relations and types, and the vectors of triples if there are some.
-
-    A store is told all numbers, so that names that an update adds to it later are not found.
-    """
-    names: ExactSearch | QuantizedSearch | VectorStoreSearch
-    if store:
-        rows = columns.get("names_rows")
-        names = store.with_rows(np.arange(len(graph.names)) if rows is None else rows)
-    elif "names_bits" in columns:
-        names = QuantizedSearch(columns["names"], columns["names_bits"], columns.get("names_rows"))
-    else:
-        names = _search(columns, "names")
-    triples = _search(columns, "triples") if "triples" in columns else None
-    return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
+def make_searches(columns: Mapping[str, Array]) -> dict[str, Search]:
+    """Return what searches names, relations and types, and triples if all of them are embedded, by kind."""
+    searches = dict[str, Search]()
+    for kind in ("names", "relations", "types", "triples"):
+        vectors, bits, rows = (columns.get(f"{kind}{end}") for end in ("", "_bits", "_rows"))
+        if vectors is not None:
+            searches[kind] = ExactSearch(vectors, rows) if bits is None else QuantizedSearch(vectors, bits, rows)
+    return searches
 
 
-def _search(columns: Mapping[str, Array], kind: str) -> ExactSearch:
-    return ExactSearch(columns[kind], columns.get(f"{kind}_rows"))
-
-
-def check_model(
-    path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings, store: VectorStoreSearch | None
-) -> None:
-    """Check that a saved index was built with such embeddings, and with a vector store where there is one.
+def check_model(path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings) -> None:
+    """Check that a saved index was built with such embeddings.
 
     Raises:
         StaleIndexError: If it was built with other embeddings.
-        InvalidArgumentError: If `store` is missing, or the index was built without one.
     """
-    name, given, stored = meta["embeddings"], embedding_name(embeddings), meta["store"]
+    name, given = meta["embeddings"], embedding_name(embeddings)
     if name != given:
         first, second = embeddings_option(name, meta.get("embeddings_name")), embeddings_option(given)
         raise StaleIndexError(
@@ -274,12 +226,6 @@ def check_model(
             "embeddings, path).",
             hint_shell=f"Open it with the first: {first}, or build it again with the second: "
             f"kg-retrievers index ... --output {path} {second}",
-        )
-    if stored != bool(store):
-        advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
-        raise InvalidArgumentError(
-            f"GraphIndex.open: {path} was built {advice}: store=...",
-            hint_shell="The shell opens no vector stores; build an index without one.",
         )
 
 
@@ -318,31 +264,13 @@ def graph_of(
     return graph
 
 
-def check_store(store: VectorStoreSearch, graph: KnowledgeGraph) -> None:
-    """Check some names that a store holds.
-
-    Raises:
-        StaleIndexError: If they are others.
-    """
-    ids = range(len(graph.names))
-    sample = sorted({*ids[:: len(ids) // 16 + 1], *ids[-1:]})
-    numbers = sample if store.rows is None else store.rows[sample].tolist()
-    if not store.holds(numbers, [readable(graph.names[id]) for id in sample]):
-        raise stale_store()
-
-
 def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension: int) -> None:
     """Check that there is a vector for each name, relation and type, and for each triple where triples are embedded.
 
     Raises:
         ValueError: If not; the message names the column.
     """
-    sizes = {
-        "names": len(graph.names),
-        "relations": len(graph.relations),
-        "types": len(graph.types),
-        "triples": len(graph),
-    }
+    sizes = {kind: len(table) for kind, table in tables_of(graph).items()} | {"triples": len(graph)}
     for name, size in sizes.items():
         rows = columns.get(f"{name}_rows")
         if rows is not None:
@@ -383,60 +311,49 @@ def check_name_table(columns: Mapping[str, Array], graph: KnowledgeGraph) -> Non
         check_ids("word_names", columns["word_names"], names)
 
 
-class GraphVectors(NamedTuple):
-    """What was made.
-
-    Attributes:
-        columns: The vectors by kind, and the bits of names where these are many.
-        files: The files that hold some of the columns, by the same names.
-        dimension: The length of the vectors; 0 where nothing was embedded.
-    """
-
-    columns: dict[str, Array]
-    files: dict[str, ColumnFile]
-    dimension: int
-
-
 def embed_graph(
     graph: KnowledgeGraph,
-    embeddings: Embeddings,
+    embed_texts: Callable[[Sequence[str]], Iterator[Array]],
     *,
     triples: bool,
-    store: VectorStoreSearch | None,
-    cache: VectorCache | None,
-    batch_size: int,
-    progress: bool,
-    workers: Workers | None,
     writer: FolderWriter | None,
-) -> GraphVectors:
+) -> tuple[dict[str, Array], dict[str, ColumnFile], int]:
     """Embed the names, relations and types of a graph, and its triples where they are wanted.
 
     Args:
         graph: The graph.
-        embeddings: The model.
+        embed_texts: Yields the vectors of each batch of texts.
         triples: Whether to embed the triples.
-        store: Takes the vectors of names, which are then no column.
-        cache: As of `GraphIndex.build`.
-        batch_size: As of `GraphIndex.build`.
-        progress: As of `GraphIndex.build`.
-        workers: As of `GraphIndex.build`.
-        writer: Vectors are written to its folder while they are made, unless there is a store.
+        writer: Vectors are written to its folder while they are made.
+
+    Returns:
+        The columns of the vectors, by name; the files that hold them, by the same names; and the length of the vectors,
+        0 where nothing was embedded.
 
     Raises:
         FileWriteError: If the disk is full, or this user may not write there.
     """
-    texts = _GraphTexts(graph, triples)
-    sinks = _Sinks(texts, store, writer, batch_size)
+    texts, made, done, dimension = _GraphTexts(graph, triples), dict[str, _Memory | ColumnFile](), 0, 0
     try:
-        for vectors in embed_batches(
-            embeddings, texts, batch_size=batch_size, cache=cache, progress=progress, workers=workers
-        ):
-            sinks.append(vectors)
+        for vectors in embed_texts(texts):
+            dimension = vectors.shape[1]
+            for kind, ids in texts.parts(done, done + len(vectors)):
+                rows, vectors, done = vectors[: len(ids)], vectors[len(ids) :], done + len(ids)
+                search = QuantizedSearch if kind == "names" and len(graph.names) >= QUANTIZED_FROM else ExactSearch
+                for end, column in search.encoded(rows).items():
+                    name, width = kind + end, column.shape[1]
+                    if name not in made and writer:
+                        made[name] = ColumnFile(writer.folder, f"index.{name}", column.dtype, width)
+                    elif name not in made:
+                        made[name] = _Memory(texts.sizes[kind], column.dtype, width)
+                    made[name].append(column)
     except BaseException:
-        for file in sinks.files.values():
-            file.remove()
+        for sink in made.values():
+            sink.remove()
         raise
-    return GraphVectors(sinks.arrays(), sinks.files, sinks.dimension)
+    columns = {kind: np.empty((0, dimension), np.float32) for kind in texts.sizes}
+    columns |= {name: sink.array() for name, sink in made.items()}
+    return columns, {name: sink for name, sink in made.items() if isinstance(sink, ColumnFile)}, dimension
 
 
 class _GraphTexts(Sequence[str]):
@@ -444,116 +361,37 @@ class _GraphTexts(Sequence[str]):
 
     def __init__(self, graph: KnowledgeGraph, triples: bool) -> None:
         self._graph = graph
-        self._tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
-        self.sizes = {kind: len(table) for kind, table in self._tables.items()}
+        self.sizes = {kind: len(table) for kind, table in tables_of(graph).items()}
         self.sizes |= {"triples": len(graph)} if triples else {}
 
     def __len__(self) -> int:
         return sum(self.sizes.values())
 
     def __getitem__(self, wanted: slice) -> list[str]:  # type: ignore[override]
-        parts = _parts(self.sizes, wanted.start, min(wanted.stop, len(self)))
-        return [text for kind, part in parts for text in self.of(kind, part)]
+        parts = self.parts(wanted.start, wanted.stop)
+        return [text for kind, ids in parts for text in _texts(self._graph, kind, ids)]
 
-    def of(self, kind: str, part: slice) -> list[str]:
-        """Return some texts of a kind."""
-        if kind == "triples":
-            return triple_texts(self._graph, np.arange(part.start, part.stop))
-        return [readable(name) for name in self._tables[kind][part]]
+    def parts(self, start: int, stop: int) -> Iterator[tuple[str, Array]]:
+        """Yield the ids of each kind that a range of all kinds, one behind the other, holds."""
+        for kind, size in self.sizes.items():
+            ids = np.arange(max(start, 0), min(stop, size))
+            if len(ids):
+                yield kind, ids
+            start, stop = start - size, stop - size
 
 
 class _Memory:
     """Rows in memory, for so many."""
 
     def __init__(self, size: int, dtype: np.dtype[np.generic], width: int) -> None:
-        self.rows = 0
-        self._array = np.empty((size, width), dtype)
+        self._rows, self._array = 0, np.empty((size, width), dtype)
 
     def append(self, rows: Array) -> None:
-        self._array[self.rows : self.rows + len(rows)] = rows
-        self.rows += len(rows)
+        self._array[self._rows : self._rows + len(rows)] = rows
+        self._rows += len(rows)
 
     def array(self) -> Array:
         return self._array
 
-
-class _Stored:
-    """Names in a vector store."""
-
-    def __init__(self, store: VectorStoreSearch, texts: _GraphTexts, batch_size: int) -> None:
-        self.rows = 0
-        self._store, self._texts, self._batch_size = store, texts, batch_size
-
-    def append(self, rows: Array) -> None:
-        part = slice(self.rows, self.rows + len(rows))
-        self._store.add(range(part.start, part.stop), self._texts.of("names", part), rows, self._batch_size)
-        self.rows = part.stop
-
-
-class _Sinks:
-    """Where the vectors of each kind go, in the order of the kinds.
-
-    Args:
-        texts: The texts of all kinds.
-        store: Takes the vectors of names, if there is one.
-        writer: Its folder takes the others; memory does if there is none, or there is a store.
-        batch_size: How many names one call of the store takes.
-    """
-
-    def __init__(
-        self, texts: _GraphTexts, store: VectorStoreSearch | None, writer: FolderWriter | None, batch_size: int
-    ) -> None:
-        self._sizes, self._rows = texts.sizes, 0
-        self._writer = None if store else writer
-        #: Whether vectors of names are kept as 8-bit numbers and bits.
-        self._is_large = store is None and texts.sizes["names"] >= QUANTIZED_FROM
-        self._bits: Array | None = None
-        self._made: dict[str, _Memory | _Stored | ColumnFile] = {}
-        if store is not None:
-            self._made["names"] = _Stored(store, texts, batch_size)
-        self.dimension = 0
-
-    @property
-    def files(self) -> dict[str, ColumnFile]:
-        """The kinds that are in files."""
-        return {kind: sink for kind, sink in self._made.items() if isinstance(sink, ColumnFile)}
-
-    def append(self, vectors: Array) -> None:
-        """Take the vectors of the next texts."""
-        self.dimension = vectors.shape[1]
-        parts = _parts(self._sizes, self._rows, self._rows + len(vectors))
-        self._rows += len(vectors)
-        for kind, part in parts:
-            rows, vectors = vectors[: part.stop - part.start], vectors[part.stop - part.start :]
-            if kind not in self._made:
-                self._made[kind] = self._make(kind)
-            if self._is_large and kind == "names":
-                rows = quantized(rows)
-                if self._bits is None:
-                    self._bits = np.empty((self._sizes[kind], words_of(self.dimension)), np.uint64)
-                self._bits[part] = rotated_bits(rows)
-            self._made[kind].append(rows)
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the vectors by kind; those in a store are left out."""
-        empty = _Memory(0, np.dtype(np.float32), self.dimension)
-        sinks = {kind: self._made.get(kind, empty) for kind in self._sizes}
-        arrays = {kind: sink.array() for kind, sink in sinks.items() if not isinstance(sink, _Stored)}
-        return arrays if self._bits is None else arrays | {"names_bits": self._bits}
-
-    def _make(self, kind: str) -> _Memory | ColumnFile:
-        dtype = np.dtype(np.int8 if self._is_large and kind == "names" else np.float32)
-        if self._writer is None:
-            return _Memory(self._sizes[kind], dtype, self.dimension)
-        return ColumnFile(self._writer.folder, f"index.{kind}", dtype, self.dimension)
-
-
-def _parts(sizes: Mapping[str, int], start: int, stop: int) -> list[tuple[str, slice]]:
-    """Return which parts of each kind a range of all kinds, one behind the other, holds."""
-    parts, first = [], 0
-    for kind, size in sizes.items():
-        part = slice(max(start - first, 0), min(stop - first, size))
-        if part.start < part.stop:
-            parts.append((kind, part))
-        first += size
-    return parts
+    def remove(self) -> None:
+        """Do nothing: memory goes by itself."""

@@ -62,7 +62,7 @@ class QuantizedSearch:
         return unit_rows(self.vectors[ids if self.rows is None else self.rows[ids]])
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
-        """Find the nearest vectors; see `NameSearch.search`."""
+        """Find the nearest vectors; see `ExactSearch.search`."""
         from kg_retrievers.algorithms.bit_scan import nearest_by_bits  # loads numba
 
         k = min(k, len(self))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.graph.cache import LocalLock
-from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import EmbeddingCache
 from kg_retrievers.index.graph_index import GraphIndex
@@ -21,50 +18,6 @@ KEPT_VECTORS = 200_000
 KEPT_INDEXES = 8
 
 
-class KeptVectors:
-    """Vectors in memory by text, those used last, before a cache on disk. Safe to share between threads.
-
-    Args:
-        cache: The cache on disk, if there is one.
-        most: How many vectors stay in memory.
-    """
-
-    def __init__(self, cache: EmbeddingCache | None = None, most: int = KEPT_VECTORS) -> None:
-        """Start empty."""
-        self._cache, self._most = cache, most
-        self._vectors: OrderedDict[tuple[str, str], Array] = OrderedDict()
-        self._lock = LocalLock()
-
-    def __reduce__(self) -> tuple[type[KeptVectors], tuple[EmbeddingCache | None, int]]:
-        """Copy and pickle without the vectors in memory."""
-        return KeptVectors, (self._cache, self._most)
-
-    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the vectors that are known, float32 of shape (d), by text."""
-        with self._lock:
-            found = {text: self._vectors[name, text] for text in texts if (name, text) in self._vectors}
-            for text in found:
-                self._vectors.move_to_end((name, text))
-        missing = [text for text in texts if text not in found]
-        if self._cache and missing:
-            read = self._cache.get(name, missing)
-            self._keep(name, read)
-            found |= read
-        return found
-
-    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
-        """Keep vectors, float32 of shape (d), by text; on disk, too, where there is a cache."""
-        self._keep(name, vectors)
-        if self._cache:
-            self._cache.put(name, vectors)
-
-    def _keep(self, name: str, vectors: Mapping[str, Array]) -> None:
-        with self._lock:
-            self._vectors |= {(name, text): vector for text, vector in vectors.items()}
-            while len(self._vectors) > self._most:
-                self._vectors.popitem(last=False)
-
-
 class QuestionIndexes:
     """Indexes one graph after the other; a text that several graphs hold is embedded once.
 
@@ -72,8 +25,10 @@ class QuestionIndexes:
 
     Args:
         embeddings: Any LangChain embeddings.
-        cache: A file that keeps vectors from one run to the next, which is made where there is none; or vectors that
-            are shared with others.
+        cache: A file that keeps vectors from one run to the next; it is made if it is missing.
+
+    Attributes:
+        cache: The vectors of names, those that came last in memory.
 
     Raises:
         IndexLoadError: If the file is damaged.
@@ -87,23 +42,21 @@ class QuestionIndexes:
         True
     """
 
-    def __init__(self, embeddings: Embeddings, cache: KeptVectors | str | Path | None = None) -> None:
+    def __init__(self, embeddings: Embeddings, cache: str | Path | None = None) -> None:
         """Open the cache."""
-        self.embeddings = embeddings
-        kept = None if cache is None or isinstance(cache, KeptVectors) else EmbeddingCache(cache)
-        self._vectors = cache if isinstance(cache, KeptVectors) else KeptVectors(kept)
+        self.embeddings, self.cache = embeddings, EmbeddingCache(cache, KEPT_VECTORS)
         self._recent: list[GraphIndex] = []
         self._lock = LocalLock()
 
-    def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, KeptVectors]]:
+    def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, Path | None]]:
         """Copy and pickle without the indexes."""
-        return QuestionIndexes, (self.embeddings, self._vectors)
+        return QuestionIndexes, (self.embeddings, self.cache.path)
 
     def of(self, graph: KnowledgeGraph) -> GraphIndex:
         """Return the index of a graph."""
         with self._lock:
             index = next((one for one in self._recent if one.graph is graph), None)
             if index is None:
-                index = GraphIndex.build(graph, self.embeddings, cache=self._vectors)
+                index = GraphIndex.build(graph, self.embeddings, cache=self.cache)
             self._recent = [index, *(one for one in self._recent if one is not index)][:KEPT_INDEXES]
             return index

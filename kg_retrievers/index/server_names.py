@@ -311,18 +311,13 @@ class ServerNames:
         elif vectors.shape[1] != about.dimension:
             got = f"vectors of {about.dimension} and of {vectors.shape[1]} numbers"
             raise InvalidArgumentError(f"ServerNames.add: the embeddings return {got}.")
-        self._put(documents, vectors)
+        self.store.put(documents, vectors)
         return len(documents)
-
-    def _put(self, documents: Sequence[Document], vectors: Array) -> None:
-        keys = [str(document.id) for document in documents]
-        texts = [document.page_content for document in documents]
-        self.store.put(keys, texts, [document.metadata for document in documents], vectors)
 
     def _write_about(self, about: About) -> None:
         metadata = {"number": -1, "about": json.dumps(asdict(about))}
         axis = np.eye(1, about.dimension, dtype=np.float32)
-        self._put([Document(ABOUT_TEXT, id=ABOUT, metadata=metadata)], axis)
+        self.store.put([Document(ABOUT_TEXT, id=ABOUT, metadata=metadata)], axis)
         self._about = about
 
 

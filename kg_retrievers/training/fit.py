@@ -167,11 +167,6 @@ def check_arguments(
             f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
         )
     check_at_hand(who, index)
-    if not index.keeps_names:
-        raise InvalidArgumentError(
-            f"{who}: the names of the index are in a vector store, and would be embedded again and again. "
-            "Train on an index without one: GraphIndex.build(graph, embeddings)."
-        )
 
 
 def checked_output(who: str, output: str | Path | None) -> Path | None:

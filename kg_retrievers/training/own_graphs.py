@@ -9,8 +9,8 @@ from pathlib import Path
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.index import EmbeddingCache, GraphIndex
-from kg_retrievers.index.question_indexes import KeptVectors, QuestionIndexes
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.question_indexes import QuestionIndexes
 from kg_retrievers.training.dataset import LinkedQuestion, link_training_question
 
 #: An index, the questions to train on over its graph, and those that say when to stop, or None.
@@ -48,11 +48,10 @@ def over_one_graph(
             f"{who}: {sum(own)} of {len(own)} questions have a graph of their own, the others have none. Train on "
             "questions of one kind."
         )
-    cache = KeptVectors(EmbeddingCache(embedding_cache) if embedding_cache else None)
-    indexes = QuestionIndexes(index.embeddings, cache)
+    indexes = QuestionIndexes(index.embeddings, embedding_cache)
     positions: dict[KnowledgeGraph, int] = {}
     placed = [_placed(part, indexes, positions) for part in (questions, validation or ())]
-    joined = GraphIndex.build(_side_by_side(positions), index.embeddings, cache=cache)
+    joined = GraphIndex.build(_side_by_side(positions), index.embeddings, cache=indexes.cache)
     return joined, placed[0], None if validation is None else placed[1]
 
 

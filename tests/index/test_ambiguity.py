@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.adjacency import is_backward
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, ambiguity, tell_apart
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, tell_apart
 
 FACTS = [
     ("s1", "located_in", "Illinois"),
@@ -53,41 +48,16 @@ def test_the_whole_of_one(index: GraphIndex) -> None:
     assert found[2]["fact"] == ["Homer", "lives_in", "Springfield"]
 
 
-def plain_own_links(graph: KnowledgeGraph, keys: list[str]) -> list[tuple[int, str] | None]:
-    """Find the best fact of each entity that no other has, fact by fact."""
-    adjacency, links = graph.adjacency, []
-    for key in keys:
-        row = adjacency.row(graph.entities.find(key))
-        entries = range(row.start, min(row.stop, row.start + ambiguity.MAX_FACTS))
-        links.append(
-            [(int(adjacency.labels[at]), graph.label(graph.entities[adjacency.neighbors[at]])) for at in entries]
-        )
-    bearers = Counter(link for of_one in links for link in set(of_one))
-    own = [[link for link in of_one if bearers[link] == 1] for of_one in links]
-    told, shared = (
-        Counter(label for of_one in some for label in {link[0] for link in of_one}) for some in (own, links)
-    )
-    values = Counter(link[0] for of_one in links for link in of_one)
-
-    def cost(link: tuple[int, str]) -> tuple[object, ...]:
-        return -told[link[0]], -shared[link[0]], is_backward(link[0]), values[link[0]], link
-
-    return [min(of_one, key=cost) if of_one else None for of_one in own]
-
-
-ENDS = st.sampled_from("abcdef")
-
-
-@given(
-    st.lists(st.tuples(ENDS, st.sampled_from(["r", "s", "t"]), ENDS), min_size=1, max_size=40),
-    st.dictionaries(ENDS, st.sampled_from(["A", "B", "é"])),
-    st.sampled_from([2, 1024]),
+@pytest.mark.parametrize(
+    ("facts", "wanted"),
+    [
+        ([("a", "year", "1"), ("b", "year", "2"), ("a", "actor", "X")], ["year: 1", "year: 2"]),
+        ([("a", "actor", "X"), ("a", "actor", "Y"), ("a", "year", "1"), ("b", "actor", "Z"), ("b", "year", "2")], None),
+        ([("X", "actor", "a"), ("a", "year", "1"), ("Y", "actor", "b"), ("b", "year", "2")], None),
+        ([("a", "actor", "Y"), ("a", "actor", "X"), ("a", "year", "1"), ("b", "year", "1")], ["actor: X", "b"]),
+    ],
+    ids=["of most of them", "of few values", "forward", "of one alone"],
 )
-def test_as_fact_by_fact(facts: list[tuple[str, str, str]], labels: dict[str, str], most: int) -> None:
-    keys = {key for head, _, tail in facts for key in (head, tail)}
-    graph = KnowledgeGraph.from_triples(facts, labels={key: labels[key] for key in labels.keys() & keys})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ambiguity, "MAX_FACTS", most)
-        for some in (list(graph.entities), list(graph.entities)[:2], []):
-            ids = np.array([graph.entities.find(key) for key in some], np.int64)
-            assert ambiguity._own_links(graph, ids) == plain_own_links(graph, some)
+def test_the_fact_that_tells_most(facts: list[tuple[str, str, str]], wanted: list[str] | None) -> None:
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+    assert [*texts(index, "a", "b").values()] == (wanted or ["year: 1", "year: 2"])

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import FolderWriter
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, VectorStoreSearch
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.embeddings import ArrayEmbeddings
 from kg_retrievers.testing import tiny_graph
 
@@ -197,44 +196,3 @@ def test_one_of_two_updates_is_told(tmp_path: Path) -> None:
     with FolderWriter(tmp_path), pytest.raises(FileWriteError, match="is writing there"):
         GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
     assert GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")]).added == 1
-
-
-def test_a_store_gets_new_names_and_loses_others(tmp_path: Path) -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")])
-    embeddings = CountedEmbeddings()
-    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity")
-    GraphIndex.build(graph, embeddings, tmp_path, store=store)
-    embeddings.texts.clear()
-    for number in range(3):
-        added = [("Her", "starring", f"Extra {number}")]
-        removed = [("Her", "starring", "Amy Adams")] if number == 1 else []
-        index = GraphIndex.update(tmp_path, embeddings, store=store, added=added, removed=removed).index
-        assert set(embeddings.texts) == {f"Extra {number}", "directed by"}, "the second is compared with the index"
-        wanted = near(anew(index.graph), TEXTS)
-        assert near(index, TEXTS) == wanted
-        assert near(GraphIndex.open(tmp_path, embeddings, store=store), TEXTS) == wanted
-        embeddings.texts.clear()
-    wanted = near(index, TEXTS)
-    GraphIndex.update(tmp_path, embeddings, store=store, added=[("Her", "starring", "Jonze")])
-    assert near(index, TEXTS) == wanted, "who has opened it does not find what is new"
-    index = GraphIndex.update(tmp_path, embeddings, store=store, removed=[("Her", "starring", "Jonze")]).index
-    in_memory = index.with_changes(removed=[("Her", "starring", "Extra 0")])
-    assert near(in_memory, TEXTS) == near(anew(in_memory.graph), TEXTS)
-    texts = {document.page_content for document in store.store.similarity_search("Her", k=99)}
-    assert texts == {"Her", "Spike Jonze", "Extra 1", "Extra 2"}
-
-
-class ForgetsNothing(InMemoryVectorStore):
-    """A store that cannot delete, as some."""
-
-    def delete(self, ids: Sequence[str] | None = None, **_: Any) -> None:
-        raise NotImplementedError
-
-
-def test_names_that_a_store_cannot_forget_are_not_found(tmp_path: Path) -> None:
-    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")])
-    store = VectorStoreSearch(ForgetsNothing(EMBEDDINGS), "cosine_similarity")
-    GraphIndex.build(graph, EMBEDDINGS, tmp_path, store=store)
-    index = GraphIndex.update(tmp_path, EMBEDDINGS, store=store, removed=[graph.triple(1)]).index
-    (found,) = index.nearest_entities(["Amy Adams"], 3)
-    assert {index.graph.entities[id] for id in found.ids} == {"Her", "Spike Jonze"}

@@ -119,7 +119,6 @@ class Store(InMemoryVectorStore):
 @pytest.mark.parametrize(
     "hits",
     [
-        [(Document("x", metadata={"number": "first"}), 0.1)],
         [(Document("x", metadata={"number": 1}), None)],
         [None],
         [1],
@@ -129,7 +128,7 @@ def test_a_store_that_returns_something_else(hits: Any) -> None:
     store = Store(HashedEmbeddings(8))
     store.hits = hits
     with pytest.raises((InvalidArgumentError, ModelCallError)):
-        VectorStoreSearch(store, "l2").search(HashedEmbeddings(8).embed_array(["Her"]), 1)
+        VectorStoreSearch(store, "l2").near(HashedEmbeddings(8).embed_array(["Her"])[0], 1)
 
 
 def test_a_store_without_end_ends_at_the_budget() -> None:
@@ -138,6 +137,6 @@ def test_a_store_without_end_ends_at_the_budget() -> None:
     store.hits = lambda: [go_on.wait(60)]
     began = time.monotonic()
     with deadline(LIMIT, lambda: BudgetError("too late")), pytest.raises(BudgetError, match="too late"):
-        VectorStoreSearch(store, "l2").search(HashedEmbeddings(8).embed_array(["Her"]), 1)
+        VectorStoreSearch(store, "l2").near(HashedEmbeddings(8).embed_array(["Her"])[0], 1)
     assert time.monotonic() - began < LIMIT + LATE
     go_on.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import pickle
 import signal
@@ -19,9 +18,7 @@ import pytest
 from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
@@ -31,7 +28,6 @@ from kg_retrievers.index import (
     Candidates,
     GraphIndex,
     HashedEmbeddings,
-    VectorStoreSearch,
     graph_search,
     local_embeddings,
 )
@@ -289,23 +285,16 @@ def label_vectors(graph: KnowledgeGraph, numbers: list[int]) -> np.ndarray:
     return np.array(HashedEmbeddings(64).embed_documents(texts), np.float32).reshape(-1, 64)
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["exact", "in a vector store"])
-def test_entity_vectors(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool) -> None:
-    """Those of labels, of which two may be the same, in the order asked for; made anew where a store holds them."""
-    monkeypatch.setattr(graph_search, "LABEL_BATCH", 3)
-    embeddings = Counted()
-    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity") if stored else None
-    built = GraphIndex.build(graph, embeddings, tmp_path, store=store)
-    opened = GraphIndex.open(tmp_path, embeddings, store=store)
+def test_entity_vectors(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    """Those of labels, of which two may be the same, in the order asked for."""
+    embeddings = HashedEmbeddings(64)
+    built = GraphIndex.build(graph, embeddings, tmp_path)
     everything = list(range(len(graph.entities)))
-    for index in (built, opened):
+    for index in (built, GraphIndex.open(tmp_path, embeddings)):
         for numbers in (everything, everything[::-1], [2, 2, 0], [1], []):
-            embeddings.calls.clear()
             found = index.entity_vectors(np.array(numbers, np.int64))
             assert (found.dtype, found.shape) == (np.float32, (len(numbers), 64))
             assert np.allclose(found, label_vectors(graph, numbers), atol=1e-6)
-            assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-            assert len(embeddings.calls) == (-(-len(numbers) // 3) if stored else 0)
     one, two = built.entity_vectors(np.array([graph.entities.find("m1"), graph.entities.find("m2")]))
     assert one.tolist() == two.tolist()
 
@@ -355,19 +344,6 @@ def test_embeddings_that_cannot_be_pickled(graph: KnowledgeGraph) -> None:
     embeddings.lock = Lock()
     index = GraphIndex.build(graph, embeddings)
     with pytest.raises(InvalidArgumentError, match=r"HashedEmbeddings cannot be pickled .*lock.*Open it in the other"):
-        pickle.dumps(index)
-
-
-def test_stores_pickled_and_not(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    embeddings = HashedEmbeddings()
-    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity")
-    index = GraphIndex.build(graph, embeddings, tmp_path, store=store)
-    for one in (index, GraphIndex.open(tmp_path, embeddings, store=store)):
-        assert answers(pickle.loads(pickle.dumps(one))) == answers(index)
-    chroma = VectorStoreSearch(Chroma("names", embeddings, str(tmp_path / "chroma")), "squared_l2")
-    index = GraphIndex.build(graph, embeddings, store=chroma)
-    assert copy.deepcopy(chroma) is chroma
-    with pytest.raises(InvalidArgumentError, match=r"Chroma cannot be pickled .*Open the store in the other process"):
         pickle.dumps(index)
 
 
@@ -461,42 +437,6 @@ def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool
     assert answers(GraphIndex.open(folder, HashedEmbeddings())) == answers(new)
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "alone")
     assert len(os.listdir(folder)) == len(os.listdir(tmp_path / "alone"))
-
-
-# --- with a vector store ----------------------------------------------------------------------------------------------
-
-
-def chroma(folder: Path) -> VectorStoreSearch:
-    return VectorStoreSearch(Chroma("names", persist_directory=str(folder)), "squared_l2")
-
-
-def test_store_must_be_handed_in(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "with", store=store)
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "without")
-    with pytest.raises(InvalidArgumentError, match="was built with a vector store; hand it in"):
-        GraphIndex.open(tmp_path / "with", HashedEmbeddings())
-    with pytest.raises(InvalidArgumentError, match="was built without a vector store; leave it out"):
-        GraphIndex.open(tmp_path / "without", HashedEmbeddings(), store=store)
-
-
-def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    empty, other = (VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") for _ in range(2))
-    GraphIndex.build(KnowledgeGraph.from_triples([("a", "b", "c")]), HashedEmbeddings(), store=other)
-    index = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=empty)
-    for store in (other, VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")):
-        with pytest.raises(StaleIndexError, match=r"does not hold the names of this graph\. Empty it and build"):
-            GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
-    assert isinstance(empty.store, InMemoryVectorStore)
-    empty.store.add_texts(["strange"], metadatas=[{"number": 99}])
-    (found,) = index.nearest_entities(["strange"], 99)
-    assert {*found.ids.tolist()} == {*range(len(graph.entities))}, "a name that an update adds is none of this index"
-    empty.store.add_texts(["strange"])
-    with pytest.raises(StaleIndexError):
-        index.nearest_entities(["strange"], 1)
-    empty.store.store.clear()
-    with pytest.raises(StaleIndexError):
-        index.nearest_entities(["Her"], 2)
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------

@@ -72,7 +72,6 @@ def test_many_names_are_found_as_few_are(graph: KnowledgeGraph, many: bool, monk
     ids = np.arange(36)
     assert large.entity_vectors(ids).dtype == np.float32
     assert np.allclose(large.entity_vectors(ids), exact.entity_vectors(ids), atol=0.01)
-    assert large.keeps_names
 
 
 @pytest.mark.parametrize("many", [True], indirect=True)

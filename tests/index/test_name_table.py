@@ -9,7 +9,6 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.names import NameTable, name_columns
 
@@ -57,17 +56,4 @@ def test_a_saved_index_holds_it(graph: KnowledgeGraph, tmp_path: Path) -> None:
     built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
     opened = GraphIndex.open(tmp_path, HashedEmbeddings())
     assert isinstance(opened.name_table._hashes.base, np.memmap)
-    assert [EntityLinker(opened).link(q) for q in QUESTIONS] == [EntityLinker(built).link(q) for q in QUESTIONS]
-
-
-@pytest.mark.parametrize("linking", [None, 0])
-def test_an_index_without_it_opens(graph: KnowledgeGraph, tmp_path: Path, linking: int | None) -> None:
-    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    saved = open_parts(tmp_path, ["index"])["index"]
-    kept = dict.fromkeys((name for name in saved.columns if not name.startswith("linking.")), KEEP)
-    old = {name: value for name, value in saved.meta.items() if name != "linking"}
-    index = Part(kept, old if linking is None else old | {"linking": linking})
-    save_parts(tmp_path, {"graph": KEEP, "index": index})
-    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
-    assert opened.fingerprint == built.fingerprint
     assert [EntityLinker(opened).link(q) for q in QUESTIONS] == [EntityLinker(built).link(q) for q in QUESTIONS]
