@@ -1,6 +1,6 @@
 """The relations of a graph as steps of walks, and the words of a question without its entities.
 
-`FACTS` facts of each relation tell what it joins, so that the cost depends on the number of relations alone.
+Some facts of each relation tell what it joins, so that the cost depends on the number of relations alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import FACTS, Adjacency, is_backward, label_count, label_of, relation_of
-from kg_retrievers.graph.columns import Array, distinct, entries_between
+from kg_retrievers.graph.adjacency import (
+    Adjacency,
+    half_of,
+    is_backward,
+    label_count,
+    label_of,
+    relation_of,
+)
+from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
@@ -175,8 +182,8 @@ COMMON_SEEN = 64
 #: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
 COMMON_RELATIONS = 1 / 3
 
-#: How many entities are looked at at once: their labels fit into a cache.
-_AT_ONCE = 1 << 12
+#: Of how many relations the entities are looked at at once.
+_AT_ONCE = 256
 
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
@@ -220,151 +227,80 @@ class RelationEnds(NamedTuple):
     def of_graph(cls, graph: KnowledgeGraph) -> RelationEnds:
         """Look at some facts of each relation, spread over all of them."""
         samples, relations = graph.relation_samples, np.arange(len(graph.relations))
-        of_facts = np.repeat(relations, np.minimum(samples.facts, FACTS))
-        around_heads = _around(graph.adjacency, samples.heads, of_facts, label_of(relations, False))
-        around_tails = _around(graph.adjacency, samples.tails, of_facts, label_of(relations, True))
-        alike = [_have_common_relations(*two) for two in zip(around_heads, around_tails, strict=True)]
+        indptr = samples.facts_indptr
+        around_heads = _around(graph.adjacency, samples.heads, indptr, label_of(relations, False))
+        around_tails = _around(graph.adjacency, samples.tails, indptr, label_of(relations, True))
+        alike = [
+            _have_common_relations(heads, tails) or _have_common_entities(graph, relation)
+            for relation, (heads, tails) in enumerate(zip(around_heads, around_tails, strict=True))
+        ]
         return cls(
-            _types(graph, samples.heads, samples.facts_indptr),
-            _types(graph, samples.tails, samples.facts_indptr),
+            _types(graph, samples.heads, indptr),
+            _types(graph, samples.tails, indptr),
             around_heads,
             around_tails,
-            _kinds(graph, samples.tails, of_facts, samples.facts_indptr),
-            _have_common_entities(graph) | np.array(alike, bool),
+            _kinds(graph, samples.tails, indptr),
+            np.array(alike, bool),
         )
 
 
-def _around(adjacency: Adjacency, entities: Array, relations: Array, own: Array) -> list[list[int]]:
+def _around(adjacency: Adjacency, entities: Array, indptr: Array, own: Array) -> list[list[int]]:
     """Return the labels that most of the entities of each relation have, the most frequent first.
 
     Args:
         adjacency: The graph.
         entities: Entities, by relation.
-        relations: The relation of each.
+        indptr: Where those of each relation begin.
         own: The label of each relation that does not count.
     """
-    size, seen = label_count(len(own)), distinct(entities)
-    labels, indptr = _labels_of(adjacency, seen, size)
-    at = np.searchsorted(seen, entities)
-    found = [np.empty((2, 0), np.int64)]
-    for first, last in _parts(relations, _AT_ONCE):
-        some = at[first:last]
-        entries, of_entries = entries_between(indptr[some], indptr[some + 1])
-        here = relations[first:last] - relations[first]
-        codes, counts = np.unique(_pairs(here[of_entries], labels[entries], size), return_counts=True)
-        found.append(np.stack([codes + relations[first] * size, counts]))
-    codes, counts = np.concatenate(found, axis=1)
-    of_codes, labels = np.divmod(codes, size)
-    frequent = counts >= _least_counts(of_codes, counts, len(own))[of_codes]
-    frequent &= labels != own[of_codes]
-    ranked = np.sort(((of_codes * (FACTS + 1) + FACTS - counts) * size + labels)[frequent])
-    bounds = np.searchsorted(ranked, np.arange(len(own) + 1) * (FACTS + 1) * size)
-    return [
-        (ranked[first : min(first + RELATIONS_SEEN, last)] % size).tolist() for first, last in pairwise(bounds.tolist())
-    ]
-
-
-def _least_counts(relations: Array, counts: Array, size: int) -> Array:
-    """Return the count that the labels which are taken of each relation have at least; one more is that of its own."""
-    numbers = np.bincount(relations * (FACTS + 1) + counts, minlength=size * (FACTS + 1)).reshape(size, FACTS + 1)
-    enough = np.cumsum(numbers[:, ::-1], axis=1)[:, ::-1] > RELATIONS_SEEN
-    least: Array = FACTS - np.argmax(enough[:, ::-1], axis=1)
-    return np.where(enough.any(axis=1), least, 0)
-
-
-def _parts(ascending: Array, most: int) -> list[tuple[int, int]]:
-    """Return the bounds of parts of ascending values of about so many each; equal values are in one part."""
-    cuts = np.unique(np.searchsorted(ascending, ascending[::most]))
-    bounds = [*cuts.tolist(), len(ascending)]
-    return list(pairwise(bounds))
-
-
-def _pairs(firsts: Array, labels: Array, size: int) -> Array:
-    """Return pairs as numbers, in the smallest type that holds them: half as long ones are sorted twice as fast."""
-    kind = np.dtype(np.int32 if (int(firsts.max(initial=0)) + 1) * size < 1 << 31 else np.int64)
-    pairs: Array = firsts.astype(kind)
-    pairs *= size
-    pairs += labels
-    return pairs
+    size, around = label_count(len(own)), list[list[int]]()
+    for first in range(0, len(own), _AT_ONCE):
+        bounds = indptr[first : first + _AT_ONCE + 1]
+        relations = np.repeat(np.arange(first, first + len(bounds) - 1), np.diff(bounds))
+        of_entities, labels = _labels_of(adjacency, entities[bounds[0] : bounds[-1]], size)
+        codes, counts = np.unique(relations[of_entities] * size + labels, return_counts=True)
+        order = np.lexsort((codes, -counts, codes // size))
+        of_codes, labels = np.divmod(codes[order], size)
+        others = labels != own[of_codes]
+        of_codes, labels = of_codes[others], labels[others]
+        firsts = np.searchsorted(of_codes, np.arange(first, first + len(bounds)))
+        around += [labels[low:high][:RELATIONS_SEEN].tolist() for low, high in pairwise(firsts.tolist())]
+    return around
 
 
 def _labels_of(adjacency: Adjacency, entities: Array, size: int) -> tuple[Array, Array]:
-    """Return the labels in the first `ENTRIES_SEEN` entries of entities, by label, each once; and where each begins."""
-    found, counts = [np.empty(0, np.int64)], [np.zeros(1, np.int64)]
-    for first in range(0, len(entities), _AT_ONCE):
-        some = entities[first : first + _AT_ONCE]
-        begin, middle, end = _rows(adjacency, some)
-        halves = (begin, np.minimum(middle, begin + ENTRIES_SEEN)), (middle, np.minimum(end, middle + ENTRIES_SEEN))
-        seen = [entries_between(*half) for half in halves]
-        codes = np.sort(np.concatenate([_pairs(of, adjacency.labels[entries], size) for entries, of in seen]))
-        of_codes = codes // size
-        firsts = np.searchsorted(codes, np.arange(len(some)) * size)
-        is_seen = np.arange(len(codes)) - firsts[of_codes] < ENTRIES_SEEN
-        is_seen[1:] &= codes[1:] != codes[:-1]
-        found.append(codes[is_seen] % size)
-        counts.append(np.bincount(of_codes[is_seen], minlength=len(some)))
-    return np.concatenate(found), np.cumsum(np.concatenate(counts))
+    """Return the labels in the first `ENTRIES_SEEN` entries of entities by label, each once, and whose they are."""
+    ranges = (half_of(adjacency, entities, backward) for backward in (False, True))
+    halves = [entries_between(low, np.minimum(high, low + ENTRIES_SEEN)) for low, high in ranges]
+    codes = np.sort(np.concatenate([of_entries * size + adjacency.labels[entries] for entries, of_entries in halves]))
+    of_codes = codes // size
+    seen = np.arange(len(codes)) - np.searchsorted(of_codes, of_codes) < ENTRIES_SEEN
+    of_entities, labels = np.divmod(distinct(codes[seen]), size)
+    return of_entities, labels
 
 
-def _rows(adjacency: Adjacency, entities: Array) -> tuple[Array, Array, Array]:
-    """Return where the rows of entities begin, where their backward entries do, and where the rows end."""
-    begin, end = adjacency.indptr[entities].astype(np.int64), adjacency.indptr[entities + 1].astype(np.int64)
-    forward = adjacency.first_triples[entities + 1] - adjacency.first_triples[entities]
-    return begin, begin + forward, end
-
-
-def have_labels(adjacency: Adjacency, entities: Array, labels: Array) -> Array:
-    """Return whether entities have an entry with a label each; bool, (n).
-
-    Cost: some dozens of array operations, all rows halved at once.
-
-    Args:
-        adjacency: The graph.
-        entities: Ids of entities, (n).
-        labels: A label for each, (n).
-    """
-    begin, middle, end = _rows(adjacency, entities)
-    backward = is_backward(labels)
-    low, high = np.where(backward, middle, begin), np.where(backward, end, middle)
-    after = high.copy()
-    while (apart := low < high).any():
-        between = (low + high) // 2
-        below = adjacency.labels[np.where(apart, between, 0)] < labels
-        low, high = np.where(apart & below, between + 1, low), np.where(apart & ~below, between, high)
-    is_inside = low < after
-    found: Array = is_inside & (adjacency.labels[np.where(is_inside, low, 0)] == labels)
-    return found
-
-
-def _have_common_entities(graph: KnowledgeGraph) -> Array:
-    """Return for each relation whether many of its heads are tails of it, or many of its tails are heads."""
-    samples, relations = graph.relation_samples, np.arange(len(graph.relations))
-    heads, tails = (samples.sources[label_of(relations, backward)] for backward in (False, True))
-    fewer = label_of(relations, tails < heads)
-    entities, of_entities = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
-    for relation, label in enumerate(fewer.tolist()):
-        some = samples.sources_of(label)
-        if not samples.has_all(label):
-            some = some[np.linspace(0, len(some) - 1, min(COMMON_SEEN, len(some))).astype(np.int64)]
-        entities.append(some)
-        of_entities.append(np.full(len(some), relation))
-    ends, of_ends = np.concatenate(entities), np.concatenate(of_entities)
-    if not len(ends):
-        return np.zeros(len(relations), bool)
-    both = have_labels(graph.adjacency, ends, label_of(of_ends, ~is_backward(fewer[of_ends])))
-    counts = (np.bincount(of_ends[which], minlength=len(relations)) for which in (both, slice(None)))
-    common, seen = counts
-    result: Array = common >= COMMON_ENTITIES * seen
-    return result
+def _have_common_entities(graph: KnowledgeGraph, relation: int) -> bool:
+    """Return whether many of the heads of a relation are tails of it, or many of its tails are heads."""
+    samples = graph.relation_samples
+    fewer, more = sorted([label_of(relation, False), label_of(relation, True)], key=samples.sources.item)
+    some = samples.sources_of(fewer)
+    if samples.has_all(fewer) and samples.has_all(more):
+        both = np.isin(some, samples.sources_of(more), assume_unique=True)
+    else:
+        some = some if samples.has_all(fewer) else spread(some, COMMON_SEEN)
+        firsts, lasts = graph.adjacency.ranges_with(some, more)
+        both = firsts < lasts
+    return int(both.sum()) >= COMMON_ENTITIES * len(some) > 0
 
 
 def _have_common_relations(heads: Sequence[int], tails: Sequence[int]) -> bool:
     return len({*heads} & {*tails}) >= COMMON_RELATIONS * len({*heads, *tails}) > 0
 
 
-def _kinds(graph: KnowledgeGraph, tails: Array, relations: Array, indptr: Array) -> Array:
+def _kinds(graph: KnowledgeGraph, tails: Array, indptr: Array) -> Array:
     """Return what most of the tails of each relation are as values, positions in `KINDS`."""
     names, of_tails = np.unique(graph.labels[tails], return_inverse=True)
+    relations = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     kinds_of_names = np.zeros(len(names), np.int64)
     for at in np.flatnonzero(_MAY_BEGIN_VALUES[graph.names.first_bytes(names)]).tolist():
         kinds_of_names[at] = KINDS.index(value_kind(graph.names[int(names[at])]))

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.adjacency import label_count
-from kg_retrievers.questions.zero_shot.steps import COMMON_ENTITIES, RELATIONS_SEEN, RelationEnds, have_labels
+from kg_retrievers.questions.zero_shot.steps import COMMON_ENTITIES, RELATIONS_SEEN, RelationEnds
 
 #: Fewer facts and entries than are looked at, so that all of them are.
 triples = st.lists(
@@ -40,15 +39,6 @@ def test_the_relations_around_each_end(rows: list[tuple[str, str, str]]) -> None
         assert ends.around_tails[relation] == around(graph, tails, 2 * relation + 1)
         if len({*heads} & {*tails}) >= COMMON_ENTITIES * min(len({*heads}), len({*tails})):
             assert ends.alike[relation]
-
-
-@given(triples)
-def test_who_has_a_label(rows: list[tuple[str, str, str]]) -> None:
-    graph = KnowledgeGraph.from_triples(rows)
-    labels = label_count(len(graph.relations))
-    pairs = np.array([(entity, label) for entity in range(len(graph.entities)) for label in range(labels)])
-    found = have_labels(graph.adjacency, pairs[:, 0], pairs[:, 1])
-    assert found.tolist() == [graph.adjacency.has_label(entity, label) for entity, label in pairs.tolist()]
 
 
 def test_values_and_types() -> None:
