@@ -227,8 +227,8 @@ function merged(old, more) {
   };
   const before = new Map(old.edges.map((edge) => [name(old, edge), edge]));
   const edges = more.edges.map((edge) => {
-    const { citation = null, sources = edge.sources, score = null, document = null, documents = [] } = before.get(name(more, edge)) ?? {};
-    return { ...edge, citation, sources, score, document, documents };
+    const { citation = null, sources = edge.sources, documents = [] } = before.get(name(more, edge)) ?? {};
+    return { ...edge, citation, sources, documents };
   });
   return { ...more, edges, documents: old.documents, answers: old.answers };
 }
