@@ -6,19 +6,19 @@ Every text is data: it is escaped as each format wants it, and nodes are called 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import networkx as nx
 from pydantic import Field
 
-from kg_retrievers.drawing.html_page import Provenance, cut, html_page, page_data
-from kg_retrievers.drawing.picture import COLORS, INK, LINE, RELATION_FONT, Box, Picture, Role, clean_line, cut_short
+from kg_retrievers.drawing.html_page import cut, described, html_page, page_data
+from kg_retrievers.drawing.picture import COLORS, INK, Box, Picture, Role, clean_line, cut_short
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
-from kg_retrievers.graph.types import Evidence, Triple
+from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import HoldsFacts, are_texts, each_of, facts_of, lone_entities_of, readable
 
@@ -39,7 +39,7 @@ class Drawing:
         answers: The keys to mark as answers.
         known: The keys to mark as known; one that is both is marked as an answer.
         left_out: How many triples are not drawn; every picture says so.
-        provenance: What holds the facts, and where they are from; a page shows it.
+        documents: What holds the facts, in the form of metadata of Documents; a page shows it.
     """
 
     triples: tuple[Triple, ...]
@@ -47,7 +47,7 @@ class Drawing:
     answers: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
     left_out: int = 0
-    provenance: Provenance = field(default_factory=Provenance)
+    documents: tuple[Mapping[str, Any], ...] = ()
 
     def __repr__(self) -> str:
         """Sizes only."""
@@ -70,25 +70,6 @@ class Drawing:
             fill, outline = COLORS[role]
             lines.append(f"classDef {role} fill:{fill},stroke:{outline},color:{INK}")
         return "\n    ".join(lines) + "\n"
-
-    def to_dot(self) -> str:
-        """Return a directed graph in the DOT language of Graphviz, with whole names as tooltips."""
-        entities, relations = self.boxes()
-        lines = [
-            "digraph {",
-            "rankdir=LR;",
-            f'node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="{INK}"];',
-            f'edge [color="{LINE}", fontname="sans-serif", fontcolor="{INK}", fontsize={RELATION_FONT}];',
-        ]
-        for number, box in enumerate(entities):
-            fill, outline = COLORS[box.role]
-            texts = f"label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}"
-            lines.append(f'n{number} [{texts}, fillcolor="{fill}", color="{outline}"];')
-        for (head, tail), box in zip(self.ends(), relations, strict=True):
-            lines.append(f"n{head} -> n{tail} [label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}];")
-        if self._notice:
-            lines.append(f'label="{self._notice}";')
-        return "\n    ".join(lines) + "\n}\n"
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return what is drawn, as `KnowledgeGraph.to_networkx` does: entity keys as nodes, relations as edge keys.
@@ -145,8 +126,7 @@ class Drawing:
         """Write the drawing to a file.
 
         Args:
-            path: The file; its ending says what is written: ".html" a page, ".svg" a picture, ".mmd" Mermaid, ".dot"
-                the language of Graphviz.
+            path: The file; its ending says what is written: ".html" a page, ".svg" a picture, ".mmd" Mermaid.
             title: The heading of a page.
 
         Raises:
@@ -157,7 +137,6 @@ class Drawing:
             ".html": lambda: self.to_html(title=title),
             ".svg": self.to_svg,
             ".mmd": self.to_mermaid,
-            ".dot": self.to_dot,
         }
         ending = Path(path).suffix.lower()
         if ending not in writers:
@@ -168,12 +147,7 @@ class Drawing:
 
     def page_data(self) -> dict[str, Any]:
         """Return the data of a page, JSON-safe: nodes and edges with their sizes, Documents, answers."""
-        rows = (self.triples, self.labels, self.called, *self.boxes(), self.ends())
-        return page_data(*rows, self.provenance, self.left_out)
-
-    def called(self, key: str) -> str:
-        """Return the label of an entity; of one that is not drawn, the label that its Document brings, or its key."""
-        return self.labels[key] if key in self.labels else self.provenance.labels.get(key, key)
+        return page_data(self.triples, self.labels, *self.boxes(), self.ends(), self.documents, self.left_out)
 
     def boxes(self) -> tuple[list[Box], list[Box]]:
         """Return the boxes of the entities and of the relations."""
@@ -210,6 +184,7 @@ def draw(
         InvalidArgumentError: If `what` holds no facts, or `max_triples` is below 1.
 
     Example:
+        >>> from kg_retrievers.graph import Evidence
         >>> evidence = Evidence((Triple("Her", "directed_by", "Spike Jonze"),), score=1.0, answers=("Spike Jonze",))
         >>> print(draw(evidence).to_mermaid().rstrip())
         flowchart LR
@@ -222,34 +197,19 @@ def draw(
     items = each_of(what)
     triples, brought = facts_of(items, "draw")
     shown = triples[:most]
-    labels: dict[str, str] = {}
-    for head, _, tail in shown:
-        for key in (head, tail):
-            if key not in labels:
-                labels[key] = label(key) if label else brought.get(key, key)
-    for key in lone_entities_of(items):
-        labels.setdefault(key, label(key) if label else brought.get(key, key))
-    provenance = Provenance.of(items, brought)
-    answers, known = set[str](), set[str]()
-    for item in items:
-        of_item, known_of_item = _marks(item)
-        answers |= labels.keys() & of_item
-        known |= labels.keys() & known_of_item
-    return Drawing(shown, labels, frozenset(answers), frozenset(known), len(triples) - len(shown), provenance)
+    ends = (key for head, _, tail in shown for key in (head, tail))
+    keys = dict.fromkeys([*ends, *lone_entities_of(items)])
+    labels = {key: label(key) if label else brought.get(key, key) for key in keys}
+    documents = tuple(map(described, items))
+    answers = frozenset(key for about in documents for key in labels.keys() & (about.get("answers") or ()))
+    known = frozenset(key for about in documents for key in labels.keys() & _known(about.get("details") or {}))
+    return Drawing(shown, labels, answers, known, len(triples) - len(shown), documents)
 
 
 @checked_dataclass
 class _Limit:
     who: ClassVar[str] = "draw"
     max_triples: int = Field(ge=1)
-
-
-def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the keys of one item that are answers, and those that were known."""
-    if isinstance(item, Evidence):
-        return item.answers, _known(item.details)
-    metadata = getattr(item, "metadata", None) or {}
-    return metadata.get("answers") or (), _known(metadata.get("details") or {})
 
 
 def _known(details: Mapping[str, Any]) -> list[str]:
@@ -259,10 +219,3 @@ def _known(details: Mapping[str, Any]) -> list[str]:
 
 def _mermaid(line: str) -> str:
     return _MERMAID.sub(lambda found: f"#{ord(found[0])};", line)
-
-
-def _dot(text: str) -> str:
-    """Return a quoted text; Graphviz reads backslashes as escapes and "&lt;" as "<"."""
-    for character, code in (("\\", r"\\"), ('"', r"\""), ("&", "&amp;"), ("\n", r"\n")):
-        text = text.replace(character, code)
-    return f'"{text}"'

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -16,101 +15,8 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.drawing.picture import Box, clean_line, cut_short, place_boxes
-from kg_retrievers.graph.types import Evidence, Triple
+from kg_retrievers.graph.types import Evidence, Path, Triple
 from kg_retrievers.graph.verbalize import one_line, readable
-
-
-@dataclass(frozen=True)
-class DrawnItem:
-    """What a drawing says of one Document, or of one piece of evidence.
-
-    Attributes:
-        rank: Its rank among those of its retriever, from 1; without one, its place among what is drawn.
-        triples: Its facts.
-        answers: The keys of the entities that it proposes.
-        value: What an operation gave, if any.
-        score: Higher is better; None where it has none.
-        confidence: From 0 to 1; None where it has none.
-        retriever: What found it; "" where it does not say.
-        text: Its facts in words; "" where it has none.
-        truncated: Whether more would have been found without a limit.
-    """
-
-    rank: int
-    triples: tuple[Triple, ...]
-    answers: tuple[str, ...] = ()
-    value: Any = None
-    score: float | None = None
-    confidence: float | None = None
-    retriever: str = ""
-    text: str = ""
-    truncated: bool = False
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where the facts of a drawing are from.
-
-    Attributes:
-        items: What is drawn, in its order.
-        sources: The sources of triples, where these carry some.
-        labels: What each answer is called, by key.
-    """
-
-    items: tuple[DrawnItem, ...] = ()
-    sources: Mapping[Triple, tuple[str, ...]] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, items: Sequence[Any], labels: Mapping[str, str]) -> Provenance:
-        """Return that of Evidence, Paths and Documents; `facts_of` has checked that they hold facts.
-
-        Args:
-            items: What is drawn.
-            labels: The labels that Documents bring, by key.
-        """
-        sources: dict[Triple, tuple[str, ...]] = {}
-        for item in items:
-            metadata = getattr(item, "metadata", {})
-            for triple, names in zip(metadata.get("triples", ()), metadata.get("sources") or (), strict=False):
-                sources.setdefault(Triple(*triple), _texts(names))
-        drawn = tuple(_drawn(item, place) for place, item in enumerate(items, 1))
-        called = {key: labels.get(key, key) for item in drawn for key in item.answers}
-        return cls(drawn, sources, called)
-
-
-def _drawn(item: Any, place: int) -> DrawnItem:
-    if isinstance(item, Evidence):
-        return DrawnItem(
-            *(place, item.triples, tuple(item.answers), item.value, item.score, item.confidence),
-            truncated=item.truncated,
-        )
-    metadata = getattr(item, "metadata", None)
-    if not isinstance(metadata, Mapping):
-        return DrawnItem(place, tuple(item.triples))
-    rank, retriever = metadata.get("rank"), metadata.get("retriever")
-    return DrawnItem(
-        rank=rank if isinstance(rank, int) else place,
-        triples=tuple(Triple(*row) for row in metadata["triples"]),
-        answers=_texts(metadata.get("answers")),
-        value=metadata.get("value"),
-        score=_number(metadata.get("score")),
-        confidence=_number(metadata.get("confidence")),
-        retriever=retriever if isinstance(retriever, str) else "",
-        text=str(getattr(item, "page_content", "")),
-        truncated=bool(metadata.get("truncated")),
-    )
-
-
-def _texts(names: object) -> tuple[str, ...]:
-    if not isinstance(names, Iterable) or isinstance(names, str):
-        return ()
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
 
 #: How many characters of a name, of a source and of the text of a Document a page holds.
 MAX_NAME, MAX_TEXT = 300, 2_000
@@ -119,14 +25,25 @@ MAX_NAME, MAX_TEXT = 300, 2_000
 MOST_NAMED = 20
 
 
+def described(item: Any) -> Mapping[str, Any]:
+    """Return Evidence, a Path or a Document in the form of the metadata of a Document, with its text.
+
+    `facts_of` has checked that the item holds facts. Nobody has checked the rest.
+    """
+    if isinstance(item, Evidence):
+        return vars(item)
+    if isinstance(item, Path):
+        return {"triples": item.triples}
+    return {**item.metadata, "text": getattr(item, "page_content", "")}
+
+
 def page_data(
     triples: Sequence[Triple],
     labels: Mapping[str, str],
-    called: Callable[[str], str],
     entities: Sequence[Box],
     relations: Sequence[Box],
     ends: Sequence[tuple[int, int]],
-    provenance: Provenance,
+    documents: Sequence[Mapping[str, Any]],
     left_out: int,
 ) -> dict[str, Any]:
     """Return what a page shows of a drawing; `showGraph` of graph_view.js takes it.
@@ -137,11 +54,10 @@ def page_data(
     Args:
         triples: The facts.
         labels: What each entity drawn is called, by key.
-        called: What any entity is called, by key.
         entities: The boxes of the entities.
         relations: The boxes of the relations, one for each fact.
         ends: For each fact the positions of its head and its tail.
-        provenance: What holds the facts.
+        documents: What holds the facts, as `described` returns it.
         left_out: How many facts are not drawn.
     """
     numbered = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(relations, 1)]
@@ -150,19 +66,48 @@ def page_data(
         {"id": f"n{number}", "key": cut(key), "label": box.shown, "name": cut(label), "role": box.role, **place}
         for number, ((key, label), box, place) in enumerate(zip(labels.items(), entities, placed, strict=False))
     ]
-    holders = _holders(provenance)
-    edges = []
-    for number, (triple, (head, tail)) in enumerate(zip(triples, ends, strict=True)):
-        fact = {"id": f"e{number}", "source": f"n{head}", "target": f"n{tail}", "citation": number + 1}
-        fact |= {"label": numbered[number].shown} | _fact(triple, provenance, holders.get(triple, []))
-        edges.append(fact | placed[len(nodes) + number])
+    holders, sources = _provenance(documents)
+    edges = [
+        {
+            "id": f"e{number}",
+            "source": f"n{head}",
+            "target": f"n{tail}",
+            "citation": number + 1,
+            "label": numbered[number].shown,
+            "relation": cut(triple.relation),
+            "name": cut(readable(triple.relation)),
+            "sources": [cut(source) for source in sources.get(triple, ())[:MOST_NAMED]],
+            "documents": holders.get(triple, []),
+            **placed[len(nodes) + number],
+        }
+        for number, (triple, (head, tail)) in enumerate(zip(triples, ends, strict=True))
+    ]
+    called = dict(labels)
+    for about in documents:
+        called = {**(about.get("labels") or {}), **called}
     return {
         "nodes": nodes,
         "edges": edges,
-        "documents": [_document(item, called) for item in provenance.items],
-        "answers": _answers(labels, called, provenance),
+        "documents": [_document(about, place, called) for place, about in enumerate(documents, 1)],
+        "answers": _answers(labels, called, documents),
         "left_out": left_out,
     }
+
+
+def _provenance(documents: Sequence[Mapping[str, Any]]) -> tuple[dict[Triple, list[int]], dict[Triple, list[str]]]:
+    """Return for each triple the positions of the Documents that hold it, and its sources."""
+    holders, sources = dict[Triple, list[int]](), dict[Triple, list[str]]()
+    for position, about in enumerate(documents):
+        triples = [Triple(*row) for row in about["triples"]]
+        for triple in dict.fromkeys(triples):
+            holders.setdefault(triple, []).append(position)
+        for triple, names in zip(triples, about.get("sources") or (), strict=False):
+            sources.setdefault(triple, _texts(names))
+    return holders, sources
+
+
+def _texts(names: object) -> list[str]:
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
 
 
 def _placed(boxes: Sequence[Box], ends: Sequence[tuple[int, int]]) -> list[dict[str, float]]:
@@ -182,58 +127,39 @@ def cut(text: str, most: int = MAX_NAME) -> str:
     return line if len(text) <= most else f"{line[:most]}… ({len(text):,} characters)"
 
 
-def _holders(provenance: Provenance) -> dict[Triple, list[int]]:
-    """Return for each triple the positions of the items that hold it."""
-    found: dict[Triple, list[int]] = {}
-    for position, item in enumerate(provenance.items):
-        for triple in dict.fromkeys(item.triples):
-            found.setdefault(triple, []).append(position)
-    return found
-
-
-def _fact(triple: Triple, provenance: Provenance, holders: Sequence[int]) -> dict[str, Any]:
-    """Return what is known of a fact; where several items hold it, rank and score are those of the first."""
-    first = provenance.items[holders[0]] if holders else None
+def _document(about: Mapping[str, Any], place: int, called: Mapping[str, str]) -> dict[str, Any]:
+    rank, retriever, value = about.get("rank"), about.get("retriever"), about.get("value")
+    answers, text = _texts(about.get("answers")), str(about.get("text") or "")
+    lines = "\n".join(one_line(line) for line in text[:MAX_TEXT].split("\n"))
     return {
-        "relation": cut(triple.relation),
-        "name": cut(readable(triple.relation)),
-        "sources": [cut(source) for source in provenance.sources.get(triple, ())[:MOST_NAMED]],
-        "score": _finite(first.score) if first else None,
-        "document": first.rank if first else None,
-        "documents": list(holders),
+        "rank": rank if isinstance(rank, int) else place,
+        "retriever": cut(retriever) if retriever and isinstance(retriever, str) else "",
+        "score": _finite(about.get("score")),
+        "confidence": _finite(about.get("confidence")),
+        "facts": len(about["triples"]),
+        "answers": [cut(called.get(key, key)) for key in answers[:MOST_NAMED]],
+        "more_answers": len(answers[MOST_NAMED:]),
+        "value": None if value is None else cut(str(value)),
+        "truncated": bool(about.get("truncated")),
+        "text": lines if len(text) <= MAX_TEXT else f"{lines}…",
     }
 
 
-def _document(item: DrawnItem, called: Callable[[str], str]) -> dict[str, Any]:
-    answers = item.answers[:MOST_NAMED]
-    text = "\n".join(one_line(line) for line in item.text[:MAX_TEXT].split("\n"))
-    return {
-        "rank": item.rank,
-        "retriever": cut(item.retriever) if item.retriever else "",
-        "score": _finite(item.score),
-        "confidence": _finite(item.confidence),
-        "facts": len(item.triples),
-        "answers": [cut(called(key)) for key in answers],
-        "more_answers": len(item.answers) - len(answers),
-        "value": None if item.value is None else cut(str(item.value)),
-        "truncated": item.truncated,
-        "text": text if len(item.text) <= MAX_TEXT else f"{text}…",
-    }
-
-
-def _answers(labels: Mapping[str, str], called: Callable[[str], str], provenance: Provenance) -> list[dict[str, Any]]:
-    """Return the answers, best first: the text of each, and its node where one is drawn; then what operations gave."""
+def _answers(
+    labels: Mapping[str, str], called: Mapping[str, str], documents: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the answers, best first, each with its node if one is drawn; else the result of an operation."""
     nodes = {key: f"n{number}" for number, key in enumerate(labels)}
-    keys = dict.fromkeys(key for item in provenance.items for key in item.answers)
-    found = [{"text": cut_short(clean_line(called(key))), "node": nodes.get(key)} for key in keys]
+    keys = dict.fromkeys(key for about in documents for key in _texts(about.get("answers")))
+    found = [{"text": cut_short(clean_line(called.get(key, key))), "node": nodes.get(key)} for key in keys]
     if not found:
-        values = [item.value for item in provenance.items if item.value is not None]
+        values = [about["value"] for about in documents if about.get("value") is not None]
         found = [{"text": cut(str(value), 80), "node": None} for value in values[:1]]
     return found[:MOST_NAMED]
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and isfinite(number) else None
+def _finite(number: object) -> float | None:
+    return float(number) if isinstance(number, int | float) and isfinite(number) else None
 
 
 #: The style sheet that Cytoscape would else write into the page, which the page's policy forbids.

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from langchain_core.documents import Document
+from pydantic_core import to_jsonable_python
 
 from kg_retrievers.core.documents import result_answers, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -54,25 +55,19 @@ def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
-    """Return what was weighed, as far as the Document says: distances, prizes, proposals, rows, who found it."""
-    details, lines = metadata["details"], list[str]()
-    if (distance := details.get("distance")) is not None:
-        lines.append(f"The facts are {distance:.3g} away from the pattern in all; the score is 1 / (1 + that).")
-    if (prizes := details.get("prizes")) is not None:
-        cost = details["edge_cost"]
-        lines.append(f"The subgraph collects prizes of {prizes:.3g}; each fact costs {cost:.3g}.")
-    if (candidates := details.get("candidates")) is not None:
-        lines.append(f"The graph network proposed {candidates} entities, and paths lead to them.")
+    """Return what was weighed, as far as the Document says: numbers of the method, proposals, who found it."""
+    details = metadata["details"]
+    lines = [
+        f"{readable(name)}: {value:.3g}" if isinstance(value, float) else f"{readable(name)}: {value}"
+        for name, value in details.items()
+        if isinstance(value, int | float)
+    ]
     path = details.get("relation_path")
     others = [one for one in _proposed(details) if one["relations"] != path]
     for one in others[:MOST_PATHS]:
         lines.append(f"Also proposed: {path_line(one['relations'])}, with the score {one['score']:.3g}.")
-    if (tried := details.get("tried")) is not None and (rows := details.get("rows")) is not None:
-        lines.append(f"Of the queries written, number {tried} gave {rows} row{'' if rows == 1 else 's'}.")
     for name, found in (details.get("found_by") or {}).items():
         lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
-    if details.get("widened"):
-        lines.append("Nothing else fits, so unknowns may be entities that the question names.")
     read = details.get("pattern") or details
     if unplaced := read.get("unplaced"):
         lines.append(f"No relation fits {', '.join(as_data(repr(one)) for one in unplaced)}: left out of the reading.")
@@ -128,10 +123,6 @@ class CitedFact:
         sources = f" (from {'; '.join(map(one_line, self.sources))})" if self.sources else ""
         return f"[{self.number}] {self.text}{sources}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-safe data."""
-        return {**vars(self), "triple": list(self.triple), "sources": list(self.sources)}
-
 
 @dataclass(frozen=True)
 class Explanation:
@@ -140,7 +131,7 @@ class Explanation:
     Attributes:
         document: The Document.
         entities: The entities that it is about, with the words that name them.
-        relations: The relations of its facts, with the words that name them.
+        relations: The relations of its facts that a pattern names in words.
         reading: How the question was read: the lines of a pattern, a relation path or a query; nothing where a method
             reads none.
         weighed: What was weighed, as far as the Document says, in sentences.
@@ -172,14 +163,11 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
         told = ("retriever", "rank", "score", "confidence", "truncated", "value")
+        explained = ("entities", "relations", "reading", "weighed", "facts")
         return {
             "question": self.question,
             **{name: self.metadata[name] for name in told},
-            "entities": [one.to_dict() for one in self.entities],
-            "relations": [one.to_dict() for one in self.relations],
-            "reading": list(self.reading),
-            "weighed": list(self.weighed),
-            "facts": [one.to_dict() for one in self.facts],
+            **{name: to_jsonable_python(getattr(self, name)) for name in explained},
             "answers": [{"key": key, "label": self.metadata["labels"][key]} for key in self.metadata["answers"]],
         }
 
@@ -193,7 +181,7 @@ class Explanation:
             *([f"Question: {one_line(self.question)}"] if self.question else []),
             f"Found by {metadata['retriever']}: {place}",
             *_section("Entities", [one.line for one in self.entities]),
-            *_section("Relations", [one.line for one in self.relations if one.is_telling]),
+            *_section("Relations", [one.line for one in self.relations]),
             *_section("Read as", self.reading),
             *_section("Weighed", self.weighed),
             *_section("Facts", [fact.line for fact in self.facts]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -111,10 +111,6 @@ class Change:
             return " ".join(f"{OPTIONS[self.name]} {shlex.quote(one_line(str(value)))}" for value in values)
         value = self.value if isinstance(self.value, str) else json.dumps(self.value)
         return f"--field {shlex.quote(f'{self.name}={value}')}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-safe data."""
-        return asdict(self)
 
 
 def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Iterator[Change]:

@@ -13,6 +13,7 @@ import numpy as np
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables.config import ensure_config, merge_configs
+from pydantic_core import to_jsonable_python
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
@@ -59,19 +60,6 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A change that was tried.
-
-    Attributes:
-        change: The change.
-        found: Whether the entity was found with this change alone.
-    """
-
-    change: Change
-    found: bool
-
-
-@dataclass(frozen=True)
 class WhyNot:
     """Why a retriever does not find an entity.
 
@@ -85,7 +73,7 @@ class WhyNot:
         known: The keys of the question entities.
         joining: A shortest chain of facts from a question entity to the entity; empty if there is none.
         labels: The labels of the entities of these, by key.
-        tried: The changes that were tried, each alone, in their order.
+        tried: The changes that were tried, each alone, in their order. Only the last may bring the entity in.
         change: The first change that brings the entity in. None if none does.
         lifted_place: Where the entity stands with this change.
         timed_out: Whether `max_seconds` ended the search for a change.
@@ -100,7 +88,7 @@ class WhyNot:
     known: tuple[str, ...] = ()
     joining: tuple[Triple, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    tried: tuple[Trial, ...] = ()
+    tried: tuple[Change, ...] = ()
     change: Change | None = None
     lifted_place: Place | None = None
     timed_out: bool = False
@@ -123,17 +111,9 @@ class WhyNot:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-safe data."""
-        names = ("question", "entity", "label", "retriever", "found", "refusal", "timed_out")
-        places = {"place": self.place, "lifted_place": self.lifted_place}
-        return {
-            **{name: getattr(self, name) for name in names},
-            **{name: None if place is None else dict(vars(place)) for name, place in places.items()},
-            "lift": {"fields": self.fields, "inputs": self.inputs},
-            "change": self.change and self.change.to_dict(),
-            "tried": [{**trial.change.to_dict(), "found": trial.found} for trial in self.tried],
-            "known": list(self.known),
-            "joining": [list(fact) for fact in self.joining],
-        }
+        lift = {"fields": self.fields, "inputs": self.inputs}
+        data: dict[str, Any] = to_jsonable_python(self)
+        return {**data, "found": self.found, "lift": lift}
 
     @property
     def text(self) -> str:
@@ -161,7 +141,7 @@ class WhyNot:
             if self.known and "seed_entities" in self.inputs:
                 yield MISREAD
             return
-        names = ", ".join(dict.fromkeys(trial.change.name for trial in self.tried))
+        names = ", ".join(dict.fromkeys(change.name for change in self.tried))
         time = " before the time was up" if self.timed_out else ""
         yield f"No single change that was tried{time} brings it in: {names}. {MISREAD}"
 
@@ -233,7 +213,7 @@ def why_not(
     first = _run(retriever, question, key, asked)
     until = monotonic() + max_seconds  # the first run may compile
     given = {**_written_by_model(retriever, first.written), **asked}
-    tried, found, timed_out = list[Trial](), None, False
+    tried, found, timed_out = list[Change](), None, False
     for change in () if first.place else _changes(retriever, given, first, key):
         timed_out = monotonic() > until
         if timed_out or found:
@@ -242,7 +222,7 @@ def why_not(
         if found and change.name == "k":  # no more than it takes
             change = replace(change, value=found.rank)
             found = _place_with(retriever, question, key, given, change)
-        tried.append(Trial(change, found is not None))
+        tried.append(change)
     known = _question_entities(retriever, question, asked, first)
     graph = retriever.index.part(PartRequest((key, *known), PART_HOPS, between=True)).graph
     joining = joining_facts(graph, known, key)
@@ -259,7 +239,7 @@ def why_not(
         joining,
         labels,
         tuple(tried),
-        tried[-1].change if found else None,
+        tried[-1] if found else None,
         found,
         timed_out and not found,
     )

@@ -3,85 +3,65 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.verbalize import approximate_tokens, as_data
-from kg_retrievers.serving.results import Part, Result
-
-#: The most characters of a question, or of the name of an entity, and the most seed entities.
-MOST_CHARACTERS, MOST_SEEDS = 10_000, 100
-
-#: The most pieces of evidence that can be asked for, and the most facts around an entity.
-MOST_EVIDENCE, MOST_FACTS = 100, 1_000
-
-#: The most example questions.
-MOST_EXAMPLES = 20
-
-
-def check_text(name: str, text: str) -> None:
-    """Check a text that a caller gives.
-
-    Raises:
-        InvalidArgumentError: If it is empty or too long.
-    """
-    if not text.strip():
-        raise InvalidArgumentError(f"the {name} is empty. Give a text.")
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidArgumentError(
-            f"the {name} has {len(text):,} characters; wanted are at most {MOST_CHARACTERS:,}. Say it in fewer words."
-        )
-
-
-def check_range(name: str, number: int, most: int) -> None:
-    """Check a number that a caller gives.
-
-    Raises:
-        InvalidArgumentError: If it is not 1 to `most`.
-    """
-    if not 1 <= number <= most:
-        raise InvalidArgumentError(f"{name} must be 1 to {most:,}, but got {number!r:.50}.")
-
-
-def check_seeds(seeds: Sequence[str]) -> None:
-    """Check the entities that a question is said to be about.
-
-    Raises:
-        InvalidArgumentError: If there are too many, or one is empty or too long.
-    """
-    if len(seeds) > MOST_SEEDS:
-        raise InvalidArgumentError(f"seed_entities holds {len(seeds):,} names; wanted are at most {MOST_SEEDS}.")
-    for seed in seeds:
-        check_text("seed entity", seed)
-
-
-R = TypeVar("R", bound=Result)
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.serving.results import LONGEST, Part, Result, shorten
 
 #: How many tokens a result has at most where nobody says; the least and the most that can be asked for.
 DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
 
-#: No list of a result holds more, even before it is cut: so many items are over any bound.
+#: The most characters of a question, or of the name of an entity.
+MOST_CHARACTERS = 10_000
+
+_TEXT = Field(min_length=1, max_length=MOST_CHARACTERS, pattern=r"\S")
+
+# What the verbs of a service take, with the bounds that a server checks and the words that a model reads.
+QuestionText = Annotated[
+    str,
+    _TEXT,
+    Field(description="The question in English, as a full sentence that names entities of the graph as it calls them."),
+]
+MethodName = Annotated[
+    str | None,
+    Field(
+        max_length=200, description="How the graph is searched: one of the methods that `schema` lists; best omitted."
+    ),
+]
+Seeds = Annotated[
+    list[Annotated[str, _TEXT]] | None,
+    Field(max_length=100, description="The entities that the question is about, by key or name; omit to find them."),
+]
+K = Annotated[int | None, Field(ge=1, le=100, description="How many pieces of evidence; best omitted.")]
+MinConfidence = Annotated[
+    float | None, Field(ge=0, le=1, description="Refuse answers that are less likely right; omit for the default.")
+]
+MaxTokens = Annotated[
+    int,
+    Field(ge=LEAST_TOKENS, le=MOST_TOKENS, description="The most tokens of the reply; what does not fit is counted."),
+]
+Entity = Annotated[str, _TEXT, Field(description="An entity by its key, its name or an alias.")]
+Missing = Annotated[
+    Annotated[str, _TEXT] | None,
+    Field(description="An entity that should be an answer, by its key, name or alias; omit to explain the answers."),
+]
+Relation = Annotated[
+    str | None, Field(max_length=MOST_CHARACTERS, description="Facts of this relation alone; omit for all.")
+]
+Limit = Annotated[int, Field(ge=1, le=1_000, description="The most facts.")]
+
+R = TypeVar("R", bound=Result)
+
+#: No more facts or answers are put into a result, even before it is cut: so many are over any bound.
 MOST_ITEMS = MOST_TOKENS // 4
 
 # How many characters a text may have, the first that lets enough items in; so many items are enough.
-_LENGTHS = (2_000, 500, 160, 40, 15)
+_LENGTHS = (LONGEST, 500, 160, 40, 15)
 _ENOUGH = 3
-
-
-def shorten(text: str, length: int = _LENGTHS[0]) -> str:
-    """Return a text, or its beginning where it is longer.
-
-    Example:
-        >>> shorten("abcdefgh", 4)
-        'abcd ...'
-    """
-    return text if len(text) <= length else f"{text[:length]} ..."
-
-
-def shown(text: str) -> str:
-    """Return a text of a graph, a model or a user as results hold it: as data, and not too long."""
-    return as_data(shorten(text))
 
 
 def to_json(result: Result) -> str:
@@ -113,7 +93,8 @@ def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
     Raises:
         InvalidArgumentError: If the bound is out of range.
     """
-    check_max_tokens(max_tokens)
+    if not LEAST_TOKENS <= max_tokens <= MOST_TOKENS:
+        raise InvalidArgumentError(f"max_tokens must be {LEAST_TOKENS} to {MOST_TOKENS}, but got {max_tokens!r:.50}.")
     longest = _longest(result)
 
     def fits(most: int, length: int) -> bool:
@@ -124,16 +105,6 @@ def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
     if most < 0:
         raise InvalidArgumentError(f"max_tokens={max_tokens} has no room for this result. Allow more.")
     return _cut(result, length, most)
-
-
-def check_max_tokens(max_tokens: int) -> None:
-    """Check a bound of tokens.
-
-    Raises:
-        InvalidArgumentError: If it is out of range.
-    """
-    if not LEAST_TOKENS <= max_tokens <= MOST_TOKENS:
-        raise InvalidArgumentError(f"max_tokens must be {LEAST_TOKENS} to {MOST_TOKENS}, but got {max_tokens!r:.50}.")
 
 
 def _most_items(fits: Callable[[int], bool], longest: int) -> int:

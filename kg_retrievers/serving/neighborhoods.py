@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, did_you_mean, listed
@@ -10,8 +12,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.serving.answers import fact_of
-from kg_retrievers.serving.bounds import MOST_ITEMS, shorten, shown
-from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount
+from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount, shorten, shown
 
 
 def resolve(index: GraphIndex, entity: str) -> str:
@@ -42,43 +43,35 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
     Raises:
         InvalidArgumentError: If the entity has no fact of this relation.
     """
-    return _neighbors(index.part(PartRequest((entity,), hops=1)).graph, entity, limit, relation)
-
-
-def _neighbors(graph: KnowledgeGraph, key: str, limit: int, relation: str | None) -> Neighbors:
-    id = graph.entities.find(key)
+    graph = index.part(PartRequest((entity,), hops=1)).graph
+    id = graph.entities.find(entity)
     outgoing, incoming = graph.edges.find(head=id), graph.edges.find(tail=id)
     incoming = np.setdiff1d(incoming, outgoing, assume_unique=True)  # a loop is one fact
     rows = graph.edges[np.concatenate([outgoing, incoming])]
     is_incoming = np.arange(len(rows)) >= len(outgoing)
     counts = _counts(graph, rows[:, 1], is_incoming)
     if relation is not None:
-        of_relation = np.isin(rows[:, 1], _relation_ids(graph, key, relation, rows[:, 1]))
+        of_relation = np.isin(rows[:, 1], _relation_ids(graph, entity, relation, rows[:, 1]))
         rows, is_incoming = rows[of_relation], is_incoming[of_relation]
     chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[:limit]
     return Neighbors(
-        entity=Named(key=shown(key), label=shown(graph.label(key))),
-        types=[shown(name) for name in graph.types_of(key)[:MOST_ITEMS]],
-        aliases=[shown(name) for name in graph.aliases(key)[:MOST_ITEMS]],
+        entity=Named(key=entity, label=graph.label(entity)),
+        types=list(graph.types_of(entity)),
+        aliases=list(graph.aliases(entity)),
         total=len(rows),
         facts=[_fact(graph, rows[row].tolist(), bool(is_incoming[row])) for row in chosen.tolist()],
-        relations=counts[:MOST_ITEMS],
+        relations=counts,
         left_out=len(rows) - len(chosen),
     )
 
 
 def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[RelationCount]:
     """Return how many facts there are of each relation, of those with most facts first."""
-    size = len(graph.relations)
-    incoming, outgoing = (
-        np.bincount(kinds[is_incoming], minlength=size),
-        np.bincount(kinds[~is_incoming], minlength=size),
-    )
-    order = np.argsort(-(incoming + outgoing), kind="stable").tolist()
+    outgoing, incoming = Counter(kinds[~is_incoming].tolist()), Counter(kinds[is_incoming].tolist())
+    totals = sorted((outgoing + incoming).items(), key=lambda item: (-item[1], item[0]))
     return [
-        RelationCount(relation=shown(graph.relations[kind]), outgoing=int(outgoing[kind]), incoming=int(incoming[kind]))
-        for kind in order
-        if incoming[kind] + outgoing[kind]
+        RelationCount(relation=graph.relations[kind], outgoing=outgoing[kind], incoming=incoming[kind])
+        for kind, _ in totals
     ]
 
 
@@ -115,4 +108,4 @@ def _fact(graph: KnowledgeGraph, row: list[int], is_incoming: bool) -> NeighborF
     labels = {key: graph.label(key) for key in (triple[0], triple[2])}
     other = triple[0] if is_incoming else triple[2]
     sources = graph.sources(triple) if graph.source_names is not None else None
-    return NeighborFact(**dict(fact_of(triple, labels, sources)), other=shown(labels[other]))
+    return fact_of(NeighborFact, triple, labels, sources, other=labels[other])

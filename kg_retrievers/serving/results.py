@@ -1,14 +1,40 @@
 """What the services answer with: typed, JSON-safe, and short enough to be read by a model or shown on a page.
 
-Names and texts are cleaned by `as_data`; a key is as the graph has it, unless it holds what `as_data` changes.
+A key is as the graph has it, unless it holds what `as_data` changes.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from kg_retrievers.graph.verbalize import as_data
+
+#: The most characters of a text of a result.
+LONGEST = 2_000
+
+
+def shorten(text: str, length: int = LONGEST) -> str:
+    """Return a text, or its beginning if it is longer.
+
+    Example:
+        >>> shorten("abcdefgh", 4)
+        'abcd ...'
+    """
+    return text if len(text) <= length else f"{text[:length]} ..."
+
+
+def shown(text: str) -> str:
+    """Return a text of a graph, a model or a user as results hold it: as data, and not too long."""
+    return as_data(shorten(text))
+
+
+#: A text that becomes `shown`.
+Text = Annotated[str, AfterValidator(shown)]
 
 #: What an operation of a question gives: a number, a date or a text, whether something holds, or several of these.
-Scalar = bool | int | float | str
+Scalar = bool | int | float | Text
 Value = Scalar | list[Scalar]
 
 
@@ -21,18 +47,18 @@ class Part(BaseModel):
 class Named(Part):
     """An entity, or an answer that is none."""
 
-    key: str | None = Field(
+    key: Text | None = Field(
         default=None, description="The key of the entity; absent for an answer that is no entity of the graph."
     )
-    label: str = Field(description="What it is called.")
+    label: Text = Field(description="What it is called.")
 
 
 class Fact(Part):
     """A fact of the graph."""
 
-    triple: tuple[str, str, str] = Field(description="Head, relation and tail, in stored direction, by entity key.")
-    text: str = Field(description="The fact in words.")
-    sources: list[str] | None = Field(default=None, description="Where it is from, if the graph says so.")
+    triple: tuple[Text, Text, Text] = Field(description="Head, relation and tail, in stored direction, by entity key.")
+    text: Text = Field(description="The fact in words.")
+    sources: list[Text] | None = Field(default=None, description="Where it is from, if the graph says so.")
 
 
 class CitedFact(Fact):
@@ -44,8 +70,8 @@ class CitedFact(Fact):
 class Refusal(Part):
     """Why a question is not answered."""
 
-    reason: str = Field(description="What was not understood or not found, and what came nearest.")
-    next_step: str = Field(description="What to do next.")
+    reason: Text = Field(description="What was not understood or not found, and what came nearest.")
+    next_step: Text = Field(description="What to do next.")
 
 
 class Cost(Part):
@@ -67,8 +93,8 @@ class Result(Part):
 class Found(Result):
     """What was asked, by which method, and at what cost."""
 
-    question: str
-    method: str = Field(description="The name of the method that was asked.")
+    question: Text
+    method: Text = Field(description="The name of the method that was asked.")
     refusal: Refusal | None = Field(default=None, description="Why there is no evidence, and what to do next.")
     truncated: bool = Field(default=False, description="Whether a budget ended the search, so that there may be more.")
     seconds: float = Field(default=0.0, description="How long it took.")
@@ -78,10 +104,10 @@ class Found(Result):
 class Answer(Found):
     """An answer to a question, and the facts that it rests on."""
 
-    answer: str = Field(description="The answer as a text, or that there is none.")
+    answer: Text = Field(description="The answer as a text, or that there is none.")
     answers: list[Named] = Field(default_factory=list, description="The answers one by one, best first.")
     citations: list[CitedFact] = Field(default_factory=list, description="The facts that the answer rests on.")
-    explanation: str = Field(default="", description="How the facts answer the question.")
+    explanation: Text = Field(default="", description="How the facts answer the question.")
     supported: bool | None = Field(
         default=None, description="Whether each answer stands in a cited fact; absent if not known."
     )
@@ -115,10 +141,10 @@ class Explained(Found):
 
     entity: Named | None = Field(default=None, description="The entity that was asked for; absent where none was.")
     found: bool | None = Field(default=None, description="Whether it is found; absent where no entity was asked for.")
-    lines: list[str] = Field(
+    lines: list[Text] = Field(
         default_factory=list, description="From the words of the question to the answers, or to what keeps it out."
     )
-    change: str | None = Field(
+    change: Text | None = Field(
         default=None, description="The change that brings the entity in, as a setting of the retriever."
     )
 
@@ -126,19 +152,19 @@ class Explained(Found):
 class Counted(Part):
     """A name, and how often it occurs."""
 
-    name: str
+    name: Text
     count: int
 
 
 class RelationSummary(Part):
     """What a relation joins."""
 
-    relation: str
+    relation: Text
     facts: int = Field(description="The number of its facts.")
-    head_types: list[str] = Field(default_factory=list, description="The types of its heads.")
-    tail_types: list[str] = Field(default_factory=list, description="The types of its tails.")
-    least: str | None = Field(default=None, description="The least of its tails, where they are numbers or dates.")
-    greatest: str | None = Field(default=None, description="The greatest of them.")
+    head_types: list[Text] = Field(default_factory=list, description="The types of its heads.")
+    tail_types: list[Text] = Field(default_factory=list, description="The types of its tails.")
+    least: Text | None = Field(default=None, description="The least of its tails, where they are numbers or dates.")
+    greatest: Text | None = Field(default=None, description="The greatest of them.")
 
 
 class SchemaSummary(Result):
@@ -155,13 +181,13 @@ class SchemaSummary(Result):
     relations: list[RelationSummary] = Field(default_factory=list, description="Those with most facts first.")
     types: list[Counted] = Field(default_factory=list, description="The types of entities, the most frequent first.")
     sources: list[Counted] = Field(default_factory=list, description="Where the facts are from.")
-    methods: list[str] = Field(default_factory=list, description="The methods that questions can be asked by.")
+    methods: list[Text] = Field(default_factory=list, description="The methods that questions can be asked by.")
 
 
 class RelationCount(Part):
     """How many facts of a relation an entity has."""
 
-    relation: str
+    relation: Text
     outgoing: int = Field(description="Facts with the entity as the head.")
     incoming: int = Field(description="Facts with the entity as the tail.")
 
@@ -169,15 +195,15 @@ class RelationCount(Part):
 class NeighborFact(Fact):
     """A fact of an entity."""
 
-    other: str = Field(description="What the entity at the other end is called.")
+    other: Text = Field(description="What the entity at the other end is called.")
 
 
 class Neighbors(Result):
     """The facts around an entity."""
 
     entity: Named
-    types: list[str] = Field(default_factory=list)
-    aliases: list[str] = Field(default_factory=list, description="Its further names.")
+    types: list[Text] = Field(default_factory=list)
+    aliases: list[Text] = Field(default_factory=list, description="Its further names.")
     total: int = Field(description="How many facts it has; with a relation given, of this relation.")
     facts: list[NeighborFact] = Field(default_factory=list, description="Some of each relation.")
     relations: list[RelationCount] = Field(default_factory=list, description="How many facts it has of each relation.")

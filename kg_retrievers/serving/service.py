@@ -25,7 +25,6 @@ from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.answers import (
     answer_of,
-    at_cost,
     evidence_of,
     explained_absence,
     explained_document,
@@ -34,19 +33,22 @@ from kg_retrievers.serving.answers import (
 )
 from kg_retrievers.serving.bounds import (
     DEFAULT_TOKENS,
-    MOST_EVIDENCE,
-    MOST_EXAMPLES,
-    MOST_FACTS,
-    check_max_tokens,
-    check_range,
-    check_seeds,
-    check_text,
+    Entity,
+    K,
+    Limit,
+    MaxTokens,
+    MethodName,
+    MinConfidence,
+    Missing,
+    QuestionText,
+    Relation,
+    Seeds,
     fit,
 )
 from kg_retrievers.serving.examples import example_questions
 from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
 from kg_retrievers.serving.neighborhoods import neighbors_of, resolve
-from kg_retrievers.serving.results import Answer, Explained, Found, FoundEvidence, Neighbors, SchemaSummary
+from kg_retrievers.serving.results import Answer, Cost, Explained, Found, FoundEvidence, Neighbors, SchemaSummary
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -67,7 +69,6 @@ class GraphService:
         examples: Labelled questions, for methods that can use them.
         models: Trained models by the names of their methods, as `read_models` gives them.
         default_method: The method where none is named: by default that of the only model, else `registry.DEFAULT`.
-        methods: The methods that may be asked; by default all that can be built from what is given.
         executor: Returns the database in which queries are run; by default a retriever makes one for itself.
         preset: The preset of each method; see `BaseKGRetriever.presets`.
 
@@ -90,7 +91,6 @@ class GraphService:
         examples: Sequence[Question] | None = None,
         models: Mapping[str, SavedModel] | None = None,
         default_method: str | None = None,
-        methods: Sequence[str] | None = None,
         executor: Callable[[], Executor] | None = None,
         preset: str | None = None,
     ) -> None:
@@ -98,8 +98,7 @@ class GraphService:
         check_index(type(self).__name__, index)
         self.index, self.llm, self._executor, self._preset = index, llm, executor, preset
         self._examples, self._models = examples, models or {}
-        named = [registry.find_method(name) for name in methods or ()]
-        self._methods = tuple(dict.fromkeys(named)) or tuple(one for one in registry.METHODS if self._can_build(one))
+        self._methods = tuple(one for one in registry.METHODS if self._can_build(one))
         chosen = choose_methods(default_method, {} if default_method else self._models)
         self._default = registry.joined_names(self._offered(chosen))
         self._built: dict[tuple[str, bool], BaseKGRetriever] = {}
@@ -124,13 +123,14 @@ class GraphService:
         methods = self._offered(registry.find_methods(method or self._default))
         llm = self.llm if with_llm else None
         key = (registry.joined_names(methods), llm is not None)
+        examples = self._examples or ()
         with self._lock:
             if key not in self._built:
                 self._built[key] = build_retriever(
                     methods,
                     self.index,
                     llm=llm,
-                    examples={one.name: self._examples_for(one) for one in methods},
+                    examples={one.name: examples for one in methods if _can_use(examples, one)},
                     models=self._models,
                     executor=self._executor,
                     preset=self._preset,
@@ -143,13 +143,13 @@ class GraphService:
 
     def ask(
         self,
-        question: str,
+        question: QuestionText,
         *,
-        method: str | None = None,
-        k: int | None = None,
-        seed_entities: Sequence[str] | None = None,
-        min_confidence: float | None = None,
-        max_tokens: int = DEFAULT_TOKENS,
+        method: MethodName = None,
+        k: K = None,
+        seed_entities: Seeds = None,
+        min_confidence: MinConfidence = None,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> Answer:
         """Answer a question, with the facts that the answer rests on.
@@ -178,12 +178,12 @@ class GraphService:
 
     def search_evidence(
         self,
-        question: str,
+        question: QuestionText,
         *,
-        method: str | None = None,
-        k: int | None = None,
-        seed_entities: Sequence[str] | None = None,
-        max_tokens: int = DEFAULT_TOKENS,
+        method: MethodName = None,
+        k: K = None,
+        seed_entities: Seeds = None,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> FoundEvidence:
         """Find the facts of the graph that a question is about; arguments and errors are those of `ask`."""
@@ -197,11 +197,11 @@ class GraphService:
 
     def explain(
         self,
-        question: str,
+        question: QuestionText,
         *,
-        entity: str | None = None,
-        method: str | None = None,
-        max_tokens: int = DEFAULT_TOKENS,
+        entity: Missing = None,
+        method: MethodName = None,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
         callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> Explained:
         """Explain how the best evidence comes about, or why an entity is not found.
@@ -219,44 +219,35 @@ class GraphService:
         """
         name = self._name_of(method)
         retriever = self.retriever(name)
-        key = None
-        if entity is not None:
-            check_text("question", question)
-            check_text("entity", entity)
-            key = resolve(self.index, entity)
+        key = None if entity is None else resolve(self.index, entity)
 
         def work(config: RunnableConfig) -> Explained:
             if key is not None:
                 return explained_absence(why_not(retriever, question, key), name)
-            documents = self._documents(question, name, {"k": None, "seed_entities": None}, config)
+            documents = self._documents(question, name, {}, config)
             return explained_document(question, explain(documents[0], retriever), name)
 
         return self._run("explain", question, name, work, Explained, max_tokens, callbacks)
 
-    def schema(self, *, max_tokens: int = DEFAULT_TOKENS) -> SchemaSummary:
+    def schema(self, *, max_tokens: MaxTokens = DEFAULT_TOKENS) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""
         return fit(schema_of(self.index, self.methods), max_tokens)
 
     def neighbors(
-        self, entity: str, *, limit: int = 50, relation: str | None = None, max_tokens: int = DEFAULT_TOKENS
+        self, entity: Entity, *, relation: Relation = None, limit: Limit = 50, max_tokens: MaxTokens = DEFAULT_TOKENS
     ) -> Neighbors:
         """Return the facts around an entity, some of each relation, in both directions.
 
         Args:
             entity: Its key, its label or an alias.
-            limit: The most facts, 1 to `MOST_FACTS`.
             relation: Facts of this relation alone.
+            limit: The most facts.
             max_tokens: The most tokens of the result.
 
         Raises:
-            InvalidArgumentError: If an argument is out of range, or the entity has no such relation.
+            InvalidArgumentError: If the entity has no such relation, or `max_tokens` is out of range.
             EntityLinkingError: If no entity has this name, with the nearest names, or several have.
         """
-        check_max_tokens(max_tokens)
-        check_text("entity", entity)
-        check_range("limit", limit, MOST_FACTS)
-        if relation is not None:
-            check_text("relation", relation)
         return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
 
     def examples(self, count: int = 6) -> list[str]:
@@ -265,9 +256,8 @@ class GraphService:
         No language model is called.
 
         Args:
-            count: How many, 1 to `MOST_EXAMPLES`; fewer where the graph has no more.
+            count: How many; fewer if the graph has no more.
         """
-        check_range("count", count, MOST_EXAMPLES)
         with self._questions_lock:
             if count not in self._questions:
                 self._questions[count] = example_questions(self.retriever(with_llm=False), count)
@@ -275,12 +265,7 @@ class GraphService:
 
     def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
         """Retrieve; a refusal is raised."""
-        check_text("question", question)
-        if inputs["k"] is not None:
-            check_range("k", inputs["k"], MOST_EVIDENCE)
-        seeds = inputs["seed_entities"]
-        if seeds is not None:
-            check_seeds(seeds)
+        if seeds := inputs.get("seed_entities"):
             inputs = {**inputs, "seed_entities": [resolve(self.index, seed) for seed in seeds]}
         return self.retriever(name).invoke(question, config, on_refusal="raise", **inputs)
 
@@ -290,11 +275,6 @@ class GraphService:
         evidence = show_evidence(documents, "numbered", max_tokens=EVIDENCE_TOKENS)
         given = AnswerInput(question=question, documents=documents, evidence=evidence.text, citable=evidence.citable)
         return CheckedAnswerer(answerer, retriever.parse_answers).invoke(given, config)
-
-    def _examples_for(self, method: Method) -> Sequence[Question] | None:
-        """Return the labelled questions, if a method can use some of them."""
-        usable = any(getattr(one, label) for one in self._examples or () for label in method.labels)
-        return self._examples if usable else None
 
     def _offered(self, methods: Sequence[Method]) -> tuple[Method, ...]:
         """Check that methods may be asked.
@@ -325,11 +305,19 @@ class GraphService:
         callbacks: Sequence[BaseCallbackHandler],
     ) -> F:
         """Return a result with its cost, within a bound of tokens; to whoever watches, all of it is one run."""
-        check_max_tokens(max_tokens)
         began, counter = time.monotonic(), CostCounter()
         run: Runnable[str, F] = RunnableLambda(lambda _, config: work(config), name=verb)
         try:
             found = run.invoke(question, {"callbacks": [*callbacks, counter]})
         except RefusalError as refusal:
             found = refused(kind, question, refusal, name)
-        return fit(at_cost(found, counter.cost(time.monotonic() - began)), max_tokens)
+        cost = counter.cost(time.monotonic() - began)
+        calls = Cost(
+            llm_calls=cost["llm_calls"], input_tokens=cost["input_tokens"], output_tokens=cost["output_tokens"]
+        )
+        return fit(found.model_copy(update={"cost": calls, "seconds": round(cost["seconds"], 3)}), max_tokens)
+
+
+def _can_use(examples: Sequence[Question], method: Method) -> bool:
+    """Tell whether a method can use some of the labelled questions."""
+    return any(getattr(one, label) for one in examples for label in method.labels)

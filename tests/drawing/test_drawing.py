@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from html import unescape
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -41,19 +40,6 @@ flowchart LR
     n2 -->|"directed by"| n1
     classDef answer fill:#fff1c7,stroke:#8a5a00,color:#1f2328
     classDef known fill:#ddf0ff,stroke:#0a5cb8,color:#1f2328
-"""
-
-DOT = """\
-digraph {
-    rankdir=LR;
-    node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="#1f2328"];
-    edge [color="#6b7280", fontname="sans-serif", fontcolor="#1f2328", fontsize=10];
-    n0 [label="HER", tooltip="HER\\nHer", fillcolor="#ddf0ff", color="#0a5cb8"];
-    n1 [label="SPIKE JONZE", tooltip="SPIKE JONZE\\nSpike Jonze", fillcolor="#fff1c7", color="#8a5a00"];
-    n0 -> n1 [label="directed by", tooltip="directed_by"];
-    n0 -> n1 [label="written by", tooltip="written_by"];
-    label="2 more triples left out";
-}
 """
 
 HOSTILE = [
@@ -93,10 +79,6 @@ def boxes(svg: ElementTree.Element) -> np.ndarray:
 
 def test_mermaid() -> None:
     assert draw(EVIDENCE).to_mermaid() == MERMAID
-
-
-def test_dot() -> None:
-    assert draw(EVIDENCE, label=str.upper, max_triples=2).to_dot() == DOT
 
 
 def test_networkx() -> None:
@@ -220,7 +202,7 @@ def test_max_triples_is_checked(most: Any) -> None:
 def test_what_is_left_out_is_said(most: int, notice: str | None) -> None:
     drawing = draw([EVIDENCE, EVIDENCE], max_triples=most)
     assert len(drawing.triples) == most
-    for text in (drawing.to_mermaid(), drawing.to_dot(), "\n".join(texts(picture(drawing)))):
+    for text in (drawing.to_mermaid(), "\n".join(texts(picture(drawing)))):
         assert "left out" in text if notice else "left out" not in text
         assert notice is None or notice in text
 
@@ -229,7 +211,6 @@ def test_what_is_left_out_is_said(most: int, notice: str | None) -> None:
 def test_nothing_is_said_to_be_nothing(what: Any) -> None:
     drawing = draw(what)
     assert drawing.to_mermaid() == 'flowchart LR\n    note["no triples"]\n'
-    assert drawing.to_dot().endswith('    label="no triples";\n}\n')
     assert len(drawing.to_networkx()) == 0
     assert texts(picture(drawing)) == ["no triples"]
 
@@ -251,12 +232,6 @@ MERMAID_LINES = [
     rf"    n\d+ -->\|{MERMAID_TEXT}\| n\d+",
     r"    classDef (?:answer|known) [\w:#,]+",
 ]
-DOT_TEXT = r'"((?:[^"\\\n]|\\[\\"n])*)"'
-DOT_LINES = [
-    r"    n\d+ \[label=%s, tooltip=%s, fillcolor=%s, color=%s\];" % ((DOT_TEXT,) * 4),
-    r"    n\d+ -> n\d+ \[label=%s, tooltip=%s\];" % ((DOT_TEXT,) * 2),
-]
-
 #: No event handler, no address, no style.
 HARMLESS = {"x", "y", "width", "height", "rx", "d", "points", "fill", "stroke", "font-size", "font-family"}
 HARMLESS |= {"role", "aria-label", "text-anchor", "dominant-baseline"}
@@ -277,14 +252,6 @@ def mermaid_texts(drawing: Drawing) -> list[str]:
     return [re.sub(r"#(\d+);", lambda code: chr(int(code[1])), text) for text in coded]
 
 
-def dot_texts(drawing: Drawing) -> list[tuple[str, str]]:
-    def plain(quoted: str) -> str:
-        return unescape(re.sub(r"\\(.)", lambda escape: {"n": "\n"}.get(escape[1], escape[1]), quoted))
-
-    body = drawing.to_dot().split("\n", 4)[4].removesuffix("}\n")
-    return [(plain(label), plain(tooltip)) for label, tooltip, *_ in read(body, DOT_LINES)]
-
-
 @given(names, names, names, names)
 def test_any_name_is_a_text(head: str, relation: str, tail: str, label: str) -> None:
     evidence = Evidence((Triple(head, relation, tail),), 1.0, (tail,), details={"entities": [["x", head]]})
@@ -293,11 +260,9 @@ def test_any_name_is_a_text(head: str, relation: str, tail: str, label: str) -> 
         assert {element.tag for element in svg.iter()} <= {"svg", "g", "title", "rect", "text", "path", "polygon"}
         assert {name for element in svg.iter() for name in element.attrib} <= HARMLESS
         shown = [text.text for text in svg.findall("g/text")]
-        tooltips = [title.text for title in svg.findall("g/title")]
         assert len(shown) == len(drawing.labels) + 1
         assert all(shown)
         assert mermaid_texts(drawing) == shown
-        assert dot_texts(drawing) == list(zip(shown, tooltips, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +287,6 @@ def test_tooltips_are_whole() -> None:
     drawing = draw(Evidence((Triple("Q1", relation, "t"),), 1.0), label=lambda key: head if key == "Q1" else key)
     tooltips = [title.text for title in picture(drawing).iter("title")]
     assert tooltips == [f"{head.strip()}\nQ1", "t", relation]
-    assert [tooltip for _, tooltip in dot_texts(drawing)] == tooltips
 
 
 def test_equal_labels_stay_two() -> None:
@@ -414,7 +378,7 @@ from kg_retrievers.testing import tiny_graph
 graph = tiny_graph()
 answers = ("Spike Jonze", "David Lynch", "Q55400")
 drawing = draw(Evidence(tuple(graph.triples()), 1.0, answers), label=graph.label)
-sys.stdout.buffer.write("".join([drawing.to_mermaid(), drawing.to_dot(), drawing._repr_html_()]).encode())
+sys.stdout.buffer.write("".join([drawing.to_mermaid(), drawing._repr_html_()]).encode())
 """
 
 

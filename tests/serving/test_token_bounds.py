@@ -1,7 +1,7 @@
 import pytest
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, shorten, shown, to_json
+from kg_retrievers.serving.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, to_json
 from kg_retrievers.serving.mcp.tools import reply_of
 from kg_retrievers.serving.results import (
     Answer,
@@ -19,6 +19,7 @@ from kg_retrievers.serving.results import (
     RelationSummary,
     Result,
     SchemaSummary,
+    shown,
 )
 
 #: Texts of which a name may be made, each with many tokens a character in its own way.
@@ -133,7 +134,3 @@ def test_long_texts_are_shortened_before_few_items_are_left():
 def test_a_bound_out_of_range_is_refused(max_tokens):
     with pytest.raises(InvalidArgumentError, match=f"max_tokens must be {LEAST_TOKENS} to {MOST_TOKENS}"):
         fit(counts(1), max_tokens)
-
-
-def test_a_text_that_is_not_too_long_stays_whole():
-    assert shorten("abcd", 4) == "abcd"

@@ -1,1 +1,1 @@
-"""A graph over MCP, the Model Context Protocol: tools and resources, on stdio or HTTP (extra `mcp`)."""
+"""A graph over MCP, the Model Context Protocol: tools, on stdio or HTTP (extra `mcp`)."""

@@ -1,29 +1,26 @@
-"""The MCP server of a graph: its tools and resources, what it says of itself, and its transports."""
+"""The MCP server of a graph: its tools, what it says of itself, and its transports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from pydantic import ValidationError
 
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
-from kg_retrievers.errors import KGRetrieversError, MissingExtraError, did_you_mean, listed
+from kg_retrievers.errors import MissingExtraError, did_you_mean, listed
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
-from kg_retrievers.serving.bounds import shorten, to_json
 from kg_retrievers.serving.listening import health_endpoint, without_questions_in_logs
-from kg_retrievers.serving.mcp.tools import GraphTools, error_text
-from kg_retrievers.serving.results import Result
+from kg_retrievers.serving.mcp.tools import add_tools
+from kg_retrievers.serving.results import shorten
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.workers import Workers
 
 try:
-    from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
-    from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
+    from mcp.server.mcpserver import Context, MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, InputRequiredResult
 except ImportError as cause:
@@ -46,7 +43,7 @@ class GraphServer(MCPServer[Any]):
     """
 
     def __init__(self, service: GraphService, workers: Workers | None = None) -> None:
-        """Add the tools and resources."""
+        """Add the tools."""
         super().__init__(
             "kg-retrievers",
             title="Knowledge graph",
@@ -54,9 +51,8 @@ class GraphServer(MCPServer[Any]):
             version=version("kg-retrievers"),
             log_level="WARNING",
         )
-        self.service, self._workers = service, workers or Workers()
-        GraphTools(service, self._workers).add_to(self)
-        self._add_resources()
+        self.service = service
+        add_tools(self, service, workers or Workers())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -85,34 +81,6 @@ class GraphServer(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(as_data_lines(shorten(f"{name}: {reasons(error.__cause__)}", 1_000))) from error
             raise ToolError(str(error.__cause__)) from error
-
-    def _add_resources(self) -> None:
-        any_key = ResourceSecurity(exempt_params={"key"})  # a key is no path, whatever it looks like
-
-        @self.resource(
-            "kg://schema",
-            title="What the knowledge graph holds",
-            description="Its relations, the types that they join, and how many facts each has.",
-            mime_type="application/json",
-        )
-        async def schema() -> str:
-            return await self._read(self.service.schema)
-
-        @self.resource(
-            "kg://entity/{key}",
-            title="The facts around an entity",
-            description="Its facts in both directions, some of each relation; the key is percent-encoded.",
-            mime_type="application/json",
-            security=any_key,
-        )
-        async def entity(key: str) -> str:
-            return await self._read(partial(self.service.neighbors, key))
-
-    async def _read(self, work: Callable[[], Result]) -> str:
-        try:
-            return to_json(await self._workers.run(work))
-        except KGRetrieversError as error:
-            raise ResourceError(error_text(error)) from error
 
 
 #: Where clients find it.

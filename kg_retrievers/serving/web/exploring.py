@@ -93,7 +93,7 @@ def explain_why_not(service: GraphService, asked: AskWhyNot) -> dict[str, Any]:
         InvalidArgumentError: If the method is not offered.
     """
     retriever = service.retriever(asked.method)
-    edited = {key: read_text(key, text, retriever.graph) for key, text in asked.edited.items()}
+    edited = {key: read_text(key, text) for key, text in asked.edited.items()}
     missed = why_not(retriever, asked.question, resolve(service.index, asked.entity), **edited)
     _, *lines = missed.text.split("\n")
     return {

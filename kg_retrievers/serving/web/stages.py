@@ -48,7 +48,7 @@ def tell_stages(workflow: Workflow, ask: Ask, tell: Callable[[Event], None]) -> 
         KGRetrieversError: If what a person edited cannot be used, or a stage fails.
     """
     retriever = workflow.retriever
-    given = {key: read_text(key, text, retriever.graph) for key, text in ask.edited.items()}
+    given = {key: read_text(key, text) for key, text in ask.edited.items()}
     given |= ask.model_dump(include={"k", "min_confidence", "seed_entities"}, exclude_none=True)
     if ask.seed_entities:
         given["seed_entities"] = [resolve(retriever.index, seed) for seed in ask.seed_entities]
@@ -81,8 +81,7 @@ def _stage(
         if key in edited:
             event |= {"edited": True, "editable": {"key": key, "text": edited[key], "form": FORMS[key]}}
         elif key in FORMS and written.get(key):
-            text = write_text(key, written[key], retriever.graph)
-            event["editable"] = {"key": key, "text": text, "form": FORMS[key]}
+            event["editable"] = {"key": key, "text": write_text(written[key]), "form": FORMS[key]}
     if "reason" in written:
         event["refused"] = True
     return event
@@ -95,8 +94,11 @@ def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[
         return []
     if key == "pattern":
         return [one_line(line)[:CHARACTERS] for line in pattern_lines(value)]
-    if key in FORMS:
-        return write_text(key, value[:3], graph)[:CHARACTERS].splitlines()
+    if key == "relation_paths":
+        paths = (", ".join(f"{relation} ({way})" for relation, way in path["relations"]) for path in value[:3])
+        return [one_line(path)[:CHARACTERS] for path in paths]
+    if key == "cypher":
+        return [one_line(line)[:CHARACTERS] for query in value[:3] for line in query["query"].splitlines()]
     if key in ("answers", "seed_entities"):
         return [_label(graph, name) for name in value[:NAMES]] + _more(value)
     if key.startswith("ranked_"):

@@ -1,11 +1,8 @@
 import asyncio
-import json
 import threading
-from urllib.parse import quote
 
 import pytest
 from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.deadline import check_deadline
@@ -96,6 +93,11 @@ async def test_the_text_says_what_the_data_say(connect):
     [
         ("ask", {}, "ask: question is missing"),
         ("ask", {"question": ""}, "ask: question must have at least 1 character, but got ''."),
+        ("ask", {"question": " "}, "ask: question must match pattern"),
+        ("ask", {"question": "Who?", "k": 0}, "ask: k must be greater than or equal to 1"),
+        ("ask", {"question": "Who?", "seed_entities": ["Her"] * 101}, "ask: seed_entities must have at most 100 items"),
+        ("ask", {"question": "Who?", "seed_entities": [""]}, "must have at least 1 character, but got ''"),
+        ("neighbors", {"entity": "Her", "limit": 0}, "neighbors: limit must be greater than or equal to 1"),
         ("ask", {"question": "x" * 10_001}, "ask: question must have at most 10000 characters"),
         ("ask", {"question": "Who?", "k": "many"}, "ask: k must be a valid integer"),
         ("ask", {"question": "Who?", "max_tokens": 10**9}, "ask: max_tokens must be less than or equal to 8000"),
@@ -119,8 +121,9 @@ async def test_what_fails_inside_is_told_without_its_own_words(service, monkeypa
     def fail(*_, **__):
         raise KeyError("secret")
 
+    server = GraphServer(service)
     monkeypatch.setattr(GraphService, "ask", fail)
-    async with Client(GraphServer(service)) as client:
+    async with Client(server) as client:
         reply = await client.call_tool("ask", {"question": "Who directed Her?"})
     assert reply.is_error
     assert reply.content[0].text == "ask failed; the log of the server says why. Try another method or tool."
@@ -134,7 +137,7 @@ async def test_each_stage_is_told_while_the_client_waits(connect):
             told.append((done, total, message))
 
         await client.call_tool("ask", {"question": "Who directed Her?"}, progress_callback=progress)
-        assert told == [(1, 3, "generate_pattern"), (2, 3, "match_subgraphs"), (3, 3, "done")]
+        assert told == [(1, None, "generate_pattern"), (2, None, "match_subgraphs")]
 
 
 @pytest.mark.parametrize("entity", HOSTILE[:-1])
@@ -166,28 +169,6 @@ async def test_names_of_a_megabyte_keep_to_the_bound(hostile, tool, arguments, m
     async with Client(GraphServer(hostile)) as client:
         reply = await client.call_tool(tool, {**arguments, "max_tokens": max_tokens})
     assert count_tokens(reply.model_dump_json(by_alias=True, exclude_none=True)) <= max_tokens
-
-
-async def test_resources_show_the_schema_and_an_entity(connect):
-    async with connect() as client:
-        assert [one.uri for one in (await client.list_resources()).resources] == ["kg://schema"]
-        templates = (await client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == ["kg://entity/{key}"]
-        schema = json.loads((await client.read_resource("kg://schema")).contents[0].text)
-        assert SchemaSummary.model_validate(schema).relation_count == 8
-        entity = json.loads((await client.read_resource("kg://entity/Spike%20Jonze")).contents[0].text)
-        assert Neighbors.model_validate(entity).total == 5
-        with pytest.raises(MCPError, match="'Nobody' is no entity key, label or alias of the graph"):
-            await client.read_resource("kg://entity/Nobody")
-
-
-@pytest.mark.parametrize("key", ["/m/0abc", "../up", "http://example.org/a?b#c", "日本"])
-async def test_a_key_that_looks_like_a_path_is_a_key(key):
-    graph = KnowledgeGraph.from_triples([(key, "is", "b")])
-    service = GraphService(GraphIndex.build(graph, default_embeddings()))
-    async with Client(GraphServer(service)) as client:
-        found = (await client.read_resource(f"kg://entity/{quote(key, safe='')}")).contents[0].text
-    assert json.loads(found)["entity"]["key"] == key
 
 
 class Slow(GraphService):

@@ -74,32 +74,45 @@ def test_an_answer_grows_stage_by_stage_and_runs_on_from_an_edit(
 @pytest.mark.parametrize(
     ("method", "edited", "answers"),
     [
-        ("simgrag", {"pattern": "find ?x\n?x -> starring -> Amy Adams"}, ["Arrival", "Her"]),
-        ("rog", {"relation_paths": "born_in (forward)"}, ["United Kingdom"]),
+        (
+            "simgrag",
+            {"pattern": {"triples": [[{"unknown": "x"}, "starring", "Amy Adams"]], "target": "x"}},
+            ["Arrival", "Her"],
+        ),
+        ("rog", {"relation_paths": [{"relations": [["born_in", "forward"]]}]}, ["United Kingdom"]),
         (
             "sg-rag",
-            {"cypher": '// $a = "Amy Adams"\nMATCH (f)-[r:starring]->(p) WHERE p.key = $a RETURN f.key AS target, r'},
+            {
+                "cypher": [
+                    {
+                        "query": "MATCH (f)-[r:starring]->(p) WHERE p.key = $a RETURN f.key AS target, r",
+                        "parameters": {"a": "Amy Adams"},
+                    }
+                ]
+            },
             ["Arrival", "Her"],
         ),
     ],
 )
 def test_what_a_person_writes_is_what_runs(
-    client: TestClient, method: str, edited: dict[str, str], answers: list[str]
+    client: TestClient, method: str, edited: dict[str, Any], answers: list[str]
 ) -> None:
-    assert sorted(ask(client, question=QUESTION, method=method, edited=edited)[-1]["answers"]) == answers
+    texts = {key: json.dumps(value) for key, value in edited.items()}
+    assert sorted(ask(client, question=QUESTION, method=method, edited=texts)[-1]["answers"]) == answers
 
 
 @pytest.mark.parametrize(
     ("method", "edited", "said"),
     [
-        ("simgrag", {"pattern": "find ?y\n?x -> starring -> Amy Adams"}, "target"),
-        ("simgrag", {"pattern": "nonsense"}, "no part of a pattern"),
+        ("simgrag", {"pattern": '{"triples": [[{"unknown": "x"}, "starring", "Amy Adams"]], "target": "y"}'}, "target"),
+        ("simgrag", {"pattern": "nonsense"}, "no JSON"),
         ("simgrag", {"pattern": '{"triples": 7}'}, "triples"),
-        ("simgrag", {"relation_paths": "born_in"}, "relation_paths"),
+        ("simgrag", {"relation_paths": "[]"}, "relation_paths"),
         ("simgrag", {"documents": "[]"}, "cannot be edited"),
-        ("rog", {"relation_paths": "directed"}, "no relation 'directed'"),
-        ("sg-rag", {"cypher": "MATCH (n) DETACH DELETE n"}, "DE"),
-        ("sg-rag", {"cypher": "MATCH (a)-[r:nonsense]->(b) RETURN r"}, "nonsense"),
+        ("rog", {"relation_paths": '[{"relations": [["directed", "either"]]}]'}, "no relation 'directed'"),
+        ("rog", {"relation_paths": '["directed"]'}, "relation_paths"),
+        ("sg-rag", {"cypher": '[{"query": "MATCH (n) DETACH DELETE n"}]'}, "DE"),
+        ("sg-rag", {"cypher": '[{"query": "MATCH (a)-[r:nonsense]->(b) RETURN r"}]'}, "nonsense"),
     ],
 )
 def test_an_edit_that_cannot_be_used_is_told_in_words(

@@ -87,7 +87,7 @@ def test_a_question_is_answered_in_stages_with_citations_and_the_graph(shown: Br
 def test_a_pattern_is_edited_and_run_on(shown: BrowserPage) -> None:
     ask(shown, QUESTION)
     shown.page.click("text=Edit and run on")
-    shown.page.fill(".edit textarea", "find ?x\n?x -> starring -> Amy Adams")
+    shown.page.fill(".edit textarea", '{"triples": [[{"unknown": "x"}, "starring", "Amy Adams"]], "target": "x"}')
     shown.keep_picture("page-edit")
     shown.page.click(".edit button.main")
     shown.page.wait_for_selector(".tag")
@@ -97,7 +97,7 @@ def test_a_pattern_is_edited_and_run_on(shown: BrowserPage) -> None:
     shown.page.fill(".edit textarea", "nonsense")
     shown.page.click(".edit button.main")
     shown.page.wait_for_selector(".side .problem")
-    assert "no part of a pattern" in texts(shown, ".side .problem")[0]
+    assert "no JSON" in texts(shown, ".side .problem")[0]
     shown.keep_picture("page-edit-refused")
     shown.errors.clear()  # the browser itself notes the status 400
 
@@ -105,8 +105,12 @@ def test_a_pattern_is_edited_and_run_on(shown: BrowserPage) -> None:
 @pytest.mark.parametrize(
     ("method", "text", "answer"),
     [
-        ("rog", "born_in (forward)", "United Kingdom"),
-        ("sg-rag", "MATCH (f)-[r:starring]->(p) WHERE p.key = 'Amy Adams' RETURN f.key AS target, r", "Arrival; Her"),
+        ("rog", '[{"relations": [["born_in", "forward"]]}]', "United Kingdom"),
+        (
+            "sg-rag",
+            """[{"query": "MATCH (f)-[r:starring]->(p) WHERE p.key = 'Amy Adams' RETURN f.key AS target, r"}]""",
+            "Arrival; Her",
+        ),
     ],
 )
 def test_paths_and_queries_are_edited_and_run_on(shown: BrowserPage, method: str, text: str, answer: str) -> None:

@@ -109,7 +109,7 @@ def test_many_clients_get_what_one_gets(index: GraphIndex) -> None:
 def test_a_language_model_answers_with_citations(index: GraphIndex) -> None:
     reply = '{"answer": "Spike Jonze", "answers": ["Spike Jonze"], "explanation": "He did.", "citations": [1, 9]}'
     llm = GenericFakeChatModel(messages=iter([AIMessage(reply)] * 4))
-    with WebServer(make_app(GraphService(index, llm=llm, methods=["simgrag"]))) as running:
+    with WebServer(make_app(GraphService(index, llm=llm))) as running:
         response = httpx.post(running.address + "api/ask", json={"question": "Who directed Her?"}, timeout=60)
     told = json.loads(response.text.splitlines()[-1])
     assert (told["answers"], told["rejected_citations"], told["cost"]["llm_calls"]) == (["Spike Jonze"], 1, 2)

@@ -101,9 +101,9 @@ function lines(found) {
 // A text that a stage wrote, and a way to write another and run on from there.
 function editor(event, run) {
   const { key, text, form } = event.editable;
-  const shown = make("pre", { dir: "auto", tabindex: "0" }, text);
+  const shown = make("div", {}, event.edited ? make("pre", { dir: "auto", tabindex: "0" }, text) : event.found.map(lines));
   const id = freshId("edit");
-  const area = make("textarea", { id, rows: Math.min(14, text.split("\n").length + 1), spellcheck: "false", dir: "auto", maxlength: "30000" });
+  const area = make("textarea", { id, rows: Math.min(14, text.split("\n").length + Math.ceil(text.length / 80)), spellcheck: "false", dir: "auto", maxlength: "30000" });
   area.value = text;
   const label = make("label", { for: id, class: "soft" }, form);
   const form_ = make("form", { class: "edit", hidden: true, submit: (submitted) => {
@@ -227,8 +227,8 @@ function merged(old, more) {
   };
   const before = new Map(old.edges.map((edge) => [name(old, edge), edge]));
   const edges = more.edges.map((edge) => {
-    const { citation = null, sources = edge.sources, score = null, document = null, documents = [] } = before.get(name(more, edge)) ?? {};
-    return { ...edge, citation, sources, score, document, documents };
+    const { citation = null, sources = edge.sources, documents = [] } = before.get(name(more, edge)) ?? {};
+    return { ...edge, citation, sources, documents };
   });
   return { ...more, edges, documents: old.documents, answers: old.answers };
 }
