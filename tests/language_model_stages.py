@@ -16,7 +16,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.methods.rog import LLMRelationPaths
-from kg_retrievers.methods.sg_rag import LLMCypherWriter
 from kg_retrievers.sample import load_graph
 
 #: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.
@@ -33,8 +32,8 @@ def sample_index() -> GraphIndex:
     return GraphIndex.build(load_graph(), HashedEmbeddings())
 
 
-def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage]:
-    """Return the stages by name; that which writes Cypher where there is a database.
+def stages(index: GraphIndex, llm: Any) -> dict[str, Stage]:
+    """Return the stages by name.
 
     Each raises the errors of this package for replies that cannot be used. That of the router tells by its output.
     """
@@ -43,16 +42,10 @@ def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage
     by_path = RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, llm))
     router = build_router({"patterns": patterns, "nearby": near}, llm=llm)
     answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)
-    made: dict[str, Stage] = {
+    return {
         "pattern": lambda question: generator.invoke({"question": question}),
         "router": lambda question: router.invoke({"question": question}),
         "cited answer": answer.invoke,
         "verification": verify.invoke,
         "relation paths": by_path.invoke,
     }
-    if executor is not None:
-        from kg_retrievers import CypherRetriever
-
-        writer = LLMCypherWriter(index, llm)
-        made["cypher"] = CypherRetriever.from_index(index, executor=executor, writer=writer).invoke
-    return made
