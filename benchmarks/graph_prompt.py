@@ -366,7 +366,7 @@ def pyg(folder: str) -> Cost:
             torch.from_numpy(network.vectors.of(texts)) for texts in (prompt.graph.names, prompt.graph.relations)
         )
         ends = torch.from_numpy(prompt.graph.ends)
-        graphs.append(Data(x=x, edge_index=ends, edge_attr=relations[torch.from_numpy(prompt.graph.kinds)]))
+        graphs.append(Data(x=x, edge_index=ends, edge_attr=relations))
     batch = Batch.from_data_list(graphs)
     questions = [write_question(one.question, after_graph=True) for one in examples]
     texts, answers = [prompt.text for prompt in prompts], [one.answers[0] for one in examples]

@@ -115,7 +115,7 @@ def _drawn(questions: Sequence[Question], limit: int) -> list[Question]:
 def _finders(index: GraphIndex, executor: LadybugExecutor, rule: str) -> dict[str, Finder]:
     distinct: Any = "known" if rule == "never" else "auto"
     matcher = SimGRAGRetriever.from_index(index, distinct=distinct, direction="respect", max_distance=0.0)
-    patterns = PatternCypherWriter(index, RunnableLambda(lambda input: waiting[input["question"]]), distinct=distinct)
+    patterns = PatternCypherWriter(index, RunnableLambda(lambda input: waiting[input["question"]]))
     waiting: dict[str, Pattern] = {}
     cypher = CypherRetriever(index=index, writer=patterns, executor=executor, min_confidence=0.0)
     paths = RelationPathRetriever(index=index, proposer=RunnableLambda(lambda _: []), max_paths=100_000)
@@ -124,7 +124,8 @@ def _finders(index: GraphIndex, executor: LadybugExecutor, rule: str) -> dict[st
         return matcher.invoke(question.text, pattern=_pinned(question), seed_entities=list(question.seed_entities))
 
     def query(question: Question) -> list[Any]:
-        waiting[question.text] = _pinned(question)
+        pinned = _pinned(question)
+        waiting[question.text] = replace(pinned, revisits=False) if rule == "never" else pinned
         return cypher.invoke(question.text, seed_entities=list(question.seed_entities))
 
     def follow(question: Question) -> list[Any]:

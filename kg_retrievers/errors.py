@@ -184,10 +184,6 @@ class AnswerParseError(ReplyError):
     """A language model's reply holds no readable answer, or none in the form that was asked for."""
 
 
-class CypherGenerationError(ReplyError):
-    """A language model's reply holds no Cypher query, or one that cannot be run."""
-
-
 class QuerySafetyError(KGRetrieversError, ValueError):
     """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 

@@ -14,7 +14,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.methods.rog import LLMRelationPaths
-from kg_retrievers.methods.sg_rag import LLMCypherWriter
 from kg_retrievers.sample import load_graph
 
 #: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.
@@ -28,8 +27,8 @@ def sample_index() -> GraphIndex:
     return GraphIndex.build(load_graph(), HashedEmbeddings())
 
 
-def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage]:
-    """Return the stages by name; that which writes Cypher where there is a database.
+def stages(index: GraphIndex, llm: Any) -> dict[str, Stage]:
+    """Return the stages by name.
 
     Each raises the errors of this package for replies that cannot be used.
     """
@@ -37,15 +36,9 @@ def stages(index: GraphIndex, llm: Any, executor: Any = None) -> dict[str, Stage
     generator = LLMPatternGenerator(llm)
     by_path = RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, llm))
     answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)
-    made: dict[str, Stage] = {
+    return {
         "pattern": lambda question: generator.invoke({"question": question}),
         "cited answer": answer.invoke,
         "verification": verify.invoke,
         "relation paths": by_path.invoke,
     }
-    if executor is not None:
-        from kg_retrievers import CypherRetriever
-
-        writer = LLMCypherWriter(index, llm)
-        made["cypher"] = CypherRetriever.from_index(index, executor=executor, writer=writer).invoke
-    return made

@@ -17,7 +17,6 @@ from kg_retrievers.core import facts_prompt, path_prompt, replies
 from kg_retrievers.database import check_read_only, limited, tokenize
 from kg_retrievers.errors import CypherSafetyError
 from kg_retrievers.methods.rog.prompts import parse_relation_paths
-from kg_retrievers.methods.sg_rag.prompts import parse_cypher
 from kg_retrievers.methods.subgraph_rag.prompts import parse_answers as parse_lines
 from kg_retrievers.questions.prompts import parse_pattern
 
@@ -52,7 +51,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "subgraph-rag answers": parse_lines,
     "parse_pattern": parse_pattern,
     "parse_relation_paths": lambda reply: parse_relation_paths(reply, ["directed_by", "starring", "written by"], 3),
-    "parse_cypher": parse_cypher,
 }
 
 

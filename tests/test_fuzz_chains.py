@@ -38,7 +38,7 @@ from kg_retrievers.chains import answer_chain, cited_answer_chain, fact_verifica
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.rog import LLMRelationPaths
-from kg_retrievers.methods.sg_rag import LLMCypherWriter
+from kg_retrievers.methods.sg_rag import PatternCypherWriter
 from kg_retrievers.testing import tiny_graph
 
 pytestmark = pytest.mark.heavy
@@ -131,10 +131,10 @@ def readers(index: GraphIndex, executor: Any, draw: random.Random) -> dict[str, 
         "simgrag": lambda model: SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
         "rog": lambda model: RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, model)),
         "sg-rag": lambda model: CypherRetriever.from_index(
-            index, executor=executor, writer=LLMCypherWriter(index, model)
+            index, executor=executor, writer=PatternCypherWriter(index, LLMPatternGenerator(model))
         ),
     }
-    markers = {"simgrag": "triples", "rog": "PATH", "sg-rag": "MATCH"}
+    markers = {"simgrag": "triples", "rog": "PATH", "sg-rag": "triples"}
     asked = {"question": QUESTION}
     add("answer_chain, marked", "nswer", lambda model: answer_chain(simgrag, model), QUESTION)
     add("answer_chain, listed", "\n", lambda model: answer_chain(rog, model), QUESTION)

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 QUESTION = "Who directed Her?"
-NAMES = [*STRUCTURED, "relation paths", "cypher"]
+NAMES = [*STRUCTURED, "relation paths"]
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +38,6 @@ def writer(folder: Path) -> Writer:
 @pytest.fixture(scope="module")
 def index() -> GraphIndex:
     return sample_index()
-
-
-@pytest.fixture(scope="module")
-def executor(index: GraphIndex) -> Iterator[Any]:
-    from kg_retrievers.database.ladybug import LadybugExecutor
-
-    with LadybugExecutor.from_graph(index.graph) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +83,9 @@ def test_a_graph_prompt_is_trained_and_comes_back(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stages_in_text(index: GraphIndex, executor: Any, writer: Writer, name: str) -> None:
+def test_stages_in_text(index: GraphIndex, writer: Writer, name: str) -> None:
     """Without structured output: a reply may be unreadable, which is an error of this package."""
-    stage = stages(index, LocalChatModel(writer=writer, max_tokens=200), executor)[name]
+    stage = stages(index, LocalChatModel(writer=writer, max_tokens=200))[name]
     try:
         assert stage(QUESTION) is not None
     except KGRetrieversError as error:
@@ -101,10 +93,8 @@ def test_stages_in_text(index: GraphIndex, executor: Any, writer: Writer, name: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stages_behind_a_server_that_keeps_to_schemas(
-    index: GraphIndex, executor: Any, client: ChatOpenAI, name: str
-) -> None:
-    stage = stages(index, client, executor)[name]
+def test_stages_behind_a_server_that_keeps_to_schemas(index: GraphIndex, client: ChatOpenAI, name: str) -> None:
+    stage = stages(index, client)[name]
     try:
         assert stage(QUESTION) is not None
     except KGRetrieversError as error:

@@ -163,20 +163,6 @@ def marked_answers(reply: str, separator: str | None = ";") -> list[str]:
     return _different(answers)
 
 
-def last_line_answers(reply: str) -> list[str]:
-    r"""Read the answers from the last line of a reply, after a chain of thought; behind "Answer:" where it has that.
-
-    Example:
-        >>> last_line_answers("Rusalka is an opera.\nAnswer: Dvořák wrote Armida, too.\nAnswer: Antonín Dvořák")
-        ['Antonín Dvořák']
-        >>> last_line_answers("Rusalka is an opera.\nAntonín Dvořák; Jaroslav Kvapil")
-        ['Antonín Dvořák', 'Jaroslav Kvapil']
-    """
-    lines = without_reasoning(reply)[:MAX_REPLY].split("\n")
-    filled = [line for line in lines if line.strip()]
-    return marked_answers(filled[-1]) if filled else []
-
-
 def listed_answers(reply: str) -> list[str]:
     r"""Read answers that stand one a line, after the reasoning; a marker before them, "Answers:", may be missing.
 

@@ -37,11 +37,7 @@ PROMPTS: dict[str, tuple[BasePromptTemplate[Any], dict[str, Any]]] = {
     "gnn_rag_answer": (path_prompt.ANSWER_PROMPT, WALK),
     **{f"gnn_rag_{name}": (prompt, WALK) for name, prompt in gnn_rag.PROMPTS.items()},
     "pcst_answer": (g_retriever.ANSWER_PROMPT, NO_TABLES),
-    **{
-        f"pcst_{name.replace('-', '_')}": (prompt, TABLES)
-        for name, (prompt, _) in g_retriever.PROMPTS.items()
-        if name != "reasoned"
-    },
+    "pcst_zero_shot": (g_retriever.ZERO_SHOT_PROMPT, TABLES),
 }
 
 

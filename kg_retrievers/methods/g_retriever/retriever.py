@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, model_validator
+from langchain_core.prompts import BasePromptTemplate
+from pydantic import Field
 
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
@@ -23,7 +24,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES
 from kg_retrievers.index import Candidates
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, PROMPTS, Prompting, parse_answers
+from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, ZERO_SHOT_PROMPT, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
@@ -65,7 +66,7 @@ PAPER: Mapping[str, Any] = {
     "lone_entities": True,
     "max_triples": 1_000_000_000,
     #: Appendix B.2, figure 4.
-    "prompting": "zero-shot",
+    "answer_prompt": ZERO_SHOT_PROMPT,
 }
 
 #: A name and its similarity to the question.
@@ -132,6 +133,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
     proposes_answers: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
+    answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {
+        "reasoned": ANSWER_PROMPT,
+        "zero-shot": ZERO_SHOT_PROMPT,
+    }
 
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
@@ -153,23 +158,11 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
     #: Whether an entity alone is evidence, where it is worth more than any edge at it costs.
     lone_entities: bool = False
-    #: How a model is asked, where no `answer_prompt` is given: with rules and an example, with graph and question
-    #: alone, step by step, writing the graph down first, or for the nodes and edges that support the answer. Fixed once
-    #: the retriever is made.
-    prompting: Prompting = Field(default="reasoned", frozen=True)
-    #: The prompt for answering, with the placeholders `question` and `evidence`; by default that of `prompting`.
+    #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "reasoned", with rules
+    #: and an example, or "zero-shot", with graph and question alone as in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
     parse_answers: Callable[[str], list[str]] = parse_answers
-
-    @model_validator(mode="before")
-    @classmethod
-    def _take_prompt(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        """Take the prompt that `prompting` names and what reads its replies, unless others are given."""
-        for name, (prompt, parse) in PROMPTS.items():
-            if name == fields.get("prompting"):
-                return {"answer_prompt": prompt, "parse_answers": parse} | fields
-        return fields
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -4,16 +4,13 @@ A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG: Multi-Hop Question Answering With L
 Graphs. ICNLSP 2024 (not on arXiv).
 """
 
-from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.labelling import label_examples
-from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
-from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
+from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter, PatternCypherWriter, TemplateCypherWriter
 
 __all__ = [
     "CascadeCypherWriter",
     "CypherRetriever",
-    "LLMCypherWriter",
     "PatternCypherWriter",
     "TemplateCypherWriter",
     "label_examples",

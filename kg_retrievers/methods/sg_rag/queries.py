@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any, NotRequired, TypeVar
 
 from langchain_core.runnables import RunnableLambda
@@ -14,7 +13,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.core.stages import EXACT, Confidence, RetrievalState, check_types
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, alias_of, read, variables_of
-from kg_retrievers.database.safety import CheckedQuery, check_read_only
+from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.tokens import Token, refusal
@@ -24,7 +23,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.sg_rag.sparql import check_sparql
+from kg_retrievers.methods.sg_rag.operations import RunQuery
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 
 Input = TypeVar("Input")
@@ -120,7 +119,7 @@ def checked_executor(executor: Any) -> Executor | None:
     Raises:
         ValueError: If it lacks something.
     """
-    if executor is not None and not all(hasattr(executor, name) for name in ("run", "explain", "schema", "dialect")):
+    if executor is not None and not all(hasattr(executor, name) for name in ("run", "schema", "dialect")):
         raise ValueError("wanted an executor, such as LadybugExecutor(path) or Neo4jExecutor(uri)")
     checked: Executor | None = executor
     return checked
@@ -136,75 +135,34 @@ def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Ou
 
 
 def checked_text(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, *, shows_facts: bool) -> str:
-    """Check that a query only reads what the database has and, if wanted, returns facts; return what is to be run.
+    """Check that a query only reads what the database has and, if wanted, returns facts; return the query to run.
 
     Raises:
         QuerySafetyError: If not.
     """
     if isinstance(schema, SparqlSchema):
-        return check_sparql(query, parameters, schema, shows_facts=shows_facts)
-    text = check_query(query, parameters, schema).text
+        return _checked_sparql(query, parameters, schema, shows_facts=shows_facts)
+    text = check_read_only(
+        query,
+        labels=[*(label.name for label in schema.labels), *schema.type_labels],
+        relations=[relation.name for relation in schema.relations],
+        parameters=parameters,
+    ).text
     if shows_facts:
         check_shows_facts(text)
     return text
 
 
-def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:
-    """Check that a query only reads, and names only labels and types of the database.
+def _checked_sparql(query: str, parameters: Mapping[str, Any], schema: SparqlSchema, *, shows_facts: bool) -> str:
+    from kg_retrievers.database.sparql import safety  # they need an extra
+    from kg_retrievers.database.sparql.executor import fact_columns
+    from kg_retrievers.database.sparql.tokens import refusal as sparql_refusal
 
-    Raises:
-        CypherSafetyError: If not.
-    """
-    return check_read_only(
-        query,
-        labels=[*(label.name for label in schema.labels), *schema.type_labels],
-        relations=[relation.name for relation in schema.relations],
-        parameters=parameters,
-    )
-
-
-def check_properties(query: str, schema: DatabaseSchema) -> None:
-    """Check that a query names only properties of the schema, unless the schema is a sample.
-
-    Raises:
-        CypherSafetyError: If it names another, for which Neo4j would return nothing without an error.
-    """
-    if schema.sampled:  # there may be others
-        return
-    tokens, root = read(query)
-    properties = [part.properties for part in schema.labels] + [part.properties for part in schema.relations]
-    known = {name for part in properties for name in part}
-    stored = {
-        name for node in root.walk() if node.rule in ("node", "relationship") for name in variables_of(tokens, node)
-    }
-    for node in root.walk():
-        named = list[Token]()
-        if node.rule == "value" and len(node.inside) > 1 and node.inside[1].rule == "name":
-            operand = node.inside[0]
-            if tokens[operand.start : operand.end][-1].name in stored and operand.end - operand.start == 1:
-                named.append(tokens[node.inside[1].start])
-        elif node.rule == "properties":
-            entries = (entry for inner in node.inside if inner.rule == "map" for entry in inner.inside)
-            named += [tokens[entry.start] for entry in entries]
-        for token in named:
-            if token.name not in known:
-                near = get_close_matches(token.name, sorted(known)) or sorted(known)[:20]
-                raise refusal(query, token, f", a property that the graph does not have; it has: {', '.join(near)}")
-
-
-def check_lists(query: str, parameters: Mapping[str, Any]) -> None:
-    """Check that parameters that are lists stand after IN or UNWIND, which take their members.
-
-    Raises:
-        CypherSafetyError: If one does not: `{key: $names}` would return nothing, and `= $names` fail as it runs.
-    """
-    tokens, root = read(query)
-    for node in root.walk():
-        if node.rule == "parameter" and isinstance(parameters.get(tokens[node.start].name), list):
-            before, token = tokens[node.start - 1], tokens[node.start]
-            if before.word not in ("IN", "UNWIND"):
-                reason = f", a list, which is equal to no key. Write IN {token.text}, as in film.key IN {token.text}"
-                raise refusal(query, token, reason)
+    checked = safety.check_read_only(query, parameters=parameters, namespaces=schema.vocabulary.names.namespaces)
+    if shows_facts and not fact_columns(checked.columns):
+        reason = ", which returns no fact: return the head, relation and tail of each AS ?h0 ?r0 ?t0, ?h1 ?r1 ?t1, ..."
+        raise sparql_refusal(query, checked.tokens[0], reason)
+    return query.strip()
 
 
 def check_shows_facts(query: str) -> None:
@@ -236,10 +194,6 @@ def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
     elif node.rule != "value" or not node.find("name"):
         for inner in node.inside:
             yield from _whole(tokens, inner)
-
-
-#: Runs a query of the state, with the most rows that are fetched.
-RunQuery = Callable[[Mapping[str, Any], int], Rows]
 
 
 class LackingRowsError(Exception):

@@ -26,15 +26,13 @@ from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
-from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
+from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, operate
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
     LackingRowsError,
     RowCache,
-    RunQuery,
     cancellable,
     checked_executor,
     checked_reader,
@@ -43,6 +41,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     read_queries,
 )
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, subgraphs_of
+from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
 
 #: Each preset by its name.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -62,11 +61,10 @@ class CypherRetriever(BaseKGRetriever):
 
     The executor says which language: SPARQL for a `SparqlExecutor`, else Cypher.
 
-    The query comes from the template of an example that is near (`TemplateCypherWriter`), else from a zero-shot pattern
-    (`PatternCypherWriter`), or from a language model where neither is sure (`LLMCypherWriter`): see
-    `CascadeCypherWriter`. Every query must only read, whoever wrote it:
-    see `check_read_only`. A workflow can be interrupted before `run_cypher`, so that a person approves or edits
-    `cypher`.
+    The query comes from the template of an example that is near (`TemplateCypherWriter`), else from the pattern that
+    `QuestionReader` reads from the words of the question, or by a language model if neither is sure: see
+    `CascadeCypherWriter`. Every query must only read, whoever wrote it: see `check_read_only`. A workflow can be
+    interrupted before `run_cypher`, so that a person approves or edits `cypher`.
 
     If a name is ambiguous, or the nearest template finds nothing, tries up to `MAX_QUERIES` queries in order until one
     returns rows: those for the other entities, and those of the next nearest templates. In the details, "tried" says
@@ -104,7 +102,7 @@ class CypherRetriever(BaseKGRetriever):
     operations: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
 
-    #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
+    #: From `{"question", "seed_entities", "entities", "executor"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]] = MADE
     #: Runs them, on a database that holds the indexed graph; None for that of a connected graph, or for one that is
     #: made from the graph when needed.
@@ -117,8 +115,6 @@ class CypherRetriever(BaseKGRetriever):
     ties: Literal["merge", "break"] = "merge"
     #: The most rows of a query; where there are more, the evidence is marked as truncated.
     max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS, strict=True)
-    #: The most bindings from which an operation is computed; where there are more, a count is a lower bound.
-    max_bindings: int = Field(default=MAX_ROWS, ge=1, le=MAX_ROWS, strict=True)
     #: The most seconds that a query may take.
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
@@ -143,10 +139,10 @@ class CypherRetriever(BaseKGRetriever):
     def fields_made_from(
         cls, index: GraphIndex, llm: LanguageModel, examples: Examples, model: Any, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Make the cascade of query writers, unless another writer is given.
+        """Make the writer of queries, unless another one is given.
 
-        The language model writes the query if neither an example nor the zero-shot generator is sure. It is shown the
-        examples nearest to the question. An example needs a pattern or answers.
+        The language model writes the pattern if neither an example nor the words of the question are sure. It is shown
+        the examples nearest to the question. An example needs a pattern or answers.
 
         Raises:
             InvalidArgumentError: If a model is given, or `writer` beside `llm` or `examples`.
@@ -215,8 +211,7 @@ class CypherRetriever(BaseKGRetriever):
             entities = []
         if _keys(entities) != seeds:
             entities = question_entities(linker_of(self.index), question, seeds)
-        found = {"question": question, "seed_entities": seeds, "entities": entities}
-        return found | {"executor": self.database, "timeout": self.timeout}
+        return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
 
     def _written(self, cypher: object) -> dict[str, Any]:
         """Check what a writer wrote, unless it checks its queries itself, by an attribute `checks_queries`.
@@ -280,22 +275,16 @@ class CypherRetriever(BaseKGRetriever):
 
     def _operate(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         """Return what an operation gives as one piece of evidence; none where the graph does not say."""
-
-        def rows(query: Mapping[str, Any], bindings: bool) -> Rows:
-            return run(query, self.max_bindings if bindings else self.max_rows)
-
-        result = operate(queries, rows, self.graph)
-        if result is None:
+        found = operate(queries, run, self.graph, self.max_rows)
+        if found is None:
             return []
+        query, evidence = found
         return [
-            Evidence(
-                triples=result.triples,
-                score=1.0,
-                answers=result.answers,
-                truncated=result.truncated or result.query.get("truncated", False),
-                confidence=result.query.get("confidence"),
-                value=result.value,
-                details=self._details(state, result.query) | result.details,
+            replace(
+                evidence,
+                truncated=evidence.truncated or query.get("truncated", False),
+                confidence=query.get("confidence"),
+                details={**self._details(state, query), **evidence.details},
             )
         ]
 

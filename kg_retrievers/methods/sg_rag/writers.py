@@ -1,4 +1,4 @@
-"""Question -> Cypher by patterns: of any generator, or of the templates that examples give."""
+"""Question -> Cypher by patterns: of any generator, of the templates that examples give, or of the question reader."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
 
 from kg_retrievers.core.retriever import on_index
@@ -39,7 +40,8 @@ from kg_retrievers.questions.operations import (
     part_of,
 )
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
-from kg_retrievers.questions.reading import PatternGenerator, pattern_of
+from kg_retrievers.questions.reader import QuestionReader
+from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -57,14 +59,13 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     Replaces unknown relations and unlinked entities by the nearest ones in the graph, and leaves out unknown types. A
     triple that can only point the other way in the graph is turned. Where a name may mean several entities, the first
-    query is for all that fit it equally well, and one query follows for each further entity.
+    query is for all that fit it equally well, and one query follows for each further entity. If neither the pattern nor
+    the words of the question tell whether unknowns may be entities that the pattern names (see `decide_revisits`),
+    further queries, with "widened", let them.
 
     Args:
         index: The indexed graph.
         generator: From `{"question", "seed_entities", "entities"}` to a `Pattern` or `Reading`.
-        distinct: Which nodes must be different entities; see `render`. "auto" lets each pattern and the words of the
-            question decide, and where that is not certain, writes further queries, with "widened", by which unknowns
-            may be entities that the pattern names: see `decide_revisits`.
 
     Raises:
         InvalidArgumentError: If `generator` is no Runnable.
@@ -73,20 +74,14 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     #: The queries come from patterns, which name only what the graph has.
     checks_queries: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        index: GraphIndex,
-        generator: PatternGenerator,
-        *,
-        distinct: Literal["auto", "known", "nodes", "none"] = "auto",
-    ) -> None:
+    def __init__(self, index: GraphIndex, generator: PatternGenerator) -> None:
         """Take the index and the generator."""
         if not isinstance(generator, Runnable):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: wanted a generator of patterns, but got {generator!r:.100}. "
                 "Make one: ExamplePatternGenerator(index, examples)."
             )
-        self.index, self.generator, self.distinct = index, generator, distinct
+        self.index, self.generator = index, generator
         self.prompts = getattr(generator, "prompts", {})
         self.calls_model = getattr(generator, "calls_model", True)
         self._directions = directions_of(index)
@@ -101,8 +96,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Call the generator, and write its pattern."""
         read = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
-        pattern = pattern_of(read)
-        return list(islice(self.write(pattern, input["executor"], input["entities"], input["question"]), MAX_QUERIES))
+        return self._written(pattern_of(read), input)
+
+    def _written(self, pattern: Pattern, input: Mapping[str, Any]) -> Queries:
+        queries = self.write(pattern, input["executor"], input["entities"], input["question"])
+        return list(islice(queries, MAX_QUERIES))
 
     def write(
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = (), question: str = ""
@@ -159,7 +157,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
             turned = self._turned(pattern, keys)
             revisits = decide_revisits(turned, question)
-            if widened and (self.distinct != "auto" or revisits.certain):
+            if widened and revisits.certain:
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
             write = partial(
@@ -168,7 +166,6 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 executor.schema(),
                 executor.dialect,
                 entities={**of_absent, **keys},
-                distinct=self.distinct,
                 direction=_direction(pattern),
             )
             written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
@@ -308,7 +305,6 @@ class TemplateCypherWriter(PatternCypherWriter):
         index: The indexed graph.
         examples: Questions with patterns or answers.
         max_hops: The most relations of a walk.
-        distinct: As in `PatternCypherWriter`; templates learn from the answers of examples: see `learn_revisits`.
 
     Raises:
         InvalidArgumentError: If no example has a pattern, or an answer that a walk reaches.
@@ -316,14 +312,7 @@ class TemplateCypherWriter(PatternCypherWriter):
 
     generator: ExamplePatternGenerator
 
-    def __init__(
-        self,
-        index: GraphIndex,
-        examples: Sequence[Question],
-        *,
-        max_hops: int = MAX_HOPS,
-        distinct: Literal["auto", "known", "nodes", "none"] = "auto",
-    ) -> None:
+    def __init__(self, index: GraphIndex, examples: Sequence[Question], *, max_hops: int = MAX_HOPS) -> None:
         """Give each example a template."""
         linker = linker_of(index)
         labelled = label_examples(index, examples, max_hops=max_hops, linker=linker)
@@ -333,7 +322,7 @@ class TemplateCypherWriter(PatternCypherWriter):
                 f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
                 + tell_unknown_answer(index, labelled)
             )
-        super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
+        super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker))
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Fill the nearest templates, and write them."""
@@ -356,6 +345,48 @@ class TemplateCypherWriter(PatternCypherWriter):
         if first.distance < SAME_QUESTION:
             found = takewhile(lambda example: example.distance < SAME_QUESTION, found)
         return [first, *islice(found, MAX_QUERIES - 1)]
+
+
+class CascadeCypherWriter(PatternCypherWriter):
+    """Writes what `QuestionReader` reads as Cypher.
+
+    If an example is near, `TemplateCypherWriter` fills its template and those of the next nearest ones.
+
+    Args:
+        index: The indexed graph.
+        llm: The language model that writes a pattern if nothing else is sure, if there is one.
+        examples: Questions with patterns or answers, if there are some.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, or no example has a pattern, or an answer that a walk
+            reaches.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+    ) -> None:
+        """Make the reader and the templates."""
+        self.templates = None if examples is None else TemplateCypherWriter(index, examples)
+        known = self.templates.generator if self.templates else None
+        super().__init__(index, QuestionReader(index, llm=llm, examples=known))
+
+    def with_index(self, index: GraphIndex) -> Self:
+        """Return the writer over another graph, with the templates of the same examples."""
+        moved = super().with_index(index)
+        moved.templates = self.templates and self.templates.with_index(index)
+        return moved
+
+    def body(self, input: Mapping[str, Any]) -> Body[Queries]:
+        """Read the question, and write its pattern, or fill the nearest templates."""
+        reading: Reading = yield Call(self.generator, input)
+        if self.templates and reading.pattern.source == "examples":
+            filled: Queries = yield Call(self.templates, input)
+            return filled
+        return self._written(reading.pattern, input)
 
 
 def _rendered(

@@ -21,11 +21,10 @@ from kg_retrievers import (
     draw,
 )
 from kg_retrievers.chains import show_evidence
-from kg_retrievers.errors import InvalidArgumentError, NoEvidenceError
+from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.verbalize import lone_entities_of, readable
 from kg_retrievers.methods.g_retriever import retriever as module
-from kg_retrievers.methods.g_retriever.prompts import parse_supported
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 EMBEDDINGS = HashedEmbeddings()
@@ -162,40 +161,3 @@ def test_entities_are_written_behind_the_triples_and_left_out_first(style: Any, 
     assert shown(lines).startswith(text.partition("\n\n")[0])
     assert shown(lines).endswith("(4 more entities left out)")
     assert shown(1) == "(1 more fact and 6 more entities left out)"
-
-
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "reply", "answer"),
-    [
-        ("zero-shot", "red lamp", "red lamp"),
-        ("chain-of-thought", "The lamp is red.\nAnswer: red lamp", "red lamp"),
-        ("build-a-graph", "Nodes: lamp\nEdges: none\nAnswer: red lamp; cat", "red lamp; cat"),
-        ("support", "Answer: red lamp\nNodes:\n- red lamp\n- cat\nEdges:\n- cat -> on -> mat", "red lamp"),
-    ],
-)
-def test_each_prompt_has_what_reads_its_replies(name: Any, reply: str, answer: str) -> None:
-    model = ScriptedChatModel(replies=[reply])
-    assert answer_chain(scene(lone_entities=True, prompting=name), model).invoke("name: red lamp") == answer
-
-
-def test_prompting_without_its_prompt_is_refused() -> None:
-    for wrong in ("few-shot", ["zero-shot"], None):
-        with pytest.raises(InvalidArgumentError, match="prompting"):
-            scene(prompting=wrong)
-    with pytest.raises(InvalidArgumentError, match="frozen"):
-        scene().prompting = "zero-shot"
-
-
-@pytest.mark.parametrize(
-    ("reply", "answers"),
-    [
-        ("Answer: not available\nNodes: none", []),
-        ("Answer: a; b\n**Edges:**\n* a -> r -> b", ["a", "b"]),
-        ("an elephant\n\nSupporting nodes:\nelephant", ["an elephant"]),
-    ],
-)
-def test_lists_are_no_answers(reply: str, answers: list[str]) -> None:
-    assert parse_supported(reply) == answers

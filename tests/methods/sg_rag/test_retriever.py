@@ -36,7 +36,6 @@ from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.sg_rag import (
     CascadeCypherWriter,
     CypherRetriever,
-    LLMCypherWriter,
     PatternCypherWriter,
     TemplateCypherWriter,
 )
@@ -74,27 +73,6 @@ class TestCypher(RetrieverContract):
         return super().make_retriever(index, **given | fields)
 
 
-def query_for(prompt: str) -> str:
-    question = prompt.split("Now the question")[1].split("Question:")[1]
-    relation = "starring" if "starred" in question else "directed_by"
-    return f"MATCH (f)-[r0:{relation}]->(x) WHERE f.key IN $e0 RETURN x.key AS target, r0 ORDER BY target DESC"
-
-
-class TestCypherByLLM(RetrieverContract):
-    """The model's queries, with rows in an order of their own."""
-
-    retriever_class = CypherRetriever
-    links_entities = False
-
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        writer = LLMCypherWriter(index, fields.pop("llm", ScriptedChatModel(replies=query_for)))
-        given = {"executor": executor_of(index.graph), "writer": writer}
-        return super().make_retriever(index, **given | fields)
-
-    def test_evaluation(self) -> None:
-        pytest.skip("the contract expects no calls of a language model")
-
-
 # --- by hand ----------------------------------------------------------------------------------------------------------
 
 BY, STAR, YEAR = "directed_by", "starring", "release_year"
@@ -123,9 +101,6 @@ FACTS = "MATCH (f)-[r0:starring]->(x) WHERE f.key = $film RETURN x.key AS target
 
 
 def retriever(index: GraphIndex = INDEX, **fields: Any) -> CypherRetriever:
-    """With a language model and nothing else, it writes each query."""
-    if "llm" in fields and not {"examples", "writer"} & set(fields):
-        fields["writer"] = LLMCypherWriter(index, fields.pop("llm"))
     source = {} if {"llm", "examples", "writer"} & set(fields) else {"examples": EXAMPLES}
     return CypherRetriever.from_index(index, **{"executor": executor_of(INDEX.graph)} | source | fields)
 
@@ -215,13 +190,13 @@ def test_without_examples_or_model() -> None:
 
 def test_the_first_that_is_sure_writes_the_query() -> None:
     """An example that is near, else the zero-shot pattern, else the language model, which is shown the examples."""
-    reply = "MATCH (f)-[r0:starring]->(x) WHERE f.key IN $e0 RETURN x.key AS target, r0"
+    reply = '{"triples": [["Arrival", "starring", "UNKNOWN person 1"]]}'
 
     def asked(question: str, confidence: float) -> tuple[str, Any, int]:
         llm = ScriptedChatModel(replies=[reply])
         found = retriever(examples=EXAMPLES, llm=llm)
         pattern = Pattern.of(("Arrival", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
-        reader: Any = found.writer.patterns.generator  # type: ignore[attr-defined]
+        reader: Any = found.writer.generator  # type: ignore[attr-defined]
         reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))
         (document,) = found.invoke(question)
         return document.metadata["details"]["from"], document.metadata["confidence"], len(llm.prompts)
@@ -409,22 +384,20 @@ def test_a_query_is_approved_before_it_is_run() -> None:
 
         dialect = "ladybug"
         schema = executor_of(INDEX.graph).schema
-        explain = executor_of(INDEX.graph).explain
 
         def run(self, *arguments: Any, **named: Any) -> Any:
             nonlocal calls
             calls += 1
             return executor_of(INDEX.graph).run(*arguments, **named)
 
-    llm = ScriptedChatModel(replies=["MATCH (f)-[r0:directed_by]->(d) WHERE f.key IN $e0 RETURN d.key AS target, r0"])
     workflow = build_workflow(
-        retriever(executor=Counting(), llm=llm), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
+        retriever(executor=Counting()), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
     )
-    workflow.invoke({"question": "Who is behind Arrival?"}, thread("1"))
+    workflow.invoke({"question": "Who directed Arrival?"}, thread("1"))
     state = workflow.get_state(thread("1"))
     assert (state.next, calls) == (("run_cypher",), 0)
     (row,) = state.values["cypher"]
-    assert row["parameters"] == {"e0": ["Arrival"]}
+    assert row["parameters"] == {"n0": "Arrival"}
 
     for attack in ATTACKS:
         with pytest.raises(CypherSafetyError):
@@ -448,7 +421,7 @@ def test_what_writers_are_taken() -> None:
     assert retriever(llm=llm, examples=EXAMPLES).stages[1].calls_model
     assert retriever(writer=PatternCypherWriter(INDEX, LLMPatternGenerator(llm))).stages[1].calls_model
     assert isinstance(retriever().writer, CascadeCypherWriter)
-    assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"cypher", "repair", "answer"}
+    assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"pattern", "repair", "answer"}
     assert set(retriever().prompts) == {"answer"}
     with pytest.raises(InvalidArgumentError, match="writer= beside"):
         retriever(writer=retriever().writer, llm=llm)
@@ -470,12 +443,13 @@ def test_a_model_is_asked_where_an_operation_is_not_understood() -> None:
     question = "Which is the oldest film by Jonze?"
     with pytest.raises(LowConfidenceError, match="needs an operation that was not understood"):
         retriever().invoke(question, on_refusal="raise")
-    query = "MATCH (f)-[r0:directed_by]->(x) WHERE x.key IN $e0 RETURN f.key AS target, r0"
-    (document,) = retriever(llm=ScriptedChatModel(replies=[query])).invoke(question)
+    reply = '{"triples": [["UNKNOWN film 1", "directed_by", "Jonze"]]}'
+    (document,) = retriever(llm=ScriptedChatModel(replies=[reply])).invoke(question)
     assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
 
 
 def test_a_model_is_asked_without_entities_too() -> None:
-    query = "MATCH (f)-[r0:starring]->(x)<-[r1:starring]-(g) WHERE f.key < g.key RETURN x.key AS target, r0, r1"
-    (document,) = retriever(llm=ScriptedChatModel(replies=[query])).invoke("who worked in two of them ?")
-    assert document.metadata["answers"] == ["Adams", "Mara"]
+    reply = '{"triples": [["UNKNOWN film 1", "directed_by", "Q1"], ["UNKNOWN film 1", "starring", "UNKNOWN actor 1"]], '
+    reply += '"target": "UNKNOWN actor 1"}'
+    (document,) = retriever(llm=ScriptedChatModel(replies=[reply])).invoke("who worked for the Canadian ?")
+    assert document.metadata["answers"] == ["Adams"]

@@ -18,7 +18,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptCon
 
 try:
     import torch
-    from torch_geometric.nn import GATConv, GCNConv, TransformerConv, global_mean_pool
+    from torch_geometric.nn import BatchNorm, GATConv, GCNConv, TransformerConv, global_mean_pool
 except ModuleNotFoundError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
@@ -28,34 +28,23 @@ class PromptGraph(NamedTuple):
 
     Attributes:
         names: The texts of the nodes, by position; the tables in words number them in the same order.
-        relations: The texts of the relations, each once.
+        relations: The text of each triple's relation.
         ends: int64, shape (2, triples): the positions of heads and of tails.
-        kinds: int64, shape (triples): the position of each triple's relation.
     """
 
     names: tuple[str, ...]
     relations: tuple[str, ...]
     ends: Array
-    kinds: Array
 
     @classmethod
     def of(cls, triples: Sequence[Triple], labels: Mapping[str, str], entities: Sequence[str] = ()) -> PromptGraph:
         """Take entities and relations of triples as they first occur, head before tail; then the other entities."""
-        nodes: dict[str, int] = {}
-        kinds: dict[str, int] = {}
-        rows = [
-            (
-                nodes.setdefault(head, len(nodes)),
-                kinds.setdefault(relation, len(kinds)),
-                nodes.setdefault(tail, len(nodes)),
-            )
-            for head, relation, tail in triples
-        ]
-        for key in entities:
-            nodes.setdefault(key, len(nodes))
-        positions = np.array(rows, np.int64).reshape(-1, 3)
+        keys = [*(key for head, _, tail in triples for key in (head, tail)), *entities]
+        nodes = {key: position for position, key in enumerate(dict.fromkeys(keys))}
         names = tuple(readable(labels.get(key, key)) for key in nodes)
-        return cls(names, tuple(map(readable, kinds)), positions[:, [0, 2]].T, positions[:, 1])
+        rows = [(nodes[head], nodes[tail]) for head, _, tail in triples]
+        relations = tuple(readable(relation) for _, relation, _ in triples)
+        return cls(names, relations, np.array(rows, np.int64).reshape(-1, 2).T)
 
 
 class TextVectors:
@@ -93,17 +82,6 @@ class TextVectors:
             return np.stack([self._vectors[text] for text in texts])
 
 
-class _BatchNorm(torch.nn.BatchNorm1d):
-    """Batch normalisation that takes the running mean where a batch is one node, which has no variance."""
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        if self.training and len(states) == 1:
-            return torch.nn.functional.batch_norm(
-                states, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
-            )
-        return super().forward(states)
-
-
 class GraphTokens(torch.nn.Module):
     """Graphs as soft tokens.
 
@@ -124,7 +102,7 @@ class GraphTokens(torch.nn.Module):
         last = config.soft_tokens * hidden_size if config.projection is None else config.width
         sizes = [dimension, *[config.width] * (config.layers - 1), last]
         self.layers = torch.nn.ModuleList(self._layer(take, give, dimension) for take, give in pairwise(sizes))
-        self.norms = torch.nn.ModuleList(_BatchNorm(size) for size in sizes[1:-1])
+        self.norms = torch.nn.ModuleList(BatchNorm(size, allow_single_element=True) for size in sizes[1:-1])
         self.projection: torch.nn.Module = torch.nn.Identity()
         if config.projection is not None:
             self.projection = torch.nn.Sequential(
@@ -151,20 +129,15 @@ class GraphTokens(torch.nn.Module):
         device = next(self.parameters()).device
         sizes = [len(graph.names) for graph in graphs]
         starts = np.cumsum([0, *sizes[:-1]])
-        kinds = np.cumsum([0, *(len(graph.relations) for graph in graphs[:-1])])
-
-        def joined(parts: Sequence[Array], axis: int = 0) -> torch.Tensor:
-            return torch.from_numpy(np.concatenate(parts, axis)).to(device)
-
+        joined = np.concatenate([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
+        ends = torch.from_numpy(joined).to(device)
         states = torch.from_numpy(vectors.of([name for graph in graphs for name in graph.names])).to(device)
         graph_of = torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)).to(device)
-        ends = joined([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
         given: dict[str, torch.Tensor] = {}
         if self.config.encoder != "gcn":
-            given["edge_attr"] = states.new_empty(0, states.shape[1])
-            if relations := [name for graph in graphs for name in graph.relations]:
-                rows = joined([graph.kinds + start for graph, start in zip(graphs, kinds, strict=True)])
-                given["edge_attr"] = torch.from_numpy(vectors.of(relations)).to(device)[rows]
+            relations = [relation for graph in graphs for relation in graph.relations]
+            empty = np.empty((0, states.shape[1]), np.float32)
+            given["edge_attr"] = torch.from_numpy(vectors.of(relations) if relations else empty).to(device)
         for layer, norm in zip(self.layers, self.norms, strict=False):
             states = norm(layer(states, ends, **given)).relu()
         states = self.layers[-1](states, ends, **given)

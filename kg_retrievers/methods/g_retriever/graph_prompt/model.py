@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, fields
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResult
-from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
-from langchain_core.runnables.config import get_callback_manager_for_config
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
@@ -249,89 +250,71 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             )
         return self.network.prompt(input["question"], triples, labels, entities=entities, room=self.max_new_tokens)
 
+    def _writing(self, input: GraphPromptInput) -> Runnable[Any, str]:
+        """Return the language model with what it reads of a question."""
+        prompt = self.prompt(input)
+        words = HumanMessage("\n\n".join(filter(None, (prompt.text, input["question"]))))
+        chat = _GraphPromptChat(network=self.network, prompt=prompt, max_new_tokens=self.max_new_tokens, cache=False)
+        return RunnableLambda(lambda _: [words]) | chat | StrOutputParser()
+
     def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question."""
-        return self._call_with_config(lambda value, config: "".join(self._answer(value, config)), input, config)
+        answer: str = RunnableLambda(self._writing, name=self.get_name()).invoke(input, config)
+        return answer
 
     def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
         """Answer a question, and yield the answer as it is written."""
-
-        def written(
-            inputs: Iterator[GraphPromptInput], run_manager: CallbackManagerForChainRun, config: RunnableConfig
-        ) -> Iterator[str]:
-            for value in inputs:
-                yield from self._answer(value, config)
-
-        yield from self._transform_stream_with_config(iter([input]), written, config)
+        yield from RunnableLambda(self._writing, name=self.get_name()).stream(input, config)
 
     async def astream(
         self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[str]:
         """As `stream`; the language model runs on another thread."""
-
-        async def given() -> AsyncIterator[GraphPromptInput]:
-            yield input
-
-        async def written(
-            inputs: AsyncIterator[GraphPromptInput],
-            run_manager: AsyncCallbackManagerForChainRun,
-            config: RunnableConfig,
-        ) -> AsyncIterator[str]:
-            async for value in inputs:
-                parts = self._answer(value, config)
-                while (part := await run_in_executor(None, partial(next, parts, None))) is not None:
-                    yield part
-
-        async for part in self._atransform_stream_with_config(given(), written, config):
+        async for part in RunnableLambda(self._writing, name=self.get_name()).astream(input, config):
             yield part
 
-    def _answer(self, input: GraphPromptInput, config: RunnableConfig) -> Iterator[str]:
-        """Yield the answer in parts, without blanks around it."""
-        prompt = self.prompt(input)
-        call = _Call(input["question"], prompt, self.network.length(prompt), config)
+
+class _GraphPromptChat(BaseChatModel):
+    """The language model with one prompt, so that callbacks see a call of a chat model: costs, tracers, tokens."""
+
+    network: Any
+    prompt: Any
+    max_new_tokens: int
+
+    @property
+    def _llm_type(self) -> str:
+        return METHOD
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return generate_from_stream(self._stream(messages))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        """Yield the answer in parts, without blanks around it, then how many tokens were read and written."""
         tokens: list[int] = []
         said = ""
-        try:
-            for token in self.network.generate(prompt, self.max_new_tokens):
-                tokens.append(token)
-                text = self.network.lm.decode(tokens).strip()
-                if text.startswith(said) and len(text) > len(said) and not text.endswith(_CUT_LETTER):
-                    call.wrote(text[len(said) :])
-                    yield text[len(said) :]
-                    said = text
-            if (text := self.network.lm.decode(tokens).strip()).startswith(said) and len(text) > len(said):
-                call.wrote(text[len(said) :])
-                yield text[len(said) :]
-        except BaseException as error:
-            call.failed(error)
-            raise
-        call.ended(text, len(tokens))
-
-
-class _Call:
-    """A call of the language model, as callbacks see it: budgets, costs, tracers, streams of tokens."""
-
-    def __init__(self, question: str, prompt: Prompt, length: int, config: RunnableConfig) -> None:
-        """Report that the call begins; `length` is the number of tokens that are read, soft ones included."""
-        message = HumanMessage(content="\n\n".join(filter(None, (prompt.text, question))))
-        manager = get_callback_manager_for_config(config)
-        (self._run,) = manager.on_chat_model_start({"name": GraphPromptModel.__name__}, [[message]])
-        self._read, self._id = length, f"run-{self._run.run_id}"
-
-    def wrote(self, text: str) -> None:
-        """Report a part of the answer."""
-        chunk = ChatGenerationChunk(message=AIMessageChunk(content=text, id=self._id))
-        self._run.on_llm_new_token(text, chunk=chunk)
-
-    def ended(self, text: str, tokens: int) -> None:
-        """Report the answer, and how many tokens were read and written."""
-        usage = UsageMetadata(input_tokens=self._read, output_tokens=tokens, total_tokens=self._read + tokens)
-        message = AIMessage(content=text, id=self._id, usage_metadata=usage)
-        self._run.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
-
-    def failed(self, error: BaseException) -> None:
-        """Report that the call failed."""
-        self._run.on_llm_error(error)
+        for token in self.network.generate(self.prompt, self.max_new_tokens):
+            tokens.append(token)
+            text = self.network.lm.decode(tokens).strip()
+            if text.startswith(said) and len(text) > len(said) and not text.endswith(_CUT_LETTER):
+                yield ChatGenerationChunk(message=AIMessageChunk(text[len(said) :]))
+                said = text
+        text = self.network.lm.decode(tokens).strip()
+        rest = text[len(said) :] if text.startswith(said) else ""
+        read, written = self.network.length(self.prompt), len(tokens)
+        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        yield ChatGenerationChunk(message=AIMessageChunk(rest, usage_metadata=usage))
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:

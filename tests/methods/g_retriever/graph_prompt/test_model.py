@@ -123,7 +123,7 @@ def test_ten_thousand_triples(lm: CausalLM) -> None:
     assert made.text.endswith(f"({10_000 - made.shown:,} more facts left out)".replace(",", ""))
     assert len(lm.encode(made.text)) <= 200 < len(lm.encode(made.text)) + 40
     assert made.graph is not None
-    assert len(made.graph.kinds) == 10_000
+    assert len(made.graph.relations) == 10_000
     assert len(net.losses([made], net.soft([made]))) == 1
     assert model(lm, max_context_tokens=200).invoke(asked(triples=triples)) is not None
 
@@ -246,7 +246,7 @@ def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.M
     lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, said[3]]
     assert list(made.network.generate(prompt, 9)) == said[: said.index(said[3])]
     monkeypatch.setattr(made.network, "generate", lambda prompt, limit: iter(lm.encode("Amélie, 宮崎")[:9]))
-    parts = list(made.stream(asked()))
+    parts = [part for part in made.stream(asked()) if part]
     assert "".join(parts).startswith("Amé")
     assert all("\ufffd" not in part for part in parts[:-1])
     lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, 7]
@@ -311,7 +311,8 @@ async def test_callbacks_see_a_call_of_a_chat_model(lm: CausalLM, retriever: PCS
     assert counter.llm_calls == 2
     counter = CostCounter(llm_calls=1)
     answers = made.batch([asked(), asked()], {"callbacks": [counter]}, return_exceptions=True)
-    assert {type(answer) for answer in answers} == {str, BudgetError}
+    assert sorted(isinstance(answer, str) for answer in answers) == [False, True]
+    assert any(isinstance(answer, BudgetError) for answer in answers)
     assert await made.abatch([asked(), asked()]) == made.batch([asked(), asked()])
 
 
