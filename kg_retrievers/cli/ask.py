@@ -35,12 +35,9 @@ REFUSED = "The question is refused; with --min-confidence 0 this is what is foun
 
 
 def ask(
-    graph: options.Graph,
+    source: Source,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
     method: options.Method = None,
     k: options.K = None,
     entity: Annotated[list[str], option("NAME", "An entity that the question is about.")] = [],
@@ -62,7 +59,6 @@ def ask(
     sources.check_database(methods, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
-    source = Source(graph, reading, embeddings, connection)
     index = sources.read_index(source, given.database)
     by_prompt = sources.load_answerer(prompt, index) if prompt else None
     with sources.query_database(source, given.database, index) as executor:

@@ -157,8 +157,6 @@ def _folder_of_records(name: str | None) -> Path | None:
     if name is None:
         return None
     folder = Path(name)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
     with raise_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -36,10 +36,7 @@ _IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
 
 
 def info(
-    graph: options.Graph,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
+    source: Source,
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: options.Json = False,
 ) -> int:
@@ -47,8 +44,7 @@ def info(
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
-    source = Source(graph, reading, embeddings, connection)
-    verified = _verify(graph) if verify else None
+    verified = _verify(source.place) if verify else None
     source.check()
     if source.stays:
         return _describe_database(source, as_json)

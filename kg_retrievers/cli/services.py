@@ -40,11 +40,8 @@ TokenFile = Annotated[
 
 
 def serve(
-    graph: options.Graph,
+    source: Source,
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
     method: options.Method = None,
     host: Host = None,
     port: Port = None,
@@ -60,7 +57,6 @@ def serve(
 
     address = host or HOST
     access = Access.of_binding(address, read_token(token_file), OPEN_PATHS)
-    source = Source(graph, reading, embeddings, connection)
     with (
         listen(address, PAGE_PORT if port is None else port) as listening,
         _opened(source, given, method) as service,
@@ -72,16 +68,13 @@ def serve(
             if opens:
                 webbrowser.open(shown)
 
-        run_server(make_app(service, name=Path(graph).name or graph, access=access), listening, ready)
+        run_server(make_app(service, name=Path(source.place).name or source.place, access=access), listening, ready)
     return 0
 
 
 def mcp(
-    graph: options.Graph,
+    source: Source,
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
     method: options.Method = None,
     http: Annotated[bool, flag("--http", "Listen for HTTP at the path /mcp, not on stdin.", _SERVER)] = False,
     host: Host = None,
@@ -92,7 +85,6 @@ def mcp(
 
     Example: kg-retrievers mcp films.index
     """
-    source = Source(graph, reading, embeddings, connection)
     if not http:
         if host or port is not None or token_file:
             raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
+from kg_retrievers.cli import options
 from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
@@ -71,9 +72,9 @@ class Source:
         connection: Whether it stays in its database.
     """
 
-    place: str
+    place: options.Graph
     reading: Reading
-    embeddings: str | None = None
+    embeddings: options.Embeddings = None
     connection: Connection = Connection()
 
     @property

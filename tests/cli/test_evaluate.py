@@ -319,7 +319,10 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
-        (["compare", *FILMS, "--method", "simgrag", "--records", "notes.txt"], "notes.txt is a file. Name a"),
+        (
+            ["compare", *FILMS, "--method", "simgrag", "--records", "notes.txt"],
+            "notes.txt: cannot be written: File exists",
+        ),
     ],
 )
 def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
