@@ -90,10 +90,8 @@ def mcp(
             raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")
         with ExitStack() as at_end:
             with redirect_stdout(sys.stderr):  # stdout is for the protocol alone, and its server writes there itself
-                from kg_retrievers.serving.mcp.server import (
-                    GraphServer,  # an extra, which the help does not need
-                    run_stdio,
-                )
+                # An extra, which the help does not need.
+                from kg_retrievers.serving.mcp.server import GraphServer, run_stdio
 
                 server = GraphServer(at_end.enter_context(_opened(source, given, method)))
             run_stdio(server)

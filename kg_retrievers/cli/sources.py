@@ -541,19 +541,6 @@ def share_examples(methods: Sequence[Method], examples: Sequence[Question] | Non
     }
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the libraries of language models."""
-    threshold = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(threshold)
-
-
 def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
     """Return a Runnable that answers from evidence with a graph prompt, with a list of texts.
 
@@ -564,17 +551,18 @@ def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[s
     """
     from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-    with status(f"reading {prompt.folder}"), _quiet():
+    with status(f"reading {prompt.folder}"), warnings.catch_warnings(action="ignore"):
         kind = GRAPH_PROMPT.load_model()  # raises if its extra is missing
         import transformers
 
         from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers
 
+        transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         model = kind.from_pretrained(prompt.folder, index.embeddings)
 
     def answers(value: Any, config: RunnableConfig) -> list[str]:
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             return parse_answers(model.invoke(value, config))
 
     return RunnableLambda(answers, name=GRAPH_PROMPT.name)
