@@ -35,8 +35,10 @@ from kg_retrievers.serving.loading import (
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
+    from langchain_core.runnables import Runnable
 
     from kg_retrievers.database.executor import Executor
+    from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
     from kg_retrievers.index.server_names import About, ServerNames
@@ -489,11 +491,7 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
         )
 
 
-if TYPE_CHECKING:
-    from langchain_core.runnables import Runnable
-
-    from kg_retrievers.datasets import Question
-    from kg_retrievers.index import GraphIndex
+# --- methods ----------------------------------------------------------------------------------------------------------
 
 
 def load_models(

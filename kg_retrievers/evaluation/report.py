@@ -52,7 +52,6 @@ class Report:
         intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
         by_hops: By the number of facts that a question joins, or "unknown": how many "questions", the figures, and the
             "intervals".
-        unanswerable: By kind of unanswerable question: how many "questions", and the "abstention".
         seed: Of the intervals, and of whatever the caller drew.
         settings: What the figures depend on.
         records: What was measured at each question.
@@ -62,7 +61,6 @@ class Report:
     metrics: Mapping[str, float | None]
     intervals: Mapping[str, list[float] | None]
     by_hops: Mapping[str, Mapping[str, Any]]
-    unanswerable: Mapping[str, Mapping[str, Any]]
     seed: int
     settings: Mapping[str, Any]
     records: tuple[Record, ...] = field(repr=False)
@@ -78,13 +76,11 @@ class Report:
         proposes_answers: bool = True,
     ) -> Self:
         """Take the means of records; those that compare answers are None where the method proposes none."""
-        by_kind = grouped([record for record in records if not record["answerable"]], "kind")
         return cls(
             method=method,
             metrics=summarize(records, proposes_answers),
             intervals=_intervals(records, proposes_answers, seed),
             by_hops=_figures_by("hops", records, proposes_answers, seed),
-            unanswerable={kind: _of_kind(group) for kind, group in by_kind.items()},
             seed=seed,
             settings=dict(settings or {}),
             records=tuple(records),
@@ -114,7 +110,6 @@ class Report:
             "intervals": dict(self.intervals),
             "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
             "by": {by: self.by(by) for by in ("kind", "seed_entities", "answers")},
-            "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
             "seed": self.seed,
             "settings": dict(self.settings),
         }
@@ -210,11 +205,6 @@ def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, 
         }
         for name, group in grouped(records, by).items()
     }
-
-
-def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the figures of the unanswerable questions of one kind."""
-    return {"questions": len(records), "abstention": _mean(record["refused"] for record in records)}
 
 
 def _refusals(records: Sequence[Record]) -> dict[str, float | None]:
