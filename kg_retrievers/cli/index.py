@@ -138,9 +138,8 @@ def update(
     if source is not None and not add:
         raise InvalidArgumentError("--source says where the facts of --add are from. Add some, or leave it out.")
     graph = kg_retrievers.KnowledgeGraph.open(index)
-    additions, removals = (
-        [sources.read_file(Path(file), reading.given, graph) for file in files] for files in (add, remove)
-    )
+    additions = [sources.read_file(Path(file), reading.given, graph) for file in add]
+    removals = [sources.read_file(Path(file), reading.given, graph) for file in remove]
     updated = kg_retrievers.GraphIndex.update(
         index,
         sources.embeddings_of(embeddings, recorded_embeddings(index)),
