@@ -231,17 +231,6 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert closed()
 
 
-@pytest.mark.heavy
-def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
-    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
-    code, out, err = run("evaluate", *asked, *CYPHER, "--json")
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["metrics"]["hit"] == 1
-    assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
-    assert closed()
-
-
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 
