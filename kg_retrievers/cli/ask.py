@@ -20,7 +20,6 @@ from kg_retrievers.serving.loading import build_retriever, load_llm
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-    from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
     import kg_retrievers.chains
@@ -35,12 +34,9 @@ REFUSED = "The question is refused; with --min-confidence 0 this is what is foun
 
 
 def ask(
-    graph: options.Graph,
+    source: Source,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
     method: options.Method = None,
     k: options.K = None,
     entity: Annotated[list[str], option("NAME", "An entity that the question is about.")] = [],
@@ -62,7 +58,6 @@ def ask(
     sources.check_database(methods, given.database)
     with status("loading the language model"):
         llm = load_llm(given.llm)
-    source = Source(graph, reading, embeddings, connection)
     index = sources.read_index(source, given.database)
     by_prompt = sources.load_answerer(prompt, index) if prompt else None
     with sources.query_database(source, given.database, index) as executor:
@@ -80,9 +75,10 @@ def ask(
         inputs = retriever.check_inputs(inputs | {"k": retriever.k if k is None else k})
         if min_confidence is not None:
             inputs["min_confidence"] = min_confidence
+        answerer = by_prompt or (kg_retrievers.llm_answerer(retriever.answer_prompt, llm) if llm else None)
         with status("searching (the first search compiles code, for about ten seconds)"):
             found = _search(question, retriever, inputs)
-            answer, unsupported = _answer(question, found.documents, retriever, llm, by_prompt)
+            answer, unsupported = _answer(question, found.documents, retriever, answerer)
         explained = _explain(question, found, retriever, inputs, explain, why_not)
     if as_json:
         _print_json(question, found, answer, unsupported, explained)
@@ -139,32 +135,23 @@ def _is_tie(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _answer(
-    question: str,
-    documents: list[Document],
-    retriever: BaseKGRetriever,
-    llm: BaseChatModel | None,
-    by_prompt: Runnable[Any, list[str]] | None,
+    question: str, documents: list[Document], retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None
 ) -> tuple[str | None, list[str] | None]:
-    """Answer with a graph prompt, else with a language model, else with the proposals of the retriever.
+    """Answer with a graph prompt or a language model, if there is one, else with the proposals of the retriever.
 
     Returns:
         The answer, and the names in it that no fact holds; None if no names are known.
     """
-    from kg_retrievers.chains.evidence import fact_lines, unsupported  # loads numpy, which the help does not need
+    # These load numpy, which the help does not need.
+    from kg_retrievers.chains.evidence import fact_lines, unsupported
     from kg_retrievers.core.documents import result_answers
 
-    value: Any = {"question": question, "documents": documents}
     answer, names, reply = None, [], ""
-    if not documents:
-        return None, None
-    if by_prompt is not None or llm is not None:
-        if by_prompt is not None:
-            names = by_prompt.invoke(value)
-        else:
-            reply = kg_retrievers.llm_answerer(retriever.answer_prompt, llm).invoke(value)
-            names = retriever.parse_answers(reply)
+    if answerer is not None and documents:
+        said = answerer.invoke({"question": question, "documents": documents})
+        names, reply = (retriever.parse_answers(said), said) if isinstance(said, str) else (said, "")
         answer = "; ".join(names) or None
-    elif retriever.proposes_answers:
+    elif retriever.proposes_answers and documents:
         extractive = kg_retrievers.ExtractiveAnswerer()
         best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
         best = [document for document in best if result_answers(document.metadata)] or best[:1]

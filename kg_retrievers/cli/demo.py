@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.text import Text
 
 from kg_retrievers.cli.ask import ask
-from kg_retrievers.cli.options import Connection, Given, Reading
+from kg_retrievers.cli.options import Given, Reading
 from kg_retrievers.cli.show import show
+from kg_retrievers.cli.sources import Source
 
 #: The graph that comes with the package, and questions over it.
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -37,7 +38,7 @@ def demo() -> int:
         command += ["--examples", examples] if uses_examples else []
         show(Text(f"\n$ kg-retrievers {shlex.join(command)}\n", style="bold"))
         given = Given(examples=examples if uses_examples else None)
-        ask(graph, question, given, Reading(), Connection(), k=k)
+        ask(Source(graph, Reading()), question, given, k=k)
     show(
         "\nNow your own graph, a FILE with a triple a line: .csv, .tsv, head|relation|tail or .jsonl",
         "\n  kg-retrievers info FILE",

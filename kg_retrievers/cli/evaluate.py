@@ -119,15 +119,18 @@ def compare(
     if method:
         if data is None:
             raise InvalidArgumentError("to run methods, --data must be given. See: kg-retrievers compare --help")
-        chosen = _chosen(method)
-        folder = _folder_of_records(records)
+        every = [(one,) for one in registry.METHODS]
+        chosen = [methods for name in method for methods in (every if name == ALL else [registry.find_methods(name)])]
+        if records is not None:
+            with raise_write_errors(records):
+                Path(records).mkdir(parents=True, exist_ok=True)
         models, prompt = sources.read_trained(given.model)
         source = Source(str(questions.graph), reading, embeddings, connection)
         with ExitStack() as at_end:
             measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
-            for methods, retriever in _build_all(measurement, chosen):
+            for methods, retriever in _build_all(measurement, list(dict.fromkeys(chosen))):
                 name = registry.joined_names(methods)
-                measured.append(measurement.run(methods, retriever, folder and folder / f"{name}.jsonl"))
+                measured.append(measurement.run(methods, retriever, records and f"{records}/{name}.jsonl"))
     elif not earlier:
         raise InvalidArgumentError("name files of records, or methods to run: --method ... --method ...")
     names = Counter(report.method for report in (*earlier, *measured))
@@ -152,29 +155,9 @@ def _write(figures: dict[str, Any], found: Comparison, output: str | None, as_js
         show_comparison(found)
 
 
-def _folder_of_records(name: str | None) -> Path | None:
-    """Make the folder of records, if the options name one."""
-    if name is None:
-        return None
-    folder = Path(name)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
-    with raise_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 # --- the methods of a comparison --------------------------------------------------------------------------------------
 
 _Methods = tuple[registry.Method, ...]
-
-
-def _chosen(names: Sequence[str]) -> list[_Methods]:
-    """Return each method to compare once, in order; several that are joined are one."""
-    chosen: list[_Methods] = []
-    for name in names:
-        chosen += [(method,) for method in registry.METHODS] if name == ALL else [registry.find_methods(name)]
-    return list(dict.fromkeys(chosen))
 
 
 def _build_all(measurement: Measurement, chosen: Sequence[_Methods]) -> list[tuple[_Methods, BaseKGRetriever]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +16,6 @@ from kg_retrievers.cli.show import counted, note, on_terminal, show
 from kg_retrievers.cli.sources import Source
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, recorded_embeddings
-
-if TYPE_CHECKING:
-    from kg_retrievers.graph import KnowledgeGraph
 
 
 def index(
@@ -142,7 +138,8 @@ def update(
     if source is not None and not add:
         raise InvalidArgumentError("--source says where the facts of --add are from. Add some, or leave it out.")
     graph = kg_retrievers.KnowledgeGraph.open(index)
-    additions, removals = _read(add, reading, graph), _read(remove, reading, graph)
+    additions = [sources.read_file(Path(file), reading.given, graph) for file in add]
+    removals = [sources.read_file(Path(file), reading.given, graph) for file in remove]
     updated = kg_retrievers.GraphIndex.update(
         index,
         sources.embeddings_of(embeddings, recorded_embeddings(index)),
@@ -166,8 +163,3 @@ def update(
         f"{len(after):,} triples.",
     )
     return 0
-
-
-def _read(files: Sequence[str], reading: options.Reading, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
-    """Read each file as the graph that they change was read."""
-    return [sources.read_file(Path(file), reading.given, changed) for file in files]

@@ -29,17 +29,17 @@ EXAMPLES = 5
 #: How many types are shown of the heads, or the tails, of a relation.
 TYPES_SHOWN = 5
 
-#: How the package writes in Python how to keep something, such as `literals="keep"` or `languages=[..., "*"]`.
-_CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|"[^"]*"|\[[^]]*\])')
-_LIMIT = re.compile(r"limits=Limits\((\w+=\w+)\)")
-_IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
+#: Arguments of Python, such as `literals="keep"` or `languages=[..., "*"]`, and the same on the shell.
+_ON_SHELL = {
+    r" \(\w+=\(\)\)": "",
+    r"(\w+)=None": r"without --read \1",
+    r'(\w+)=[^"()]*"([^"]*)"\]?': r"--read \1=\2",
+    r"limits=Limits\((\w+=\w+)\)": r"--read limits.\1",
+}
 
 
 def info(
-    graph: options.Graph,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
+    source: Source,
     verify: Annotated[bool, flag("--verify", "Compare a folder with its checksums.")] = False,
     as_json: options.Json = False,
 ) -> int:
@@ -47,8 +47,7 @@ def info(
 
     Example: kg-retrievers info films.csv --columns film,property,value
     """
-    source = Source(graph, reading, embeddings, connection)
-    verified = _verify(graph) if verify else None
+    verified = _verify(source.place) if verify else None
     source.check()
     if source.stays:
         return _describe_database(source, as_json)
@@ -130,16 +129,9 @@ def _on_shell(text: str) -> str:
         >>> _on_shell("a long text (limits=Limits(cell_length=N))")
         'a long text (--read limits.cell_length=N)'
     """
-    text = _LIMIT.sub(r"--read limits.\1", _IN_PYTHON_ALONE.sub("", text))
-    return _CHOICE.sub(_choice_on_shell, text)
-
-
-def _choice_on_shell(choice: re.Match[str]) -> str:
-    if choice["argument"] == "limits":
-        return choice[0]
-    values = re.findall("[\"']([^\"']*)[\"']", choice["value"])
-    name = choice["argument"]
-    return " ".join(f"--read {name}={value}" for value in values) or f"without --read {name}"
+    for in_python, on_shell in _ON_SHELL.items():
+        text = re.sub(in_python, on_shell, text)
+    return text
 
 
 def _counts(graph: KnowledgeGraph, schema: Schema, verified: int | None) -> RenderableType:
@@ -214,11 +206,10 @@ def _describe_database(source: Source, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"graph": source.place, "connected": True, **told}), flush=True)
         return 0
-    counts = {name: "not counted" if told[name] is None else f"{told[name]:,}" for name in ("entities", "triples")}
     rows: list[tuple[str, str | int]] = [
         ("Graph", f"{source.place}, which is asked in {told['dialect']} and stays there"),
-        ("Entities", counts["entities"]),
-        ("Triples", counts["triples"]),
+        ("Entities", "not counted" if told["entities"] is None else f"{told['entities']:,}"),
+        ("Triples", "not counted" if told["triples"] is None else f"{told['triples']:,}"),
         ("Relations", len(told["relations"])),
     ]
     if told["sampled"]:

@@ -46,9 +46,6 @@ MAPPINGS = ("limits", "prefixes")
 #: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
 TAKEN_FIELDS = ("index", "llm", "examples", "model", "k", "retrievers", "executor", "preset")
 
-#: The highest port.
-LAST_PORT = 65_535
-
 
 # --- what an option may be --------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import kg_retrievers
-from kg_retrievers.cli.options import Graph, Json, Reading, Seed, option
+from kg_retrievers.cli.options import Graph, Json, Reading, Seed, new_file, option
 from kg_retrievers.cli.show import grid, note, show, status
 from kg_retrievers.cli.sources import Source, read_graph
 from kg_retrievers.errors import InvalidArgumentError
@@ -16,7 +16,7 @@ from kg_retrievers.errors import InvalidArgumentError
 
 def questions(
     graph: Graph,
-    output: Annotated[str, option("FILE", "A new file, as JSON lines.")],
+    output: Annotated[str, option("FILE", "A new file, as JSON lines.", parser=new_file)],
     reading: Reading,
     count: Annotated[int, option("N", "How many (default: 1000).", min=1)] = 1000,
     seed: Seed = 0,
@@ -29,8 +29,6 @@ def questions(
     path, source = Path(output), Source(graph, reading)
     if path.exists():
         raise InvalidArgumentError(f"{output} is there already. Name a new file: --output ...")
-    if not path.parent.is_dir():
-        raise InvalidArgumentError(f"{path.parent} is no folder. Name a file in a folder that is there: --output ...")
     loaded = read_graph(source)
     with status("writing questions"):
         written = kg_retrievers.generate_questions(loaded, count, seed=seed)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING, Annotated
 
 import kg_retrievers
@@ -26,98 +28,89 @@ HOST, PAGE_PORT, MCP_PORT = "127.0.0.1", 8000, 8765
 
 _SERVER = "The server"
 
-Host = Annotated[str | None, option("ADDRESS", "Default: 127.0.0.1. Another one takes a token.", panel=_SERVER)]
-Port = Annotated[
-    int | None,
-    option(
-        "N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=options.LAST_PORT, panel=_SERVER
-    ),
-]
-TokenFile = Annotated[
-    str | None,
-    option("FILE", "The token that requests show (default: KG_RETRIEVERS_TOKEN).", panel=_SERVER),
-]
+
+@dataclass(frozen=True)
+class Listening:
+    """Where a server listens, and who may ask it."""
+
+    host: Annotated[str | None, option("ADDRESS", f"Default: {HOST}. Another one takes a token.", panel=_SERVER)] = None
+    port: Annotated[
+        int | None,
+        option("N", f"0 for a free one (default: {PAGE_PORT}, MCP {MCP_PORT}).", min=0, max=65_535, panel=_SERVER),
+    ] = None
+    token_file: Annotated[
+        str | None,
+        option("FILE", "The token that requests show (default: KG_RETRIEVERS_TOKEN).", panel=_SERVER),
+    ] = None
+
+    def access(self, open_paths: Sequence[str]) -> Access:
+        """Return who may ask, except at open paths."""
+        return Access.of_binding(self.host or HOST, read_token(self.token_file), open_paths)
+
+    def bind(self, port: int) -> socket:
+        """Return a socket at the port, or at this one if none is given."""
+        from kg_retrievers.serving.listening import listen
+
+        return listen(self.host or HOST, port if self.port is None else self.port)
 
 
 def serve(
-    graph: options.Graph,
+    source: Source,
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
+    listening: Listening,
     method: options.Method = None,
-    host: Host = None,
-    port: Port = None,
-    token_file: TokenFile = None,
     opens: Annotated[bool, flag("--open", "Open it in the browser.", _SERVER)] = False,
 ) -> int:
     """Open a page in the browser that asks a graph.
 
     Example: kg-retrievers serve films.index --open
     """
-    from kg_retrievers.serving.listening import address_of, listen, run_server
+    from kg_retrievers.serving.listening import address_of, run_server
     from kg_retrievers.serving.web.app import OPEN_PATHS, make_app  # an extra, which the help does not need
 
-    address = host or HOST
-    access = Access.of_binding(address, read_token(token_file), OPEN_PATHS)
-    source = Source(graph, reading, embeddings, connection)
-    with (
-        listen(address, PAGE_PORT if port is None else port) as listening,
-        _opened(source, given, method) as service,
-    ):
-        shown = address_of(listening)
+    access = listening.access(OPEN_PATHS)
+    with listening.bind(PAGE_PORT) as bound, _opened(source, given, method) as service:
+        shown = address_of(bound)
 
         def ready() -> None:
             note(f"{shown} answers{', with the token' if access.token else ''}; Ctrl-C ends it")
             if opens:
                 webbrowser.open(shown)
 
-        run_server(make_app(service, name=Path(graph).name or graph, access=access), listening, ready)
+        run_server(make_app(service, name=Path(source.place).name or source.place, access=access), bound, ready)
     return 0
 
 
 def mcp(
-    graph: options.Graph,
+    source: Source,
     given: options.Given,
-    reading: options.Reading,
-    connection: options.Connection,
-    embeddings: options.Embeddings = None,
+    listening: Listening,
     method: options.Method = None,
     http: Annotated[bool, flag("--http", "Listen for HTTP at the path /mcp, not on stdin.", _SERVER)] = False,
-    host: Host = None,
-    port: Port = None,
-    token_file: TokenFile = None,
 ) -> int:
     """Serve a graph to agents over MCP, the Model Context Protocol, on stdin and stdout.
 
     Example: kg-retrievers mcp films.index
     """
-    source = Source(graph, reading, embeddings, connection)
     if not http:
-        if host or port is not None or token_file:
+        if listening != Listening():
             raise InvalidArgumentError("--host, --port and --token-file are for HTTP alone. Give --http, too.")
         with ExitStack() as at_end:
             with redirect_stdout(sys.stderr):  # stdout is for the protocol alone, and its server writes there itself
-                from kg_retrievers.serving.mcp.server import (
-                    GraphServer,  # an extra, which the help does not need
-                    run_stdio,
-                )
+                # An extra, which the help does not need.
+                from kg_retrievers.serving.mcp.server import GraphServer, run_stdio
 
                 server = GraphServer(at_end.enter_context(_opened(source, given, method)))
             run_stdio(server)
         return 0
-    from kg_retrievers.serving.listening import address_of, listen, run_server
+    from kg_retrievers.serving.listening import address_of, run_server
     from kg_retrievers.serving.mcp.server import PATH, GraphServer, http_app
 
-    address = host or HOST
-    access = Access.of_binding(address, read_token(token_file), [HEALTH_PATH])
-    with (
-        listen(address, MCP_PORT if port is None else port) as listening,
-        _opened(source, given, method) as service,
-    ):
-        shown = address_of(listening).rstrip("/") + PATH
+    access = listening.access([HEALTH_PATH])
+    with listening.bind(MCP_PORT) as bound, _opened(source, given, method) as service:
+        shown = address_of(bound).rstrip("/") + PATH
         app = http_app(GraphServer(service), access)
-        run_server(app, listening, lambda: note(f"MCP at {shown}; Ctrl-C ends it"))
+        run_server(app, bound, lambda: note(f"MCP at {shown}; Ctrl-C ends it"))
     return 0
 
 

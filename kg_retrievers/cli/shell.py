@@ -15,6 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from inspect import Parameter
 from io import TextIOWrapper
+from operator import itemgetter
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -56,29 +57,15 @@ def make_command(name: str, function: Command) -> Any:
 def _with_single_options(function: Command) -> Command:
     """Return a function that takes each field of a group of options by itself, as Typer wants them.
 
-    A group is a dataclass whose fields are options that several commands share.
+    A group is a dataclass whose fields are options that several commands share, or groups.
     """
     parameters: dict[str, Any] = {}
-    groups: dict[str, Any] = {}
-    hints = get_type_hints(function, include_extras=True)
-    for name, parameter in inspect.signature(function).parameters.items():
-        if not is_dataclass(kind := hints[name]):
-            parameters[name] = (kind, parameter.default)
-            continue
-        groups[name] = kind
-        of_kind = get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            default = Parameter.empty if field.default is MISSING else field.default
-            if field.default_factory is not MISSING:
-                default = field.default_factory()
-            parameters[field.name] = (of_kind[field.name], default)
+    make = _spread(function, parameters)
     parameters["debug"] = (_Debug, False)
 
     def call(**given: Any) -> int:
         is_debugged = given.pop("debug")
-        for name, kind in groups.items():
-            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-        return _run_command(partial(function, **given), is_debugged)
+        return _run_command(partial(make, given), is_debugged)
 
     call.__name__, call.__doc__ = function.__name__, function.__doc__
     call.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
@@ -89,6 +76,21 @@ def _with_single_options(function: Command) -> Command:
         ]
     )
     return call
+
+
+def _spread(kind: Any, parameters: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
+    """Add the options of a command or group to the parameters; return a function that calls it with their values."""
+    hints = get_type_hints(kind, include_extras=True)
+    factories = {field.name: field.default_factory for field in fields(kind)} if is_dataclass(kind) else {}
+    parts: dict[str, Callable[[dict[str, Any]], Any]] = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if is_dataclass(hints[name]):
+            parts[name] = _spread(hints[name], parameters)
+            continue
+        factory: Any = factories.get(name, MISSING)
+        parameters[name] = (hints[name], parameter.default if factory is MISSING else factory())
+        parts[name] = itemgetter(name)
+    return lambda given: kind(**{name: part(given) for name, part in parts.items()})
 
 
 def _run_command(command: Callable[[], int], is_debugged: bool) -> int:

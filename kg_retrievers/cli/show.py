@@ -38,10 +38,8 @@ def summary(
     question: str, answer: str | None, documents: list[Document], unsupported: Sequence[str] = ()
 ) -> RenderableType:
     """Lay out the answer to a question, if there is one, which names no fact holds, and what led to it."""
-    from kg_retrievers.core.documents import (
-        tell_ambiguous_names,  # loads numpy, which the help does not need
-        tell_readings,
-    )
+    # These load numpy, which the help does not need.
+    from kg_retrievers.core.documents import tell_ambiguous_names, tell_readings
 
     details = documents[0].metadata["details"] if documents else {}
     rows = [("Question", question)]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
+from kg_retrievers.cli import options
 from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, QuestionSet, Reading
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
@@ -34,8 +35,10 @@ from kg_retrievers.serving.loading import (
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
+    from langchain_core.runnables import Runnable
 
     from kg_retrievers.database.executor import Executor
+    from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
     from kg_retrievers.index.server_names import About, ServerNames
@@ -71,9 +74,9 @@ class Source:
         connection: Whether it stays in its database.
     """
 
-    place: str
+    place: options.Graph
     reading: Reading
-    embeddings: str | None = None
+    embeddings: options.Embeddings = None
     connection: Connection = Connection()
 
     @property
@@ -486,11 +489,7 @@ def check_names(names: ServerNames, database: Executor, source: Source) -> None:
         )
 
 
-if TYPE_CHECKING:
-    from langchain_core.runnables import Runnable
-
-    from kg_retrievers.datasets import Question
-    from kg_retrievers.index import GraphIndex
+# --- methods ----------------------------------------------------------------------------------------------------------
 
 
 def load_models(
@@ -538,19 +537,6 @@ def share_examples(methods: Sequence[Method], examples: Sequence[Question] | Non
     }
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the libraries of language models."""
-    threshold = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(threshold)
-
-
 def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
     """Return a Runnable that answers from evidence with a graph prompt, with a list of texts.
 
@@ -561,17 +547,18 @@ def load_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[s
     """
     from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-    with status(f"reading {prompt.folder}"), _quiet():
+    with status(f"reading {prompt.folder}"), warnings.catch_warnings(action="ignore"):
         kind = GRAPH_PROMPT.load_model()  # raises if its extra is missing
         import transformers
 
         from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers
 
+        transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         model = kind.from_pretrained(prompt.folder, index.embeddings)
 
     def answers(value: Any, config: RunnableConfig) -> list[str]:
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             return parse_answers(model.invoke(value, config))
 
     return RunnableLambda(answers, name=GRAPH_PROMPT.name)

@@ -14,7 +14,7 @@ from kg_retrievers.cli import options
 from kg_retrievers.cli.options import option
 from kg_retrievers.cli.show import grid, note, on_terminal, show, status
 from kg_retrievers.cli.sources import Source, index_of_graphs, read_index
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.methods import registry
 
 #: The fields that `--field` does not set in a training: other options do, or the graph.
@@ -26,17 +26,8 @@ TAKEN = (
 _METHODS = ", ".join(method.name for method in registry.METHODS if method.trainer)
 
 
-def trainable(text: str) -> str:
-    """Take the name of a method that can be trained."""
-    names = [method.name for method in registry.METHODS if method.trainer]
-    if text not in names:
-        near = did_you_mean(text, names) or f"wanted one of {_METHODS}"
-        raise typer.BadParameter(f"no method {text!r} can be trained; {near}")
-    return text
-
-
 def train(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {_METHODS}.", parser=trainable)],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help=f"One of {_METHODS}.")],
     data: Annotated[str, option("FILE_OR_FOLDER", "The questions.", "--questions")],
     output: Annotated[str, option("FOLDER", "A new folder for the model; if begun, go on.")],
     questions: options.QuestionSet,

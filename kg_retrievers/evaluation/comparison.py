@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Record
-from kg_retrievers.evaluation.report import GroupBy, Report, summarize
+from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 
@@ -76,9 +76,7 @@ class Comparison:
         return str(self)
 
 
-def compare(
-    reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops", figures: Sequence[str] = ()
-) -> Comparison:
+def compare(reports: Sequence[Report], *, failures: int = 10, by: GroupBy = "hops") -> Comparison:
     """Put runs over the same questions side by side.
 
     Figures that no run has are left out of the table, and so are errors and calls where there are none. `n` counts the
@@ -90,11 +88,10 @@ def compare(
         reports: The runs; each has a `method` of its own.
         failures: How many failures of each run to describe, from all parts of it.
         by: What the rows below those of all questions group them by; see `Report.by`.
-        figures: Further figures to show, by their names in `Report.metrics`, as "coverage".
 
     Raises:
         InvalidArgumentError: If there are no reports, two have one name, they are not about the same questions, or `by`
-            or a figure is misspelt.
+            is misspelt.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, SimGRAGRetriever, default_embeddings
@@ -108,7 +105,6 @@ def compare(
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze.
         Her -> directed_by -> ?entity 1.
     """
-    check_figures(figures)
     if not reports:
         raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
     methods = [report.method for report in reports]
@@ -127,7 +123,6 @@ def compare(
     columns = {head: key for head, key in COLUMNS.items() if _is_shown(head, [shown[key] for *_, shown in parts])}
     if all(shown["compared"] == shown["questions"] for *_, shown in parts):
         del columns["asked"]
-    columns |= {name.replace("_", " "): name for name in figures if name not in columns.values()}
     rows = [(method, name, *(_figure(key, shown[key]) for key in columns.values())) for method, name, shown in parts]
     return Comparison(
         columns=("method", by.replace("_", " "), *columns),
@@ -153,19 +148,6 @@ def _parts(reports: Sequence[Report], by: GroupBy) -> list[tuple[str, str, dict[
         interval = figures["intervals"]["hit"]
         figures["half_width"] = interval and (interval[1] - interval[0]) / 2
     return parts
-
-
-def check_figures(names: Sequence[str]) -> None:
-    """Check that there are such figures.
-
-    Raises:
-        InvalidArgumentError: If there is no such figure.
-    """
-    known = summarize([])
-    for name in names:
-        if name not in known:
-            near = did_you_mean(name, known) or f"wanted one of {', '.join(known)}."
-            raise InvalidArgumentError(f"compare: there is no figure {name!r}; {near}")
 
 
 def describe_failure(record: Record) -> str:

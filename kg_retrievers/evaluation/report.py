@@ -26,43 +26,20 @@ _GROUPS = {"seed_entities": {0: "0", 1: "1", 2: "2+"}, "answers": {0: "0", 1: "1
 #: How often questions are drawn with replacement for an interval of 95 % (percentile bootstrap, Efron, 1979).
 DRAWS = 1000
 
-#: The metrics of a question whose means are reported, and under which name.
-MEANS = {
-    "hit": "hit",
-    "hits@1": "hits@1",
-    "first_hit": "first_hit",
-    "hits@10": "hits@10",
-    "exact_match": "exact_match",
-    "precision": "precision_macro",
-    "recall": "recall_macro",
-    "f1": "f1_macro",
-    "exact_value": "exact_value",
-    "answer_recall": "answer_recall",
-    "coverage": "coverage",
-    "label_in_evidence": "label_in_evidence",
-    "triple_recall": "triple_recall",
-}
+#: The metrics of the answers to a question. Their means are None for a method that proposes no answers.
+OF_ANSWERS = ("hit", "hits@1", "first_hit", "hits@10", "exact_match", "precision", "recall", "f1", "exact_value")
 
-#: The metrics of what an answerer replied, whose means are reported under the same names.
+#: The metrics of the evidence for a question, whose means are reported.
+OF_EVIDENCE = ("answer_recall", "coverage", "label_in_evidence", "triple_recall")
+
+#: The metrics of the text of an answerer, whose means are reported.
 OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
 
-#: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
-OF_ANSWERS = frozenset(
-    {
-        "hit",
-        "hits@1",
-        "first_hit",
-        "hits@10",
-        "exact_match",
-        "precision",
-        "recall",
-        "f1",
-        "exact_value",
-    }
-)
+#: The names of means that differ from those of their metrics.
+MACRO = {"precision": "precision_macro", "recall": "recall_macro", "f1": "f1_macro"}
 
 #: The metrics that are given with an interval.
-WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "exact_value", "answer_recall")
+WITH_INTERVAL = ("hit", "hits@1", "exact_match", "f1", "exact_value", "answer_recall")
 
 
 @dataclass(frozen=True)
@@ -75,7 +52,6 @@ class Report:
         intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
         by_hops: By the number of facts that a question joins, or "unknown": how many "questions", the figures, and the
             "intervals".
-        unanswerable: By kind of unanswerable question: how many "questions", and the "abstention".
         seed: Of the intervals, and of whatever the caller drew.
         settings: What the figures depend on.
         records: What was measured at each question.
@@ -85,7 +61,6 @@ class Report:
     metrics: Mapping[str, float | None]
     intervals: Mapping[str, list[float] | None]
     by_hops: Mapping[str, Mapping[str, Any]]
-    unanswerable: Mapping[str, Mapping[str, Any]]
     seed: int
     settings: Mapping[str, Any]
     records: tuple[Record, ...] = field(repr=False)
@@ -101,13 +76,11 @@ class Report:
         proposes_answers: bool = True,
     ) -> Self:
         """Take the means of records; those that compare answers are None where the method proposes none."""
-        by_kind = grouped([record for record in records if not record["answerable"]], "kind")
         return cls(
             method=method,
             metrics=summarize(records, proposes_answers),
             intervals=_intervals(records, proposes_answers, seed),
             by_hops=_figures_by("hops", records, proposes_answers, seed),
-            unanswerable={kind: _of_kind(group) for kind, group in by_kind.items()},
             seed=seed,
             settings=dict(settings or {}),
             records=tuple(records),
@@ -137,7 +110,6 @@ class Report:
             "intervals": dict(self.intervals),
             "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
             "by": {by: self.by(by) for by in ("kind", "seed_entities", "answers")},
-            "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
             "seed": self.seed,
             "settings": dict(self.settings),
         }
@@ -198,9 +170,9 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
       Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
     """
     figures: dict[str, float | None] = {"compared": len(_values(records, "hit"))}
-    for name, reported in MEANS.items():
+    for name in (*OF_ANSWERS, *OF_EVIDENCE):
         skipped = _is_skipped(name, records, proposes_answers)
-        figures[reported] = None if skipped else _mean(_values(records, name))
+        figures[MACRO.get(name, name)] = None if skipped else _mean(_values(records, name))
     figures |= _refusals(records) | _costs(records)
     return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
 
@@ -233,11 +205,6 @@ def _figures_by(by: GroupBy, records: Sequence[Record], proposes_answers: bool, 
         }
         for name, group in grouped(records, by).items()
     }
-
-
-def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the figures of the unanswerable questions of one kind."""
-    return {"questions": len(records), "abstention": _mean(record["refused"] for record in records)}
 
 
 def _refusals(records: Sequence[Record]) -> dict[str, float | None]:
@@ -276,10 +243,9 @@ def _mean(values: Iterable[float]) -> float | None:
 def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
     """Return the intervals of means."""
     intervals: dict[str, list[float] | None] = {}
-    for name, reported in MEANS.items():
-        if reported in WITH_INTERVAL:
-            skipped = _is_skipped(name, records, proposes_answers)
-            intervals[reported] = None if skipped else bootstrap_interval(_values(records, name), seed)
+    for name in WITH_INTERVAL:
+        skipped = _is_skipped(name, records, proposes_answers)
+        intervals[MACRO.get(name, name)] = None if skipped else bootstrap_interval(_values(records, name), seed)
     return intervals
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from random import Random
@@ -88,8 +88,8 @@ def unanswerable_questions(
     random.shuffle(sources)
     kinds = [
         _of_absent_entities(sources, graph, random),
-        _of_absent_relations(sources, graph, random),
-        _of_empty_results(sources, graph, random),
+        _moved(sources, graph, random, ABSENT_RELATION, _lacks_relation),
+        _moved([one for one in sources if len(one.labels) > 1], graph, random, EMPTY_RESULT, _leads_nowhere),
     ]
     in_turn = chain.from_iterable(zip_longest(*kinds))
     made = list(islice(filter(None, in_turn), number))
@@ -151,41 +151,34 @@ def _middle(name: str) -> int:
     return min(gaps, key=lambda at: abs(2 * at - len(name)), default=(len(name) + 1) // 2)
 
 
-def _of_absent_relations(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
+def _moved(
+    sources: Sequence[_Source],
+    graph: KnowledgeGraph,
+    random: Random,
+    kind: str,
+    fits: Callable[[KnowledgeGraph, _Source, int], bool],
+) -> Iterator[Question]:
+    """Yield each question about another entity that fits; no other entity has the label of that one."""
     for source in sources:
-        if not source.labels:
-            continue
-        shared = set(_labels(graph, source.topic))
-        either_way = (source.labels[0], reversed_label(source.labels[0]))
-        for entity in _others(source, graph, random):
-            found = set(_labels(graph, entity))
-            if not shared.isdisjoint(found) and found.isdisjoint(either_way):
-                yield _about_entity(source, graph, entity, ABSENT_RELATION)
+        for _ in range(TRIES if source.labels else 0):
+            entity = random.randrange(len(graph.entities))
+            key = graph.entities[entity]
+            is_other = entity != source.topic and graph.entities_named(graph.label(key)) == [key]
+            if is_other and fits(graph, source, entity):
+                yield source.about(graph.label(key), (key,), kind)
                 break
 
 
-def _of_empty_results(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
-    for source in sources:
-        if len(source.labels) < 2:
-            continue
-        for entity in _others(source, graph, random):
-            if source.labels[0] in _labels(graph, entity) and not _reached(graph, entity, source.labels) - {entity}:
-                yield _about_entity(source, graph, entity, EMPTY_RESULT)
-                break
+def _lacks_relation(graph: KnowledgeGraph, source: _Source, entity: int) -> bool:
+    """Tell whether an entity shares a relation with the topic, but not the first relation asked for."""
+    found = set(_labels(graph, entity))
+    either_way = (source.labels[0], reversed_label(source.labels[0]))
+    return not found.isdisjoint(_labels(graph, source.topic)) and found.isdisjoint(either_way)
 
 
-def _others(source: _Source, graph: KnowledgeGraph, random: Random) -> Iterator[int]:
-    """Yield some entities that can replace the topic; no other entity has their label."""
-    for _ in range(TRIES):
-        entity = random.randrange(len(graph.entities))
-        key = graph.entities[entity]
-        if entity != source.topic and graph.entities_named(graph.label(key)) == [key]:
-            yield entity
-
-
-def _about_entity(source: _Source, graph: KnowledgeGraph, entity: int, kind: str) -> Question:
-    key = graph.entities[entity]
-    return source.about(graph.label(key), (key,), kind)
+def _leads_nowhere(graph: KnowledgeGraph, source: _Source, entity: int) -> bool:
+    """Tell whether an entity has the first relation, but the walk leads from it to nothing else."""
+    return source.labels[0] in _labels(graph, entity) and not _reached(graph, entity, source.labels) - {entity}
 
 
 def _labels(graph: KnowledgeGraph, entity: int) -> list[int]:

@@ -228,26 +228,40 @@ def train_on_questions(
     graph, seed = learner.index.graph, schedule.seed
     learned, validating = split_questions(who, graph, find, questions, validation, max_hops, seed)
     _check_supervision(who, learner, learned, schedule)
-    run = _Run(learner, learned, validating)
+    examples: _Examples[Example] = _Examples(learner)
+    probe, name = learner.index.embed([PROBE])[0], embedding_name(learner.index.embeddings)
+
+    def model(training: dict[str, Any]) -> Model:
+        """Return the model as it is now."""
+        given = {"probe": probe, "embeddings": name, "training": training}
+        return learner.model_class(learner.config, learner.weights, **given)
+
+    def validate() -> float:
+        """Return how high the answers of the validation rank."""
+        on_graph = model({}).on(learner.index)
+        ranked = ((learner.rank(on_graph, examples.of(question)), question) for question in validating.usable)
+        return float(np.mean([_gain(order, question) for order, question in ranked]))
+
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     facts = {**facts, "questions": len(learned.usable), "data": digest_of_questions(learner.index, learned, validating)}
     trainer = Trainer(
         parameters=learner.parameters,
         items=learned.usable,
-        prepare=run.examples.of,
+        prepare=examples.of,
         loss=learner.loss,
-        validate=run.validate,
+        validate=validate,
         schedule=schedule,
-        identity=json.dumps([version("kg-retrievers"), facts, asdict(learner.config), run.probe.tolist()]),
+        identity=json.dumps([version("kg-retrievers"), facts, asdict(learner.config), probe.tolist()]),
         output=folder,
         progress=progress,
     )
     history = trainer.run()
-    model = run.model({**facts, "schedule": asdict(schedule), "validation": history})
+    trained = model({**facts, "schedule": asdict(schedule), "validation": history})
     if folder:
-        model.save_pretrained(folder)
+        trained.save_pretrained(folder)
         forget_unfinished(folder)
-    return ModelTraining(model, learned, validating, run.unsupervised, history, time.monotonic() - began)
+    unsupervised = len((examples.seen - examples.supervised).intersection(learned.usable))
+    return ModelTraining(trained, learned, validating, unsupervised, history, time.monotonic() - began)
 
 
 def _check_supervision(who: str, learner: Learner[Any, Any], learned: TrainingQuestions, schedule: Schedule) -> None:
@@ -258,42 +272,6 @@ def _check_supervision(who: str, learner: Learner[Any, Any], learned: TrainingQu
             f"{who}: of {replace(learned, usable=some)}, none has what it should teach among its candidates. Raise "
             f"max_nodes or max_hops, or {learner.advice}."
         )
-
-
-class _Run(Generic[Model, Example]):
-    """A training on some questions: their examples, and the model as it is at any moment.
-
-    Attributes:
-        examples: The examples of the questions.
-        probe: float32, shape (dimension): the vector of `PROBE`.
-    """
-
-    def __init__(
-        self, learner: Learner[Model, Example], learned: TrainingQuestions, validating: TrainingQuestions
-    ) -> None:
-        self._learner, self._learned, self._validating = learner, learned, validating
-        self.examples = _Examples(learner)
-        self.probe: Array = learner.index.embed([PROBE])[0]
-        self._name = embedding_name(learner.index.embeddings)
-
-    def model(self, training: dict[str, Any]) -> Model:
-        """Return the model as it is now."""
-        learner = self._learner
-        weights, name = learner.weights, self._name
-        return learner.model_class(learner.config, weights, probe=self.probe, embeddings=name, training=training)
-
-    def validate(self) -> float:
-        """Return how high the answers of the validation rank."""
-        on_graph, gains = self.model({}).on(self._learner.index), []
-        for question in self._validating.usable:
-            ranked = self._learner.rank(on_graph, self.examples.of(question))
-            gains.append(_gain(ranked, question))
-        return float(np.mean(gains))
-
-    @property
-    def unsupervised(self) -> int:
-        """How many of the questions that were looked at supervise nothing."""
-        return len((self.examples.seen - self.examples.supervised).intersection(self._learned.usable))
 
 
 def split_questions(

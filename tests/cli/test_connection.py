@@ -280,20 +280,10 @@ def bridges(folder: Path) -> str:
 def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
     """Values that both graphs have tell nothing; the command that is named loads into another table."""
     assert run("index", bridges, "--vectors", vectors)[0] == 0
-    said = mistake(run("ask", "films.lbdb", HER, "--vectors", vectors))
-    assert " holds names of another graph, such as '" in said
-    assert said.endswith("collection: kg-retrievers index films.lbdb --vectors ADDRESS\n")
+    for command in (("ask", "films.lbdb", HER), ("index", "films.lbdb"), ("info", "films.lbdb")):
+        said = mistake(run(*command, "--vectors", vectors))
+        assert " holds names of another graph, such as '" in said
+        assert said.endswith("collection: kg-retrievers index films.lbdb --vectors ADDRESS\n")
     assert run("index", "films.lbdb", "--vectors", f"{vectors}_2")[0] == 0
     code, out, _ = run("ask", "films.lbdb", HER, "--vectors", f"{vectors}_2")
     assert (code, "Answer    Spike Jonze\n" in out) == (0, True)
-
-
-@pytest.mark.heavy
-def test_a_second_graph_is_not_loaded_into_the_store_of_a_first(run: Run, vectors: str, bridges: str) -> None:
-    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
-    said = mistake(run("index", bridges, "--vectors", vectors))
-    assert " holds names of another graph, such as '" in said
-    assert said.endswith("collection: kg-retrievers index bridges.lbdb --vectors ADDRESS\n")
-    assert mistake(run("info", bridges, "--vectors", vectors)) == said
-    code, out, _ = run("index", "films.lbdb", "--vectors", vectors)
-    assert (code, "embedded 0 names" in out) == (0, True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from math import floor
 from pathlib import Path
-from typing import Any
 
 import ladybug
 import pytest
@@ -232,17 +231,6 @@ def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
     assert closed()
 
 
-@pytest.mark.heavy
-def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
-    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
-    code, out, err = run("evaluate", *asked, *CYPHER, "--json")
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["metrics"]["hit"] == 1
-    assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
-    assert closed()
-
-
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 
@@ -275,18 +263,6 @@ def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> 
 )  # fmt: skip
 def test_keys_that_are_not_there(run: Run, movies: BoltStub, keys: tuple[str, ...], told: str) -> None:
     assert told in mistake(run("info", movies.uri, *keys))
-
-
-@pytest.mark.heavy
-def test_a_query_that_takes_too_long(run: Run) -> None:
-    def script(query: str, parameters: dict[str, Any]) -> Reply | None:
-        return Reply(slow=True) if query.startswith("MATCH (n0)") else MOVIES(query, parameters)
-
-    with BoltStub(script, USER, PASSWORD) as stub:
-        told = mistake(run("ask", stub.uri, HER, *CYPHER, *KEYS, "--field", "timeout=0.1"))
-    assert told.endswith(
-        "took longer than 0.1 s and was stopped. Make it smaller, or give it longer: --field timeout=SECONDS.\n"
-    )
 
 
 @pytest.mark.heavy

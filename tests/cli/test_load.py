@@ -127,22 +127,3 @@ def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
 )
 def test_an_option_for_another_format_is_refused(run: Run, argv: list[str], told: str) -> None:
     assert told in mistake(run("info", *argv))
-
-
-def test_a_dump_of_wikidata_is_read_with_the_options_of_rdf(run: Run, folder: Path) -> None:
-    entity, direct = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
-    label = "http://www.w3.org/2000/01/rdf-schema#label"
-    lines = [
-        f"<{entity}Q1> <{direct}P31> <{entity}Q2> .",
-        f"<{entity}Q1> <{direct}P57> <{entity}Q3> .",
-        f'<{entity}Q2> <{label}> "film"@en .',
-        f'<{entity}Q2> <{label}> "Spielfilm"@de .',
-    ]
-    (folder / "truthy.nt").write_text("\n".join(lines) + "\n")
-    for language, kind in (("en", "film"), ("de", "Spielfilm")):
-        found = json.loads(
-            run("info", "truthy.nt", "--read", "type_predicates=wdt:P31", "--read", f"languages={language}", "--json")[
-                1
-            ]
-        )
-        assert found["types"] == {kind: 1}

@@ -47,7 +47,6 @@ from kg_retrievers.errors import (
 from kg_retrievers.evaluation import Report
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.evaluation.records import read_records
-from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 INDEX = GraphIndex.build(tiny_graph(), HashedEmbeddings())
@@ -194,22 +193,6 @@ def test_the_clock_runs_after_a_question_with_evidence() -> None:
     assert len(costly.asked) == 2
 
 
-def test_evaluate_on_the_sample_graph() -> None:
-    questions = load_questions()
-    index = GraphIndex.build(load_graph(), HashedEmbeddings())
-    report = evaluate(SimGRAGRetriever.from_index(index, examples=questions), questions)
-    assert report.metrics["hit"] == 1
-    assert report.metrics["exact_match"] is not None
-    assert report.metrics["exact_match"] > 0.9
-    assert list(report.by_hops) == ["1", "2", "3"]
-    assert {record["pattern"]["source"] for record in report.records if record["pattern"]} == {"examples"}
-    again = evaluate(SimGRAGRetriever.from_index(index, examples=questions), questions)
-    timed = {"latency_ms_p50", "latency_ms_p95"}
-    assert {**report.metrics, **dict.fromkeys(timed)} == {**again.metrics, **dict.fromkeys(timed)}
-    assert report.intervals == again.intervals
-    assert report.settings == again.settings
-
-
 def test_the_top_group_answers() -> None:
     """Documents of equal score are equally good, whichever comes first."""
     both = replace(SPIRITED, answers=("Q55400", "Her"))
@@ -295,18 +278,6 @@ def test_an_answerer_may_fail_at_a_question() -> None:
     assert record["error"].startswith("AnswerParseError: ")
     assert (record["answers"], record["metrics"]["hit"]) == (["Spike Jonze"], 1)  # the retriever did its part
     assert (record["prediction"], record["metrics"]["text_hit"]) == ([], 0)
-
-
-def test_calls_of_the_retriever_count() -> None:
-    reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-    llm = ScriptedChatModel(replies=["unreadable", reply, "Spike Jonze"])
-    report = evaluate(
-        SimGRAGRetriever.from_index(INDEX, pattern_generator=LLMPatternGenerator(llm)),
-        [HER],
-        answerer=llm_answerer(SHORT, llm),
-    )
-    assert report.metrics["llm_calls_mean"] == 3
-    assert report.metrics["hit"] == report.metrics["text_hit"] == 1
 
 
 # --- records ----------------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def test_figures_by_hand() -> None:
         "text_f1": None,
     }
     assert {name: report.metrics[name] for name in expected} == pytest.approx(expected)
-    assert report.unanswerable == {"absent entity": {"questions": 2, "abstention": 0.5}}
+    assert report.by("kind")["absent entity"]["abstention"] == 0.5
     assert list(report.by_hops) == ["1", "2", "unknown"]
     assert [part["questions"] for part in report.by_hops.values()] == [2, 2, 3]
     assert report.by_hops["1"]["hit"] == report.by_hops["2"]["hit"] == 0.5
@@ -199,7 +199,7 @@ def test_no_records_no_figures() -> None:
     assert {**report.metrics, "compared": None} == dict.fromkeys(report.metrics)
     assert report.metrics["compared"] == 0
     assert set(report.intervals.values()) == {None}
-    assert report.by_hops == report.unanswerable == {}
+    assert report.by_hops == {}
 
 
 def test_intervals_hold_the_mean_and_hang_on_the_seed() -> None:

@@ -139,5 +139,5 @@ def test_a_careful_retriever_refuses_them() -> None:
         documents = retriever.invoke(question.text, pattern=question.pattern, seed_entities=[*question.seed_entities])
         assert not documents
     report = evaluate(SimGRAGRetriever.from_index(index), made)
-    assert set(report.unanswerable) <= {"absent entity", "absent relation", "empty result"}
+    assert set(report.by("kind")) <= {"absent entity", "absent relation", "empty result"}
     assert report.metrics["hit"] is report.metrics["false_refusals"] is None

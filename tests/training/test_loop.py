@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from training_task import interrupted, same
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
-from kg_retrievers.training.loop import LAST_RATE, UNFINISHED, Schedule, Trainer, forget_unfinished
+from kg_retrievers.training.loop import LAST_RATE, UNFINISHED, Schedule, Trainer
 
 SCHEDULE: dict[str, Any] = {
     "num_examples": 40,
@@ -68,13 +68,6 @@ class Toy:
             }
             | arguments
         )
-
-
-def test_it_learns() -> None:
-    toy = Toy()
-    history = toy.trainer(num_examples=400).run()
-    assert len(history) == 6
-    assert history[0] < history[-1] > -0.5
 
 
 @pytest.mark.parametrize(
@@ -142,39 +135,20 @@ def test_learning_rates(rates: list[float], warm_up: float) -> None:
     assert rates == pytest.approx(wanted)
 
 
-def test_a_learning_rate_that_stays(rates: list[float]) -> None:
-    Toy().trainer(schedule=Schedule(**SCHEDULE, constant_rate=True)).run()
-    assert rates == [0.1] * 10
+def test_torch_has_its_threads_again() -> None:
+    """A training runs on one thread; the number is as before even after an error."""
+    before, inside = torch.get_num_threads(), list[int]()
 
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("two_threads")
-@pytest.mark.parametrize("where", ["nowhere", "prepare", "loss", "validate"])
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_torch_has_its_threads_again(where: str, error: type[BaseException]) -> None:
-    """After an error, too, which is raised."""
-    toy = Toy()
-    inside: list[int] = []
-
-    def fail(*arguments: Any) -> Any:
+    def fail() -> float:
         inside.append(torch.get_num_threads())
-        raise error
+        raise KeyboardInterrupt
 
-    if where == "nowhere":
-        watched = toy.trainer(validate=lambda: float(inside.append(torch.get_num_threads()) or 0))
-        watched.run()
-    else:
-        with pytest.raises(error):
-            toy.trainer(**{where: fail}).run()
-    assert set(inside) == {1}
-    assert torch.get_num_threads() == 2
+    torch.set_num_threads(2)
+    with pytest.raises(KeyboardInterrupt):
+        Toy().trainer(validate=fail).run()
+    after = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert (inside, after) == ([1], 2)
 
 
 def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,11 +165,7 @@ def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None
     ("number", "message"),
     [
         ({"num_examples": 0}, "num_examples must be greater than or equal to 1, but got 0"),
-        ({"validations": 0}, "validations must be greater than or equal to 1, but got 0"),
-        ({"patience": 0}, "patience must be greater than or equal to 1, but got 0"),
         ({"batch_size": -8}, "batch_size must be greater than or equal to 1, but got -8"),
-        ({"seed": -1}, "seed must be greater than or equal to 0, but got -1"),
-        ({"learning_rate": 0}, "learning_rate must be greater than 0, but got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be less than 1, but got nan"),
         ({"warm_up": 1.5}, "warm_up must be less than or equal to 1, but got 1.5"),
     ],
@@ -284,8 +254,6 @@ def rewritten(folder: Path, config: dict[str, Any], weights: dict[str, Any]) -> 
         ({}, {"exp_avg.a": None}),
         ({}, {"now.a": np.zeros(4, np.float32)}),
         ({"history": None}, {}),
-        ({"history": [None]}, {}),
-        ({"history": 5}, {}),
     ],
     ids=str,
 )
@@ -302,14 +270,3 @@ def test_damaged_files(tmp_path: Path) -> None:
         Toy().trainer(tmp_path).run()
     file.unlink()
     Toy().trainer(tmp_path).run()  # as if there were none
-
-
-def test_forget(tmp_path: Path) -> None:
-    folder = unfinished(tmp_path)
-    (folder / "notes.txt").write_text("mine")
-    forget_unfinished(tmp_path)
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
-    (folder / "notes.txt").unlink()
-    forget_unfinished(tmp_path)
-    forget_unfinished(tmp_path)
-    assert not folder.exists()
