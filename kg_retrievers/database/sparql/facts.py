@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
@@ -14,12 +13,10 @@ from kg_retrievers.database.sparql.terms import (
     STRING,
     Ask,
     Called,
-    Descriptions,
     Iri,
     Term,
     Text,
     blocks,
-    describing,
     is_sendable,
     is_writable,
     read_names,
@@ -302,83 +299,54 @@ class SparqlParts:
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
-        found = set[str]()
+        found, facts = set[str](), self._schema().vocabulary.facts
         for block in blocks(iris, TAILS):
-            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {self.in_facts_of([Iri(iri) for iri in block])} }}")
+            things = values("?thing", [Iri(iri) for iri in block])
+            as_head = f"EXISTS {{ ?thing ?relation ?tail . {facts('?thing', '?relation', '?tail')} }}"
+            as_tail = f"EXISTS {{ ?head ?by ?thing . {facts('?head', '?by', '?thing')} }}"
+            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {things} FILTER({as_head} || {as_tail}) }}")
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
         return found
-
-    def in_facts_of(self, things: Sequence[Iri]) -> str:
-        """Return what finds, as `?thing`, those of some things that are ends of facts; "" for none."""
-        if not things:
-            return ""
-        vocabulary = self._schema().vocabulary
-        as_head = f"EXISTS {{ ?thing ?relation ?tail . {vocabulary.facts('?thing', '?relation', '?tail')} }}"
-        as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
-        return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
     # --- facts ---
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities, and what these are called."""
-        wanted = set(keys)
-        only = self._only(relations)
-        queries = list[_FactsQuery]()
-        for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
-            heads, tails = self._ends(block)
-            ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
-            branches = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
-            queries.append(_FactsQuery(" UNION ".join(branches), heads))
-        return self._read_facts(queries, limit, lambda fact: fact.head in wanted or fact.tail in wanted)
+        """Read the facts of some entities."""
+        wanted, only = set(keys), self._only(relations)
+
+        def wheres() -> Iterator[str]:
+            for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
+                heads, tails = self._ends(block)
+                ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
+                parts = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
+                yield " UNION ".join(parts)
+
+        return self._read_facts(wheres(), limit, lambda fact: fact.head in wanted or fact.tail in wanted)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
-        """Read the facts between some entities, and what these are called."""
+        """Read the facts between some entities."""
         ends, wanted = set(keys), sorted(set(keys))
-        described = set[Iri]()
 
-        def queries() -> Iterator[_FactsQuery]:
+        def wheres() -> Iterator[str]:
             for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
                 heads, tails = self._ends(block)[0], self._ends(other)[1]
                 # In a part of their own, so that an engine joins all at once, and does not try each pair.
                 of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
                 of_heads = f"{{ SELECT ?head ?relation ?tail WHERE {{ {values('?head', heads)} {self._a_fact} }} }}"
-                new = [iri for iri in heads if iri not in described]
-                described.update(new)
-                yield _FactsQuery(f"{of_heads} {of_tails}", new, self.in_facts_of(new))
+                yield f"{of_heads} {of_tails}"
 
-        return self._read_facts(queries(), limit, lambda fact: fact.head in ends and fact.tail in ends)
+        return self._read_facts(wheres(), limit, lambda fact: fact.head in ends and fact.tail in ends)
 
-    def _read_facts(self, queries: Iterable[_FactsQuery], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
-        """Read facts, the first that the endpoint finds, and by the same queries what things are called."""
-        rows, read, held, is_cut = list[_Row](), list[str](), set[str](), False
-        names = Descriptions(self._schema().vocabulary)
-        for query in queries:
-            found = self._ask(self._with_names(query, limit))
-            rows += [row[:3] for row in found.rows if row[0] is not None]
-            if not found.is_cut:
-                read += [iri.value for iri in query.things]
-                if "thing" in found.columns:
-                    names.take_all(found)
-                    named = zip(found.column("thing"), found.column("by"), strict=True)
-                    held |= {thing.value for thing, by in named if isinstance(thing, Iri) and by is None}
+    def _read_facts(self, wheres: Iterable[str], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
+        """Read facts, the first that the endpoint finds."""
+        rows, is_cut = list[_Row](), False
+        for where in wheres:
+            found = self._ask(f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}")
+            rows += found.rows
             if is_cut := found.is_cut or len(rows) > limit:
                 break
         triples = list(filter(is_wanted, self.triples(rows)))
-        called = names.finish()
-        held |= {term.value for row in rows for term in (row[0], row[2]) if isinstance(term, Iri)}
-        known = {iri: called.get(iri, _UNNAMED) for iri in read if iri in called or iri in held}
-        entities = {entity.key: entity for entity in self.of_literals(tail for _, _, tail in rows)}
-        entities |= {entity.key: entity for entity in self.of_called(known)}
-        return Facts(triples[:limit], is_cut or len(triples) > limit, [entities[key] for key in sorted(entities)])
-
-    def _with_names(self, query: _FactsQuery, limit: int) -> str:
-        """Return the query for facts, at most one more than `limit`, and the names of its things."""
-        facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {query.where} }} LIMIT {limit + 1}"
-        schema = self._schema()
-        names = describing(schema.vocabulary, [iri.value for iri in query.things]) if schema.described else ""
-        others = " UNION ".join(f"{{ {other} }}" for other in (names, query.further) if other)
-        columns = "?head ?relation ?tail ?thing ?by ?name"
-        return f"SELECT {columns} WHERE {{ {{ {facts} }} UNION {others} }}" if others else facts
+        return Facts(triples[:limit], is_cut or len(triples) > limit)
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -447,17 +415,3 @@ def _free_key(text: str, taken: set[str]) -> str:
     while key in taken:
         key = f'"{key}"'
     return key
-
-
-class _FactsQuery(NamedTuple):
-    """Finds facts, and descriptions of things.
-
-    Args:
-        where: Finds `?head`, `?relation` and `?tail`.
-        things: What is described.
-        further: Finds, as `?thing`, which of the things are in facts, perhaps in others.
-    """
-
-    where: str
-    things: Sequence[Iri]
-    further: str = ""
