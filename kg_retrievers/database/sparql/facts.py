@@ -147,11 +147,7 @@ class SparqlParts:
     def describe(self, keys: Sequence[str]) -> list[StoredEntity]:
         """Describe entities."""
         wanted = sorted(set(keys))
-        iri_of = {iri.value: key for key in wanted for iri in self.iris(key)}
-        called = self._called([*iri_of])
-        held = self._in_facts([iri for iri in iri_of if iri not in called])
-        called |= dict.fromkeys(held, _UNNAMED)
-        found = {entity.key: entity for entity in self.of_called(called)}
+        found = {one.key: one for one in self._named_by_iris([iri.value for key in wanted for iri in self.iris(key)])}
         texts = [text for key in wanted if key not in found for text in self.texts(key)]
         found |= {entity.key: entity for entity in self.of_literals(self._held(texts)) if entity.key not in found}
         return [found[key] for key in wanted if key in found]
@@ -192,56 +188,21 @@ class SparqlParts:
         return found
 
     def entities_named(self, names: Sequence[str], limit: int) -> dict[str, list[str]]:
-        """Find the entities with a key, a label or an alias."""
-        found = {name: set[str]() for name in names}
-        unsure: dict[str, set[str]] = {}
-        for block in blocks([*found], BLOCK // 10):
-            self._find_called(block, found, unsure)
-            for name in block:  # by the end of an IRI, where nothing gives a label
-                for iri in self._iris_ending(name):
-                    unsure.setdefault(iri, set()).add(name)
-        held = self.existing(unsure)
-        called = self._called(sorted(held))
-        in_facts = self._in_facts(sorted(held - called.keys()))
-        of_unsure = called | dict.fromkeys(in_facts, _UNNAMED)
-        for iri, entity in zip(of_unsure, self.of_called(of_unsure), strict=True):
-            for name in unsure[iri]:
-                if name in (entity.key, entity.label, *entity.aliases):
-                    found[name].add(entity.key)
-        self._find_texts(found)
-        self._leave_out_descriptions(found)
-        return {name: sorted(found[name])[:limit] for name in names}
-
-    def _leave_out_descriptions(self, found: dict[str, set[str]]) -> None:
-        """Leave out relations and types that are in no fact."""
-        expand = self._schema().vocabulary.names.expand
-        iri_of = {key: iri for keys in found.values() for key in keys if self._describes(iri := expand(key))}
-        lone = set(iri_of.values()) - self._in_facts(sorted(iri_of.values()))
-        for keys in found.values():
-            keys -= {key for key, iri in iri_of.items() if iri in lone}
-
-    def _find_called(self, names: Sequence[str], found: dict[str, set[str]], unsure: dict[str, set[str]]) -> None:
-        """Find things by their labels and aliases; those in other languages are labels only where none is better."""
-        vocabulary = self._schema().vocabulary
+        """Find the entities with a key, a label or an alias; by the end of an IRI, too, if nothing gives a label."""
+        vocabulary, found = self._schema().vocabulary, {name: set[str]() for name in names}
         by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases)])
-        texts = [text for name in names for text in self.texts(name) if text.value == name]
-        rows = self._ask(
-            f"SELECT DISTINCT ?thing ?name WHERE {{ {values('?name', texts)} {by} ?thing ?by ?name . "
-            f"FILTER(isIRI(?thing)) }} ORDER BY STR(?thing) STR(?name) LIMIT {MAX_NAMED}"
-        )
-        for thing, name in zip(rows.column("thing"), rows.column("name"), strict=True):
-            if isinstance(thing, Iri) and isinstance(name, Text) and name.value in found:
-                if vocabulary.ranks.rank(name.language or None) is None:
-                    unsure.setdefault(thing.value, set()).add(name.value)
-                else:
-                    found[name.value].add(vocabulary.names.compact(thing.value))
-
-    def _find_texts(self, found: dict[str, set[str]]) -> None:
-        """Find the literals that are called so."""
-        keys = self.of_terms(self._held([text for name in found for text in self.texts(name)]))
-        for text, key in keys.items():
-            for name in {key, text.value} & found.keys():
-                found[name].add(key)
+        iris = {iri for name in names for iri in self._iris_ending(name)}
+        texts = [text for name in names for text in self.texts(name)]
+        for block in blocks(texts, BLOCK):
+            rows = self._ask(
+                f"SELECT DISTINCT ?thing WHERE {{ {values('?name', block)} {by} ?thing ?by ?name . "
+                f"FILTER(isIRI(?thing)) }} ORDER BY STR(?thing) LIMIT {MAX_NAMED}"
+            )
+            iris |= {thing.value for thing in rows.column("thing") if isinstance(thing, Iri)}
+        for entity in (*self._named_by_iris(sorted(iris)), *self.of_literals(self._held(texts))):
+            for name in found.keys() & {entity.key, entity.label, *entity.aliases}:
+                found[name].add(entity.key)
+        return {name: sorted(found[name])[:limit] for name in names}
 
     def _iris_ending(self, name: str) -> list[str]:
         """Return IRIs whose key is a name, or that end with it in namespaces that are given."""
