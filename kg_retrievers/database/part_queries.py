@@ -1,15 +1,15 @@
 """Writes the Cypher that reads parts of a graph.
 
-An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since all
-databases then use the index of the keys of that label; ArcadeDB and LadybugDB read all nodes for `n.key IN $keys`
-before a relationship. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no message,
-each label has one of its own.
+An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since databases
+then use the index of the keys of that label, and not as `{key: wanted}`, where ArcadeDB takes the key "$keys" for the
+parameter of that name. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no
+message, each label has one of its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -22,15 +22,8 @@ from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
 #: The most nodes that are described at once.
 MOST_NODES = 10_000_000
 
-#: Up to so many entities LadybugDB is asked for one by one; that is faster up to about 40.
-MOST_SINGLE = 16
-
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
-
-#: The columns of a description in a row of a fact, and of a fact in a row of a description.
-NO_ENTITY = ", NULL AS place, NULL AS key, NULL AS labels, NULL AS c0, NULL AS c1, NULL AS c2"
-NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail, "
 
 #: Runs a query: its text, its parameters, the most rows.
 Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
@@ -47,7 +40,7 @@ class PartQueries:
 
     def __init__(self, schema: DatabaseSchema, dialect: Dialect, run: Run) -> None:
         """Keep them."""
-        self._schema, self._dialect, self._rows = schema, dialect, run
+        self._schema, self._dialect, self._run = schema, dialect, run
         self._labels = sorted(schema.labels, key=lambda label: label.name)
         self._is_ladybug = dialect == "ladybug"
 
@@ -56,26 +49,44 @@ class PartQueries:
     def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of entities."""
         types = None if relations is None else self._types_of(relations)
-        if not keys or types == []:
+        if types == []:
             return Facts([], False)
-        types_text = "" if types is None else ":" + "|".join(map(backticked, types))
-        if self._is_ladybug:
-            ways = (f"-[r{types_text}]->(m)", "n", "m"), (f"<-[r{types_text}]-(m)", "m", "n")
-            return self._ladybug_facts(keys, ways, "", limit)
-        fact = f"WITH startNode(r) AS a, r, endNode(r) AS b {self._fact('a', 'b', limit)}"
-        parts = [f"{nodes} MATCH (n)-[r{types_text}]-() {fact}" for nodes in self._nodes()]
-        return self._described_facts(parts, keys, limit)
+        of_types = "" if types is None else ":" + "|".join(map(backticked, types))
+        ways = {f"-[r{of_types}]->(m)": ("n", "m"), f"<-[r{of_types}]-(m)": ("m", "n")}
+        return self._facts_of(keys, ways, "", {}, limit)
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
         """Read the facts that join entities."""
+        way = {"-[r]->(m)": ("n", "m")}
+        if self._is_ladybug:
+            return self._facts_of(keys, way, f" AND {self._key('m')} IN $keys", {}, limit)
+        among = f" AND $among[toString({self._key('m')})] IS NOT NULL"  # a list would be read anew for each fact
+        return self._facts_of(keys, way, among, {"among": dict.fromkeys(keys, True)}, limit)
+
+    def _facts_of(
+        self,
+        keys: list[str],
+        ways: Mapping[str, tuple[str, str]],
+        further: str,
+        parameters: Mapping[str, Any],
+        limit: int,
+    ) -> Facts:
+        """Read the facts of entities, each way."""
         if not keys:
             return Facts([], False)
-        way = "-[r]->(m)"
-        if self._is_ladybug:
-            return self._ladybug_facts(keys, [(way, "n", "m")], f" AND {self._key('m')} IN $keys", limit)
-        among = f"$among[toString({self._key('m')})] IS NOT NULL"  # a list would be read from its start for each fact
-        parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
-        return self._described_facts(parts, keys, limit, among=dict.fromkeys(keys, True))
+        parts, used = list[str](), {"keys": keys, **parameters}
+        for place, label in enumerate(self._labels):
+            name, is_wanted = backticked(label.name), f"n.{backticked(label.key)} = wanted{self._own_key()}"
+            find = f"UNWIND $keys AS wanted MATCH (n:{name})"
+            if self._is_ladybug:  # it reads all relationships for nodes that are joined to a list
+                rows = self._run(f"{find} WHERE {is_wanted} RETURN offset(id(n))", used, MOST_NODES)
+                used[f"offsets{place}"] = sorted({offset for (offset,) in rows})
+                find, is_wanted = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
+            for way, (head, tail) in ways.items():
+                ends = self._ends(head, tail, label)
+                fact = f"RETURN DISTINCT {ends} ORDER BY head, relation, tail LIMIT {limit + 1}"
+                parts.append(f"{find}{way} WHERE {is_wanted}{further} {fact}")
+        return self._facts(self._union(parts, used, limit + 1), limit)
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -109,58 +120,10 @@ class PartQueries:
         types = {relation: name for name, relation in self._schema.relation_names.items()}
         return sorted({types.get(name, name) for name in relations if name in types or not self._is_ladybug})
 
-    def _nodes(self) -> Iterator[str]:
-        """Yield, for each label, the clauses that find the nodes `n` with the keys.
-
-        Not as `{key: wanted}`, where ArcadeDB takes the key "$keys" for the parameter of that name.
-        """
-        for label in self._labels:
-            yield (
-                f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE n.{backticked(label.key)} = wanted"
-                f"{self._own_key()}"
-            )
-
-    def _own_key(self, texts: str = "$keys") -> str:
+    def _own_key(self) -> str:
         """Return the condition that a node's key is not only that of another of its labels."""
-        if len(self._schema.keys) == 1 or self._is_ladybug:
-            return ""
-        return f" AND {self._key('n')} IN {texts}"
-
-    def _ladybug_facts(self, keys: list[str], ways: Sequence[tuple[str, str, str]], further: str, limit: int) -> Facts:
-        """Read the facts of entities in LadybugDB, each way by a query of its own."""
-        rows = list[Sequence[Any]]()
-        for label, condition, parameters in self._ladybug_nodes(keys):
-            used = parameters | ({"keys": keys} if further else {})
-            for way, head, tail in ways:
-                match = f"MATCH (n:{backticked(label.name)}){way} WHERE {condition}{further}"
-                # Sorting takes longer than all else here, and decides nothing where no fact is left out.
-                found = self._run(f"{match} RETURN {self._ends(head, tail, label)} LIMIT {limit + 1}", used, limit + 1)
-                if len(found) > limit:
-                    found = self._run(f"{match} {self._fact(head, tail, limit, label)}", used, limit + 1)
-                rows += found
-        described = [entity for _, entity in self._described(keys)]
-        return self._facts(rows, limit)._replace(entities=described)
-
-    def _ladybug_nodes(self, keys: list[str]) -> Iterator[tuple[NodeLabel, str, dict[str, Any]]]:
-        """Yield each label that has some of the keys, the condition on its nodes `n`, and the parameters of that.
-
-        LadybugDB reads all relationships for nodes that are joined to a list, and only their own for nodes that are
-        filtered: by the index, key by key, for few; by their numbers, which compare fast, for more.
-        """
-        for label in self._labels:
-            name, key = backticked(label.name), backticked(label.key)
-            find = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted RETURN offset(id(n)), n.{key}"
-            rows = self._run(find, {"keys": keys}, MOST_NODES)
-            if len(rows) <= MOST_SINGLE:
-                for own in sorted({row[1] for row in rows}):
-                    yield label, f"n.{key} = $key", {"key": own}
-            else:
-                offsets = sorted({row[0] for row in rows})
-                yield label, "offset(id(n)) IN $offsets", {"offsets": offsets}
-
-    def _fact(self, head: str, tail: str, limit: int, label: NodeLabel | None = None) -> str:
-        columns = self._ends(head, tail, label) + ("" if self._is_ladybug else NO_ENTITY)
-        return f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {limit + 1}"
+        is_plain = len(self._schema.keys) == 1 or self._is_ladybug
+        return "" if is_plain else f" AND {self._key('n')} = wanted"
 
     def _ends(self, head: str, tail: str, label: NodeLabel | None = None) -> str:
         """Return the columns of a fact; a node has its id in the database for a key, where it has none."""
@@ -176,16 +139,6 @@ class PartQueries:
         if self._is_ladybug and name == "n" and label is not None:
             return f"n.{backticked(label.key)}"
         return key_of(name, self._schema, self._dialect)
-
-    def _described_facts(self, parts: Sequence[str], keys: list[str], limit: int, **further: Any) -> Facts:
-        """Read facts and, by the same query, descriptions of entities: a row has the columns of both, one are NULL."""
-        descriptions = [self._description(place, label, NO_FACT) for place, label in enumerate(self._labels)]
-        most = (limit + 1) * len(parts) + MOST_NODES
-        query = " UNION ".join([*parts, *descriptions])
-        rows = self._run(query, {"keys": keys, **further}, most) if parts else []
-        found = self._facts([row[:3] for row in rows if row[0] is not None], limit)
-        described = self._entities([row[3:] for row in rows if row[0] is None])
-        return found._replace(entities=[entity for _, entity in described])
 
     def _facts(self, rows: Sequence[Sequence[Any]], limit: int) -> Facts:
         name = self._schema.relation_of
@@ -232,27 +185,21 @@ class PartQueries:
         """Describe entities, each with the position of the first label that has it."""
         if not keys:
             return []
-        parts = [self._description(place, label) for place, label in enumerate(self._labels)]
-        return self._entities(self._union(parts, {"keys": keys}, MOST_NODES))
-
-    def _entities(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, StoredEntity]]:
-        """Return the entities of rows that describe nodes, each with the position of the first label that has it."""
         found: dict[str, list[Sequence[Any]]] = {}
-        for row in rows:
+        parts = [self._description(place, label) for place, label in enumerate(self._labels)]
+        for row in self._union(parts, {"keys": keys}, MOST_NODES):
             found.setdefault(str(row[1]), []).append(row)
         return [(min(row[0] for row in found[key]), self._entity(key, found[key])) for key in sorted(found)]
 
-    def _description(self, place: int, label: NodeLabel, before: str = "") -> str:
+    def _description(self, place: int, label: NodeLabel) -> str:
         """Return the part of a query that describes the nodes of a label; columns of a UNION have one type."""
-        name, key = backticked(label.name), backticked(label.key)
-        match = f"MATCH (n:{name}) WHERE n.{key} IN $keys{self._own_key()}"
-        labels = "labels(n)"
-        if self._is_ladybug:
-            match, labels = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted", "label(n)"
+        is_wanted = f"n.{backticked(label.key)} = wanted{self._own_key()}"
+        match = f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE {is_wanted}"
+        labels = "label(n)" if self._is_ladybug else "labels(n)"
         held = (self._schema.label, self._schema.aliases, self._schema.types)
         columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
         texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-        return f"{match} RETURN {before}{place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
+        return f"{match} RETURN {place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
 
     def _entity(self, key: str, rows: list[Sequence[Any]]) -> StoredEntity:
         """Make one entity of its rows, in an order of their own."""
@@ -287,34 +234,25 @@ class PartQueries:
     def _naming(self, label: NodeLabel, most: int) -> Iterator[str]:
         """Yield the parts of a query that find names and keys: by key, by label and by alias."""
         match = f"MATCH (n:{backticked(label.name)})"
-        result = f"RETURN DISTINCT name, {self._key('n', label)} AS key ORDER BY name, key LIMIT {most}"
-        schema = self._schema
-        for held in dict.fromkeys((label.key, schema.label)):
-            if held is not None and (held == label.key or held in label.properties):
-                name = f"n.{backticked(held)}"
-                own = self._own_key("$names") if held == label.key else ""
-                if self._is_ladybug:
-                    yield f"UNWIND $names AS name {match} WHERE {name} = name {result}"
-                else:
-                    yield f"{match} WHERE {name} IN $names{own} WITH n, {name} AS name {result}"
-        if schema.aliases is not None and schema.aliases in label.properties:
-            aliases = f"n.{backticked(schema.aliases)}"
-            among = "" if self._is_ladybug else f" WHERE any(alias IN {aliases} WHERE alias IN $names)"
-            yield f"{match}{among} UNWIND {aliases} AS name WITH n, name WHERE name IN $names {result}"
+        result = f"RETURN DISTINCT wanted AS name, {self._key('n', label)} AS key ORDER BY name, key LIMIT {most}"
+        held, aliases = self._schema.label, self._schema.aliases
+        yield f"UNWIND $names AS wanted {match} WHERE n.{backticked(label.key)} = wanted{self._own_key()} {result}"
+        if held is not None and held != label.key and held in label.properties:
+            yield f"UNWIND $names AS wanted {match} WHERE n.{backticked(held)} = wanted {result}"
+        if aliases is not None and aliases in label.properties:
+            among = f"UNWIND n.{backticked(aliases)} AS wanted WITH n, wanted WHERE wanted IN $names"
+            yield f"{match} {among} {result}"
 
     # --- queries ---
 
     def _union(self, parts: Sequence[str], parameters: dict[str, Any], most: int) -> list[Sequence[Any]]:
-        """Return the rows of parts that have the same columns: of one query where each is a message."""
-        if not parts:
-            return []
+        """Return the rows of parts that have the same columns, at most so many of each.
+
+        They are one query where each is a message.
+        """
         if self._is_ladybug:
             return [row for part in parts for row in self._run(part, parameters, most)]
-        return list(self._run(" UNION ".join(parts), parameters, most, parts=len(parts)))
-
-    def _run(self, query: str, parameters: dict[str, Any], most: int, *, parts: int = 1) -> Sequence[Sequence[Any]]:
-        """Return the rows of a query, at most so many of each of its parts."""
-        return self._rows(query, parameters, most * parts)
+        return list(self._run(" UNION ".join(parts), parameters, most * len(parts))) if parts else []
 
 
 def _place_in(position: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
@@ -14,12 +13,10 @@ from kg_retrievers.database.sparql.terms import (
     STRING,
     Ask,
     Called,
-    Descriptions,
     Iri,
     Term,
     Text,
     blocks,
-    describing,
     is_sendable,
     is_writable,
     read_names,
@@ -150,11 +147,7 @@ class SparqlParts:
     def describe(self, keys: Sequence[str]) -> list[StoredEntity]:
         """Describe entities."""
         wanted = sorted(set(keys))
-        iri_of = {iri.value: key for key in wanted for iri in self.iris(key)}
-        called = self._called([*iri_of])
-        held = self._in_facts([iri for iri in iri_of if iri not in called])
-        called |= dict.fromkeys(held, _UNNAMED)
-        found = {entity.key: entity for entity in self.of_called(called)}
+        found = {one.key: one for one in self._named_by_iris([iri.value for key in wanted for iri in self.iris(key)])}
         texts = [text for key in wanted if key not in found for text in self.texts(key)]
         found |= {entity.key: entity for entity in self.of_literals(self._held(texts)) if entity.key not in found}
         return [found[key] for key in wanted if key in found]
@@ -195,56 +188,21 @@ class SparqlParts:
         return found
 
     def entities_named(self, names: Sequence[str], limit: int) -> dict[str, list[str]]:
-        """Find the entities with a key, a label or an alias."""
-        found = {name: set[str]() for name in names}
-        unsure: dict[str, set[str]] = {}
-        for block in blocks([*found], BLOCK // 10):
-            self._find_called(block, found, unsure)
-            for name in block:  # by the end of an IRI, where nothing gives a label
-                for iri in self._iris_ending(name):
-                    unsure.setdefault(iri, set()).add(name)
-        held = self.existing(unsure)
-        called = self._called(sorted(held))
-        in_facts = self._in_facts(sorted(held - called.keys()))
-        of_unsure = called | dict.fromkeys(in_facts, _UNNAMED)
-        for iri, entity in zip(of_unsure, self.of_called(of_unsure), strict=True):
-            for name in unsure[iri]:
-                if name in (entity.key, entity.label, *entity.aliases):
-                    found[name].add(entity.key)
-        self._find_texts(found)
-        self._leave_out_descriptions(found)
-        return {name: sorted(found[name])[:limit] for name in names}
-
-    def _leave_out_descriptions(self, found: dict[str, set[str]]) -> None:
-        """Leave out relations and types that are in no fact."""
-        expand = self._schema().vocabulary.names.expand
-        iri_of = {key: iri for keys in found.values() for key in keys if self._describes(iri := expand(key))}
-        lone = set(iri_of.values()) - self._in_facts(sorted(iri_of.values()))
-        for keys in found.values():
-            keys -= {key for key, iri in iri_of.items() if iri in lone}
-
-    def _find_called(self, names: Sequence[str], found: dict[str, set[str]], unsure: dict[str, set[str]]) -> None:
-        """Find things by their labels and aliases; those in other languages are labels only where none is better."""
-        vocabulary = self._schema().vocabulary
+        """Find the entities with a key, a label or an alias; by the end of an IRI, too, if nothing gives a label."""
+        vocabulary, found = self._schema().vocabulary, {name: set[str]() for name in names}
         by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases)])
-        texts = [text for name in names for text in self.texts(name) if text.value == name]
-        rows = self._ask(
-            f"SELECT DISTINCT ?thing ?name WHERE {{ {values('?name', texts)} {by} ?thing ?by ?name . "
-            f"FILTER(isIRI(?thing)) }} ORDER BY STR(?thing) STR(?name) LIMIT {MAX_NAMED}"
-        )
-        for thing, name in zip(rows.column("thing"), rows.column("name"), strict=True):
-            if isinstance(thing, Iri) and isinstance(name, Text) and name.value in found:
-                if vocabulary.ranks.rank(name.language or None) is None:
-                    unsure.setdefault(thing.value, set()).add(name.value)
-                else:
-                    found[name.value].add(vocabulary.names.compact(thing.value))
-
-    def _find_texts(self, found: dict[str, set[str]]) -> None:
-        """Find the literals that are called so."""
-        keys = self.of_terms(self._held([text for name in found for text in self.texts(name)]))
-        for text, key in keys.items():
-            for name in {key, text.value} & found.keys():
-                found[name].add(key)
+        iris = {iri for name in names for iri in self._iris_ending(name)}
+        texts = [text for name in names for text in self.texts(name)]
+        for block in blocks(texts, BLOCK):
+            rows = self._ask(
+                f"SELECT DISTINCT ?thing WHERE {{ {values('?name', block)} {by} ?thing ?by ?name . "
+                f"FILTER(isIRI(?thing)) }} ORDER BY STR(?thing) LIMIT {MAX_NAMED}"
+            )
+            iris |= {thing.value for thing in rows.column("thing") if isinstance(thing, Iri)}
+        for entity in (*self._named_by_iris(sorted(iris)), *self.of_literals(self._held(texts))):
+            for name in found.keys() & {entity.key, entity.label, *entity.aliases}:
+                found[name].add(entity.key)
+        return {name: sorted(found[name])[:limit] for name in names}
 
     def _iris_ending(self, name: str) -> list[str]:
         """Return IRIs whose key is a name, or that end with it in namespaces that are given."""
@@ -302,83 +260,54 @@ class SparqlParts:
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
-        found = set[str]()
+        found, facts = set[str](), self._schema().vocabulary.facts
         for block in blocks(iris, TAILS):
-            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {self.in_facts_of([Iri(iri) for iri in block])} }}")
+            things = values("?thing", [Iri(iri) for iri in block])
+            as_head = f"EXISTS {{ ?thing ?relation ?tail . {facts('?thing', '?relation', '?tail')} }}"
+            as_tail = f"EXISTS {{ ?head ?by ?thing . {facts('?head', '?by', '?thing')} }}"
+            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {things} FILTER({as_head} || {as_tail}) }}")
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
         return found
-
-    def in_facts_of(self, things: Sequence[Iri]) -> str:
-        """Return what finds, as `?thing`, those of some things that are ends of facts; "" for none."""
-        if not things:
-            return ""
-        vocabulary = self._schema().vocabulary
-        as_head = f"EXISTS {{ ?thing ?relation ?tail . {vocabulary.facts('?thing', '?relation', '?tail')} }}"
-        as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
-        return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
     # --- facts ---
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities, and what these are called."""
-        wanted = set(keys)
-        only = self._only(relations)
-        queries = list[_FactsQuery]()
-        for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
-            heads, tails = self._ends(block)
-            ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
-            branches = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
-            queries.append(_FactsQuery(" UNION ".join(branches), heads))
-        return self._read_facts(queries, limit, lambda fact: fact.head in wanted or fact.tail in wanted)
+        """Read the facts of some entities."""
+        wanted, only = set(keys), self._only(relations)
+
+        def wheres() -> Iterator[str]:
+            for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
+                heads, tails = self._ends(block)
+                ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
+                parts = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
+                yield " UNION ".join(parts)
+
+        return self._read_facts(wheres(), limit, lambda fact: fact.head in wanted or fact.tail in wanted)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
-        """Read the facts between some entities, and what these are called."""
+        """Read the facts between some entities."""
         ends, wanted = set(keys), sorted(set(keys))
-        described = set[Iri]()
 
-        def queries() -> Iterator[_FactsQuery]:
+        def wheres() -> Iterator[str]:
             for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
                 heads, tails = self._ends(block)[0], self._ends(other)[1]
                 # In a part of their own, so that an engine joins all at once, and does not try each pair.
                 of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
                 of_heads = f"{{ SELECT ?head ?relation ?tail WHERE {{ {values('?head', heads)} {self._a_fact} }} }}"
-                new = [iri for iri in heads if iri not in described]
-                described.update(new)
-                yield _FactsQuery(f"{of_heads} {of_tails}", new, self.in_facts_of(new))
+                yield f"{of_heads} {of_tails}"
 
-        return self._read_facts(queries(), limit, lambda fact: fact.head in ends and fact.tail in ends)
+        return self._read_facts(wheres(), limit, lambda fact: fact.head in ends and fact.tail in ends)
 
-    def _read_facts(self, queries: Iterable[_FactsQuery], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
-        """Read facts, the first that the endpoint finds, and by the same queries what things are called."""
-        rows, read, held, is_cut = list[_Row](), list[str](), set[str](), False
-        names = Descriptions(self._schema().vocabulary)
-        for query in queries:
-            found = self._ask(self._with_names(query, limit))
-            rows += [row[:3] for row in found.rows if row[0] is not None]
-            if not found.is_cut:
-                read += [iri.value for iri in query.things]
-                if "thing" in found.columns:
-                    names.take_all(found)
-                    named = zip(found.column("thing"), found.column("by"), strict=True)
-                    held |= {thing.value for thing, by in named if isinstance(thing, Iri) and by is None}
+    def _read_facts(self, wheres: Iterable[str], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
+        """Read facts, the first that the endpoint finds."""
+        rows, is_cut = list[_Row](), False
+        for where in wheres:
+            found = self._ask(f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}")
+            rows += found.rows
             if is_cut := found.is_cut or len(rows) > limit:
                 break
         triples = list(filter(is_wanted, self.triples(rows)))
-        called = names.finish()
-        held |= {term.value for row in rows for term in (row[0], row[2]) if isinstance(term, Iri)}
-        known = {iri: called.get(iri, _UNNAMED) for iri in read if iri in called or iri in held}
-        entities = {entity.key: entity for entity in self.of_literals(tail for _, _, tail in rows)}
-        entities |= {entity.key: entity for entity in self.of_called(known)}
-        return Facts(triples[:limit], is_cut or len(triples) > limit, [entities[key] for key in sorted(entities)])
-
-    def _with_names(self, query: _FactsQuery, limit: int) -> str:
-        """Return the query for facts, at most one more than `limit`, and the names of its things."""
-        facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {query.where} }} LIMIT {limit + 1}"
-        schema = self._schema()
-        names = describing(schema.vocabulary, [iri.value for iri in query.things]) if schema.described else ""
-        others = " UNION ".join(f"{{ {other} }}" for other in (names, query.further) if other)
-        columns = "?head ?relation ?tail ?thing ?by ?name"
-        return f"SELECT {columns} WHERE {{ {{ {facts} }} UNION {others} }}" if others else facts
+        return Facts(triples[:limit], is_cut or len(triples) > limit)
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -447,17 +376,3 @@ def _free_key(text: str, taken: set[str]) -> str:
     while key in taken:
         key = f'"{key}"'
     return key
-
-
-class _FactsQuery(NamedTuple):
-    """Finds facts, and descriptions of things.
-
-    Args:
-        where: Finds `?head`, `?relation` and `?tail`.
-        things: What is described.
-        further: Finds, as `?thing`, which of the things are in facts, perhaps in others.
-    """
-
-    where: str
-    things: Sequence[Iri]
-    further: str = ""

@@ -183,30 +183,45 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
 
     A label in another language is taken where none is in a wanted one, as `Names` says.
     """
-    found = Descriptions(vocabulary)
-    for block in blocks(list(dict.fromkeys(iris)), BLOCK):
-        _read(ask, found, block)
-    return found.finish()
+    ranks = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
+    names, ids, types = Names(vocabulary.ranks), dict[str, int](), dict[str, set[str]]()
+    for thing, predicate, name in _described(ask, vocabulary, list(dict.fromkeys(iris))):
+        if isinstance(name, Iri) and predicate in vocabulary.types:
+            types.setdefault(thing, set()).add(name.value)
+        if isinstance(name, Text) and predicate in ranks:
+            id = ids.setdefault(thing, len(ids))
+            names.add_label(id, name.value, name.language or None, ranks[predicate])
+        elif isinstance(name, Text) and predicate in vocabulary.aliases:
+            names.add_alias(ids.setdefault(thing, len(ids)), name.value, name.language or None)
+    names.finish()
+    return {
+        thing: Called(
+            names.label(ids[thing]) if thing in ids else None,
+            names.aliases(ids[thing]) if thing in ids else [],
+            sorted(types.get(thing, ())),
+        )
+        for thing in sorted(ids.keys() | types)
+    }
 
 
-def _read(ask: Ask, found: Descriptions, iris: Sequence[str]) -> None:
-    """Read descriptions; in smaller parts where the endpoint cuts the answer off."""
-    if not (where := describing(found.vocabulary, iris)):
+def _described(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> Iterator[tuple[str, str, Term]]:
+    """Yield things, predicates and names; read in smaller parts where the endpoint cuts the answer off."""
+    if not (vocabulary.labels or vocabulary.aliases or vocabulary.types):
         return
-    solutions = ask(f"SELECT ?thing ?by ?name WHERE {{ {where} }}")
-    if solutions.is_cut and len(iris) > 1:
-        half = len(iris) // 2
-        _read(ask, found, iris[:half])
-        _read(ask, found, iris[half:])
-        return
-    found.take_all(solutions)
+    for block in blocks(iris, BLOCK):
+        found = ask(f"SELECT ?thing ?by ?name WHERE {{ {_describing(vocabulary, block)} }}")
+        if found.is_cut and len(block) > 1:
+            for half in blocks(block, -(-len(block) // 2)):
+                yield from _described(ask, vocabulary, half)
+            continue
+        for thing, predicate, name in found.rows:
+            if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
+                yield thing.value, predicate.value, name
 
 
-def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
-    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types; or ""."""
+def _describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
+    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types."""
     predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
-    if not predicates or not iris:
-        return ""
     things = values("?thing", [Iri(iri) for iri in iris])
     is_text = 'isLiteral(?name) && STR(?name) != ""'
     wanted = vocabulary.wanted("?name")
@@ -224,46 +239,3 @@ def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
 
 def _by(predicates: Sequence[str]) -> str:
     return values("?by", [Iri(iri) for iri in predicates])
-
-
-class Descriptions:
-    """Collects descriptions."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Begin with none."""
-        self.vocabulary = vocabulary
-        self._rank = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
-        self._names = Names(vocabulary.ranks)
-        self._ids: dict[str, int] = {}
-        self._types: dict[str, set[str]] = {}
-
-    def take_all(self, solutions: Solutions) -> None:
-        """Take the descriptions of an answer with the columns of `describing`; rows of others are left out."""
-        columns = zip(*(solutions.column(name) for name in ("thing", "by", "name")), strict=True)
-        for thing, predicate, name in columns:
-            if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
-                self._take(thing.value, predicate.value, name)
-
-    def _take(self, thing: str, predicate: str, name: Term) -> None:
-        if isinstance(name, Iri) and predicate in self.vocabulary.types:
-            self._types.setdefault(thing, set()).add(name.value)
-        if not isinstance(name, Text) or predicate not in (*self._rank, *self.vocabulary.aliases):
-            return
-        id = self._ids.setdefault(thing, len(self._ids))
-        language = name.language or None
-        if predicate in self._rank:
-            self._names.add_label(id, name.value, language, self._rank[predicate])
-        else:
-            self._names.add_alias(id, name.value, language)
-
-    def finish(self) -> dict[str, Called]:
-        """Return what was collected."""
-        self._names.finish()
-        return {
-            thing: Called(
-                self._names.label(self._ids[thing]) if thing in self._ids else None,
-                self._names.aliases(self._ids[thing]) if thing in self._ids else [],
-                sorted(self._types.get(thing, ())),
-            )
-            for thing in sorted(self._ids.keys() | self._types)
-        }
