@@ -252,7 +252,7 @@ JSONL, which holds all; or leave out what it cannot hold with on_loss="drop".
             about = {"label": entity.label, "aliases": entity.aliases, "types": entity.types}
             graph.add_node(entity.key, **about, **({"datatype": entity.datatype} if entity.datatype else {}))
         for fact in content.facts():
-            known = {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
+            known: dict[str, Any] = {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
             known |= {"sources": fact.sources} if fact.sources else {}
             graph.add_edge(fact.head, fact.tail, key=fact.relation, relation=fact.relation, **known)
         return graph

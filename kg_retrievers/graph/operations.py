@@ -51,7 +51,7 @@ def short(value: object) -> str:
 
 T = TypeVar("T")
 
-_adapter: Callable[[type[T]], TypeAdapter[T]] = cache(TypeAdapter)
+_adapter: Callable[[type[Any]], TypeAdapter[Any]] = cache(TypeAdapter)
 
 #: No key may be unknown.
 CONFIG = ConfigDict(extra="forbid")
@@ -79,9 +79,10 @@ def read_as(kind: type[T], data: object) -> T:
         PatternError: If a key is unknown or missing, or a value has the wrong shape.
     """
     try:
-        return _adapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
+        read: T = _adapter(kind).validate_python(dict(data) if isinstance(data, Mapping) else data)
     except ValidationError as error:
         raise _pattern_error(kind, error) from None
+    return read
 
 
 def as_dict(made: object) -> dict[str, Any]:

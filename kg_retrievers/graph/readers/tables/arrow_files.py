@@ -46,18 +46,17 @@ class ParquetTable:
         check_regular(path)
         if packing := packing_of(path):
             raise GraphLoadError(f"is packed ({packing}), but Parquet is packed within. Unpack it first.", path)
-        self._path = path
+        self._path, most = path, limits.bytes_of(path.stat().st_size)
         with _arrow_errors(path):
             about = parquet.read_metadata(path)
+            size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+            if max(size, ROW_BYTES * about.num_rows) > most:
+                exceeded = f"the compressed file becomes more than {most:,} bytes"
+                raise limit_error(path, None, exceeded, "unpacked_bytes")
+            if about.num_columns > limits.columns:
+                exceeded = f"a table of {about.num_columns:,} columns"
+                raise limit_error(path, None, exceeded, "columns", about.num_columns)
             self.names = [str(name) for name in about.schema.to_arrow_schema().names]
-        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-        most = limits.bytes_of(path.stat().st_size)
-        if max(size, ROW_BYTES * about.num_rows) > most:
-            exceeded = f"the compressed file becomes more than {most:,} bytes"
-            raise limit_error(path, None, exceeded, "unpacked_bytes")
-        if about.num_columns > limits.columns:
-            exceeded = f"a table of {about.num_columns:,} columns"
-            raise limit_error(path, None, exceeded, "columns", about.num_columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
