@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -20,7 +19,7 @@ from zlib import crc32
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import track
 from safetensors import SafetensorError, safe_open
 
 from kg_retrievers.bulk import Workers, map_batches
@@ -507,56 +506,29 @@ def embed_batches(
     """
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
-    starts, width = range(0, len(texts), batch_size), 0
-    waiting = deque[_Batch]()
+    starts, name, width = range(0, len(texts), batch_size), embedding_name(embeddings), 0
+    waiting = deque[tuple[Sequence[str], dict[str, Array], list[str]]]()
 
     def missing() -> Iterator[list[str]]:
         for first in starts:
-            waiting.append(_Batch.of(embeddings, texts[first : first + batch_size], cache))
-            yield waiting[-1].missing
+            some = texts[first : first + batch_size]
+            known = cache.get(name, some) if cache else {}
+            waiting.append((some, known, [text for text in dict.fromkeys(some) if text not in known]))
+            yield waiting[-1][-1]
 
     made = map_batches(partial(_unit_rows, embeddings), missing(), workers)
-    for new in _shown(made, starts, len(texts)) if progress else made:
-        rows = waiting.popleft().rows(embeddings, new, cache)
-        width = width or rows.shape[1]
-        if rows.shape[1] != width:
-            raise _bad(embeddings, f"vectors of {width} and of {rows.shape[1]} numbers")
-        yield rows
-
-
-def _shown(made: Iterator[Array], starts: range, total: int) -> Iterator[Array]:
-    """Yield what was made of each batch, and show on stderr how many of all texts are embedded."""
-    with Progress(console=Console(stderr=True)) as shown:
-        task = shown.add_task("Embedding", total=total)
-        for first, rows in zip(starts, made, strict=True):
-            yield rows
-            shown.update(task, completed=min(first + starts.step, total))
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Texts to embed, and those of them, each once, of which the cache has no vector."""
-
-    texts: Sequence[str]
-    known: dict[str, Array]
-    missing: list[str]
-
-    @classmethod
-    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: EmbeddingCache | None) -> _Batch:
-        """Look up the texts."""
-        known = cache.get(embedding_name(embeddings), texts) if cache else {}
-        return cls(texts, known, [text for text in dict.fromkeys(texts) if text not in known])
-
-    def rows(self, embeddings: Embeddings, new: Array, cache: EmbeddingCache | None) -> Array:
-        """Return the vectors of all texts, and keep the new ones."""
-        if cache and self.missing:
-            cache.put(embedding_name(embeddings), dict(zip(self.missing, new, strict=True)))
-        if len(self.missing) == len(self.texts):
-            return new
-        rows = self.known | dict(zip(self.missing, new, strict=True))
-        if len(lengths := sorted({len(row) for row in rows.values()})) > 1:
+    if progress:
+        made = iter(track(made, "Embedding", total=len(starts), console=Console(stderr=True)))
+    for rows in made:
+        some, known, new = waiting.popleft()
+        if cache and new:
+            cache.put(name, dict(zip(new, rows, strict=True)))
+        known |= zip(new, rows, strict=True)
+        lengths = sorted({len(row) for row in known.values()} | ({width} if width else set()))
+        if len(lengths) > 1:
             raise _bad(embeddings, f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
-        return np.array([rows[text] for text in self.texts], np.float32)
+        width = lengths[0]
+        yield rows if len(new) == len(some) else np.array([known[text] for text in some], np.float32)
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:

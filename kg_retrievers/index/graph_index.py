@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -17,7 +18,7 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph.adjacency import FACTS
-from kg_retrievers.graph.cache import check_picklable
+from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -34,8 +35,16 @@ from kg_retrievers.index.connected_graph import (
 )
 from kg_retrievers.index.embeddings import EmbeddingCache, embed, embed_batches, embedding_name
 from kg_retrievers.index.exact_search import SLACK, ExactSearch
-from kg_retrievers.index.graph_search import GraphSearch, PartNames
-from kg_retrievers.index.names import NAME_COLUMNS, name_columns
+from kg_retrievers.index.graph_search import (
+    EXACT_NAME_MARGIN,
+    PartNames,
+    TextVectors,
+    TripleVectors,
+    find_nearest,
+    ids_by_text,
+    sorted_candidates,
+)
+from kg_retrievers.index.names import NAME_COLUMNS, NameTable, name_columns
 from kg_retrievers.index.parts import (
     IndexChange,
     Search,
@@ -46,6 +55,7 @@ from kg_retrievers.index.parts import (
     graph_of,
     identity,
     make_searches,
+    tables_of,
 )
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
@@ -86,7 +96,7 @@ class IndexUpdate:
     embedded: int
 
 
-class GraphIndex(GraphSearch):
+class GraphIndex(Immutable):
     """Finds the parts of a graph that a text may mean. Safe to share between threads.
 
     Every label, alias, relation and type is embedded, with blanks for underscores and the like. A text that equals one
@@ -101,6 +111,8 @@ class GraphIndex(GraphSearch):
         graph: The graph.
         embeddings: What turns texts into vectors.
         dimension: The length of the vectors; 0 for an empty graph.
+        searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
+        derived: What is derived from the index and shared by all that use it, such as its linker.
         fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
         connected: The graph in a database, of which the index fetches parts or is a part; None for a graph in memory.
         origin: The connected index of which this is a part; the index itself if it is not a part.
@@ -119,7 +131,14 @@ class GraphIndex(GraphSearch):
         self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
     ) -> None:
         """Take the parts as `build` or `open` made them; use one of these instead."""
-        super().__init__(graph, embeddings, dimension, searches)
+        self.graph = graph
+        self.embeddings = embeddings
+        self.dimension = dimension
+        self.searches = searches
+        self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
+        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, searches.get("triples"))
+        self._linking: dict[str, Array] | None = None
+        self.derived = Cache()
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
         self.connected: ConnectedGraph | None = None
@@ -353,6 +372,168 @@ class GraphIndex(GraphSearch):
         meta = saved_meta(folder, "index")
         return identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
 
+    # --- what a text means --------------------------------------------------------------------------------------------
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts in one call of the embeddings, or none for texts of relations and types and those seen lately.
+
+        Returns:
+            float32, shape (texts, dimension): unit rows.
+
+        Raises:
+            StaleIndexError: If the vectors are not as long as those of the index.
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+        """
+        return self._texts.embed(texts)
+
+    def exact_entities(self, texts: Sequence[str]) -> list[Candidates]:
+        """Find the entities that are called as each text, or have it as a key; nothing is embedded.
+
+        Returns:
+            The candidates that `nearest_entities` gives with k = 1 to a text that is a name; none for other texts.
+        """
+        found = []
+        for text in texts:
+            names = np.array([name for name in (self.graph.names.find(text),) if name >= 0], np.int64)
+            entities, _ = self.graph.entities_of_names(names)
+            if not len(entities) and (key := self.graph.entities.find(text)) >= 0:
+                entities = np.array([key])
+            found.append(Candidates(entities.astype(np.int32), np.zeros(len(entities), np.float32)))
+        return found
+
+    def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the entities whose names are nearest to each text; of a name and k = 1, without looking at the others.
+
+        Args:
+            texts: The texts; a name or an entity key written exactly is always among its own candidates.
+            k: How many names to find for each text. Every entity with one of these names is a candidate, at the least
+                distance of its names, so that all entities of an ambiguous label are found together.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        graph = self.graph
+
+        def exact(text: str) -> Sequence[int]:
+            return [name] if (name := graph.names.find(text)) >= 0 else ()
+
+        found = []
+        for text, names in zip(
+            texts, find_nearest(self.searches["names"], graph.names, texts, k, self.embed, exact), strict=True
+        ):
+            entities, counts = graph.entities_of_names(names.ids)
+            distances = np.repeat(names.distances, counts)
+            if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
+                entities = np.append(entities, np.int32(key))
+                distances = np.append(np.maximum(distances, np.float32(EXACT_NAME_MARGIN)), np.float32(0))
+            found.append(sorted_candidates(entities, distances))
+        return found
+
+    def nearest_relations(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the k relations nearest to each text; written exactly or readably, a relation has a distance of 0.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        return self._nearest("relations", texts, k)
+
+    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
+
+        A part of a connected graph finds those that it has of the k types nearest in the whole graph.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        found = self._nearest("types", texts, k)
+        if not self.is_part or not len(self.graph.types) or not texts or self.whole is self:
+            return found
+        return [
+            _nearer(own, elsewhere, k) for own, elsewhere in zip(found, self.whole.nearest_types(texts, k), strict=True)
+        ]
+
+    def _nearest(self, kind: str, texts: Sequence[str], k: int) -> list[Candidates]:
+        exact, table = self._exact[kind], tables_of(self.graph)[kind]
+        return find_nearest(self.searches[kind], table, texts, k, self.embed, lambda text: exact.get(text, ()))
+
+    @property
+    def name_table(self) -> NameTable:
+        """The names of the graph by what a question may call them; made now where no folder holds it."""
+
+        def make() -> NameTable:
+            self._linking = self._linking or name_columns(self.graph)
+            return NameTable(self.graph, self._linking)
+
+        return self.derived.get("names", (), make)
+
+    @property
+    def keeps_triples(self) -> bool:
+        """Whether the vectors of all triples are made."""
+        return self._triples.search() is not None
+
+    def entity_vectors(self, entities: Array) -> Array:
+        """Return the vectors of the labels of entities.
+
+        Args:
+            entities: Ids of entities, integers of shape (n).
+
+        Returns:
+            float32, shape (n, dimension): unit rows.
+        """
+        return self.searches["names"].vectors_of(self.graph.labels[entities])
+
+    @property
+    def relation_vectors(self) -> Array:
+        """The vectors of the relations, float32, shape (relations, dimension): unit rows."""
+        return self.searches["relations"].vectors
+
+    def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
+        """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
+
+        The text of a triple is the label of its head, its relation and the label of its tail, each in words
+        (`readable`) as all that is embedded: "Her directed by Spike Jonze", the linear verbalization of KAPING
+        (arXiv:2306.04136).
+
+        Where the index was built without triples, those that no earlier call needed are embedded now, and kept in
+        memory: `4 * dimension` bytes each, and room for as many again.
+
+        Args:
+            text: The text; it is embedded as it is.
+            triples: Ids of triples, integers of shape (m); all triples by default.
+
+        Returns:
+            float32, shape (m), in the order of `triples`.
+
+        Raises:
+            InvalidArgumentError: If an id is that of no triple, or the embeddings return something else than one
+                finite vector for each text; triples that were embedded before are kept.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        ids = None if triples is None else np.asarray(triples, np.int64)
+        if not (len(self.graph) if ids is None else len(ids)):
+            return np.empty(0, np.float32)
+        if ids is not None and (ids.min() < 0 or ids.max() >= len(self.graph)):
+            raise InvalidArgumentError(
+                f"GraphIndex.triple_similarities: wanted ids of triples, 0 to {len(self.graph) - 1}, but got "
+                f"{ids.min()} to {ids.max()}."
+            )
+        return self._triples.similarities(self.embed([text])[0], ids)
+
+    @cached_property
+    def _held_texts(self) -> dict[str, Array]:
+        """The vectors of relations and types by their texts."""
+        tables, kinds = tables_of(self.graph), ("types", "relations")
+        rows = (zip(tables[kind], self.searches[kind].vectors, strict=True) for kind in kinds)
+        return {readable(name): row for name, row in chain.from_iterable(rows)}
+
+    @cached_property
+    def _exact(self) -> dict[str, dict[str, list[int]]]:
+        """The ids of relations and types by their texts."""
+        return {kind: ids_by_text(table) for kind, table in tables_of(self.graph).items() if kind != "names"}
+
     # --- graphs in databases ------------------------------------------------------------------------------------------
 
     @property
@@ -498,18 +679,6 @@ class GraphIndex(GraphSearch):
             if counts[relation] <= each:
                 ends |= {head, tail}
         return ends
-
-    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the k types nearest to each text; see `GraphSearch.nearest_types`.
-
-        A part of a connected graph finds those that it has of the k types nearest in the whole graph.
-        """
-        found = super().nearest_types(texts, k)
-        if not self.is_part or not len(self.graph.types) or not texts or self.whole is self:
-            return found
-        return [
-            _nearer(own, elsewhere, k) for own, elsewhere in zip(found, self.whole.nearest_types(texts, k), strict=True)
-        ]
 
     def __repr__(self) -> str:
         """The graph, or the reader of a connected one, and the embeddings."""

@@ -1,24 +1,21 @@
-"""GraphSearch: finds the entities, relations, types and triples of a graph that are nearest to a text."""
+"""What finds the names, relations, types and triples that are nearest to a text, for `GraphIndex`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, Recent
+from kg_retrievers.graph.cache import LocalLock, Recent
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
-from kg_retrievers.index.names import NameTable, name_columns
-from kg_retrievers.index.parts import Search, tables_of, triple_texts
+from kg_retrievers.index.parts import Search, triple_texts
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
@@ -266,181 +263,3 @@ class PartNames(ExactSearch):
         """Find the nearest names; see `ExactSearch.search`."""
         ids, distances = ExactSearch(self.vectors_of(self._found)).search(vectors, k)
         return self._found[ids], distances
-
-
-class GraphSearch(Immutable):
-    """Finds the parts of a graph that a text may mean, for `GraphIndex`, whose attributes it has.
-
-    Attributes:
-        graph: The graph.
-        embeddings: What turns texts into vectors.
-        dimension: The length of the vectors; 0 for an empty graph.
-        searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
-        derived: What is derived from the index and shared by all that use it, such as its linker.
-    """
-
-    def __init__(
-        self, graph: KnowledgeGraph, embeddings: Embeddings, dimension: int, searches: Mapping[str, Search]
-    ) -> None:
-        """Take what searches each kind of parts."""
-        self.graph = graph
-        self.embeddings = embeddings
-        self.dimension = dimension
-        self.searches = searches
-        self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
-        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, searches.get("triples"))
-        self._linking: dict[str, Array] | None = None
-        self.derived = Cache()
-
-    def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts in one call of the embeddings, or none for texts of relations and types and those seen lately.
-
-        Returns:
-            float32, shape (texts, dimension): unit rows.
-
-        Raises:
-            StaleIndexError: If the vectors are not as long as those of the index.
-            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
-        """
-        return self._texts.embed(texts)
-
-    def exact_entities(self, texts: Sequence[str]) -> list[Candidates]:
-        """Find the entities that are called as each text, or have it as a key; nothing is embedded.
-
-        Returns:
-            The candidates that `nearest_entities` gives with k = 1 to a text that is a name; none for other texts.
-        """
-        found = []
-        for text in texts:
-            names = np.array([name for name in (self.graph.names.find(text),) if name >= 0], np.int64)
-            entities, _ = self.graph.entities_of_names(names)
-            if not len(entities) and (key := self.graph.entities.find(text)) >= 0:
-                entities = np.array([key])
-            found.append(Candidates(entities.astype(np.int32), np.zeros(len(entities), np.float32)))
-        return found
-
-    def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the entities whose names are nearest to each text; of a name and k = 1, without looking at the others.
-
-        Args:
-            texts: The texts; a name or an entity key written exactly is always among its own candidates.
-            k: How many names to find for each text. Every entity with one of these names is a candidate, at the least
-                distance of its names, so that all entities of an ambiguous label are found together.
-
-        Raises:
-            InvalidArgumentError: If k is less than 1 or `texts` is one text.
-            StaleIndexError: If the embeddings do not fit the index.
-        """
-        graph = self.graph
-
-        def exact(text: str) -> Sequence[int]:
-            return [name] if (name := graph.names.find(text)) >= 0 else ()
-
-        found = []
-        for text, names in zip(
-            texts, find_nearest(self.searches["names"], graph.names, texts, k, self.embed, exact), strict=True
-        ):
-            entities, counts = graph.entities_of_names(names.ids)
-            distances = np.repeat(names.distances, counts)
-            if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
-                entities = np.append(entities, np.int32(key))
-                distances = np.append(np.maximum(distances, np.float32(EXACT_NAME_MARGIN)), np.float32(0))
-            found.append(sorted_candidates(entities, distances))
-        return found
-
-    def nearest_relations(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the k relations nearest to each text; written exactly or readably, a relation has a distance of 0.
-
-        Raises:
-            InvalidArgumentError: If k is less than 1 or `texts` is one text.
-            StaleIndexError: If the embeddings do not fit the index.
-        """
-        return self._nearest("relations", texts, k)
-
-    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
-
-        Raises:
-            InvalidArgumentError: If k is less than 1 or `texts` is one text.
-            StaleIndexError: If the embeddings do not fit the index.
-        """
-        return self._nearest("types", texts, k)
-
-    def _nearest(self, kind: str, texts: Sequence[str], k: int) -> list[Candidates]:
-        exact, table = self._exact[kind], tables_of(self.graph)[kind]
-        return find_nearest(self.searches[kind], table, texts, k, self.embed, lambda text: exact.get(text, ()))
-
-    @property
-    def name_table(self) -> NameTable:
-        """The names of the graph by what a question may call them; made now where no folder holds it."""
-
-        def make() -> NameTable:
-            self._linking = self._linking or name_columns(self.graph)
-            return NameTable(self.graph, self._linking)
-
-        return self.derived.get("names", (), make)
-
-    @property
-    def keeps_triples(self) -> bool:
-        """Whether the vectors of all triples are made."""
-        return self._triples.search() is not None
-
-    def entity_vectors(self, entities: Array) -> Array:
-        """Return the vectors of the labels of entities.
-
-        Args:
-            entities: Ids of entities, integers of shape (n).
-
-        Returns:
-            float32, shape (n, dimension): unit rows.
-        """
-        return self.searches["names"].vectors_of(self.graph.labels[entities])
-
-    @property
-    def relation_vectors(self) -> Array:
-        """The vectors of the relations, float32, shape (relations, dimension): unit rows."""
-        return self.searches["relations"].vectors
-
-    def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
-        """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
-
-        The text of a triple is the label of its head, its relation and the label of its tail, each in words
-        (`readable`) as all that is embedded: "Her directed by Spike Jonze", the linear verbalization of KAPING
-        (arXiv:2306.04136).
-
-        Where the index was built without triples, those that no earlier call needed are embedded now, and kept in
-        memory: `4 * dimension` bytes each, and room for as many again.
-
-        Args:
-            text: The text; it is embedded as it is.
-            triples: Ids of triples, integers of shape (m); all triples by default.
-
-        Returns:
-            float32, shape (m), in the order of `triples`.
-
-        Raises:
-            InvalidArgumentError: If an id is that of no triple, or the embeddings return something else than one
-                finite vector for each text; triples that were embedded before are kept.
-            StaleIndexError: If the embeddings do not fit the index.
-        """
-        ids = None if triples is None else np.asarray(triples, np.int64)
-        if not (len(self.graph) if ids is None else len(ids)):
-            return np.empty(0, np.float32)
-        if ids is not None and (ids.min() < 0 or ids.max() >= len(self.graph)):
-            raise InvalidArgumentError(
-                f"GraphIndex.triple_similarities: wanted ids of triples, 0 to {len(self.graph) - 1}, but got "
-                f"{ids.min()} to {ids.max()}."
-            )
-        return self._triples.similarities(self.embed([text])[0], ids)
-
-    @cached_property
-    def _held_texts(self) -> dict[str, Array]:
-        """The vectors of relations and types by their texts."""
-        tables, kinds = tables_of(self.graph), ("types", "relations")
-        rows = (zip(tables[kind], self.searches[kind].vectors, strict=True) for kind in kinds)
-        return {readable(name): row for name, row in chain.from_iterable(rows)}
-
-    @cached_property
-    def _exact(self) -> dict[str, dict[str, list[int]]]:
-        """The ids of relations and types by their texts."""
-        return {kind: ids_by_text(table) for kind, table in tables_of(self.graph).items() if kind != "names"}
