@@ -20,7 +20,7 @@ from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
 from kg_retrievers.questions.question_forms.reading import FormReader
-from kg_retrievers.questions.question_forms.values import Asker, UnreadError, ValueFinder
+from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
 from kg_retrievers.questions.reading import LinkingGenerator
 from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
 
@@ -72,11 +72,9 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _reader(self) -> FormReader:
         def make() -> FormReader:
-            steps, table = self.zero_shot._steps, token_table()
-            columns = self._values
+            columns, table = self._values, token_table()
             classes = GraphClasses(self.index.graph, columns, table)
-            asker = Asker(self.zero_shot, classes)
-            return FormReader(asker, ValueFinder(asker, steps, columns, table))
+            return FormReader(WalkFinder(self.zero_shot, classes, columns, table))
 
         return self.index.derived.get("question forms", (self.index.graph,), make)
 
