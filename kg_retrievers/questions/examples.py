@@ -346,7 +346,7 @@ class ExamplePatternGenerator(LinkingGenerator):
         Raises:
             EntityLinkingError: If no entity is found, or as many as no example has.
         """
-        question, slots = input["question"], self._slots(input)
+        question, slots = input["question"], self.entities(input)
         counts = [count for count in range(len(slots) + 1) if count in self._templates]
         options = sorted(option for count in counts for option in self._options(question, slots[:count]))
         if not options:
@@ -378,7 +378,7 @@ class ExamplePatternGenerator(LinkingGenerator):
             count: The most examples.
         """
         try:
-            slots = self._slots(input)
+            slots = self.entities(input)
         except EntityLinkingError:
             slots = []
         masked = mask(input["question"], [(slot.start, slot.end) for slot in slots])

@@ -239,7 +239,7 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         """Return the pattern of the input of `invoke`."""
 
-    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+    def entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         """Return the entities of a question, the likeliest first: those given, else those found in it."""
         found: list[QuestionEntity] | None = input.get("entities")
         return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())

@@ -238,7 +238,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
     def read(self, input: Mapping[str, Any]) -> Reading:
         """Return what a question asks for, as `QuestionReader.read` does."""
-        question, slots = input["question"], self._slots(input)
+        question, slots = input["question"], self.entities(input)
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
         if "walks" in input:
