@@ -233,14 +233,12 @@ class QuestionWriter:
         """Return one of the ways to ask for the answers of a shape."""
         several = len(shape.answers) > 1
         end = self._end(shape.walks[0].labels[-1])
-        if shape.type is not None:
-            end = EndWords.of(end.kind, self._names.type_noun(shape.type))
         if shape.others:
             end = replace(end, noun=f"other {end.noun}", plural=f"other {end.plural}")
         if len(shape.walks) > 1:
             text = self._conjunction(shape.walks, end, several)
         else:
-            text = self._walk(shape.walks[0], end, several, shape.type is not None or shape.others)
+            text = self._walk(shape.walks[0], end, several, shape.others)
         return self._typed_by_a_person(text, [self._names[walk.start] for walk in shape.walks])
 
     def _walk(self, walk: Walk, end: EndWords, several: bool, names_end: bool) -> str:
