@@ -16,9 +16,9 @@ from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, check_index, linker_of
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
-from kg_retrievers.questions.question_forms import QuestionFormGenerator
+from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
 from kg_retrievers.questions.reading import Reading
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).

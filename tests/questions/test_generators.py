@@ -15,7 +15,7 @@ from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, Ques
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.prompts import EXAMPLES
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 

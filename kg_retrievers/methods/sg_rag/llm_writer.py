@@ -48,7 +48,7 @@ from kg_retrievers.methods.sg_rag.sparql import (
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
 from kg_retrievers.questions.operations import directions_of
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: The most tokens of the schema that a language model is shown.
 MAX_SCHEMA_TOKENS = 1500

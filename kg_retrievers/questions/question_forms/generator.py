@@ -20,7 +20,7 @@ from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")

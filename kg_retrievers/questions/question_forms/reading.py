@@ -35,7 +35,7 @@ from kg_retrievers.questions.question_forms.values import (
     sureness,
 )
 from kg_retrievers.questions.reading import node_of
-from kg_retrievers.questions.zero_shot.ranking import softmax
+from kg_retrievers.questions.zero_shot.scorer import softmax
 
 
 class Comparing:

@@ -25,8 +25,8 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
-from kg_retrievers.questions.zero_shot.ranking import softmax
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.scorer import softmax
 from kg_retrievers.questions.zero_shot.steps import question_words
 
 #: The most steps of a walk between two things that a form joins.

@@ -31,10 +31,9 @@ from kg_retrievers.questions.zero_shot.ranking import (
     kinds_of_ends,
     named_ends,
     rank_walks,
-    softmax,
     walk_features,
 )
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
     Word,

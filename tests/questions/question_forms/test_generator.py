@@ -9,11 +9,11 @@ import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import LowConfidenceError
-from kg_retrievers.questions.question_forms import QuestionFormGenerator
 from kg_retrievers.questions.question_forms.forms import tokens_of
+from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
 from kg_retrievers.questions.question_forms.grammar import read_form
 from kg_retrievers.questions.reader import QuestionReader
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 FACTS = [
     ("Long Bridge", "built_in", "1890"),

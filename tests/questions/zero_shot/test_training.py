@@ -12,7 +12,7 @@ import pytest
 from hash_seeds import outputs_under_hash_seeds
 
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, mean_rows, unit_table
+from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, mean_rows
 
 if TYPE_CHECKING:
     from benchmarks.relation_scorer.examples import Example
@@ -82,7 +82,7 @@ def examples(folder: Path) -> list[Example]:
 def test_written_scorer_computes_what_was_trained(examples: list[Example], tmp_path: Path) -> None:
     from benchmarks.relation_scorer.batches import StepPool, question_tensors
     from benchmarks.relation_scorer.files import half_precision, read_scorer, write_scorer
-    from benchmarks.relation_scorer.net import Net
+    from benchmarks.relation_scorer.net import Net, unit_table
     from benchmarks.relation_scorer.train import train
 
     table = token_table()
@@ -110,7 +110,7 @@ def test_written_scorer_computes_what_was_trained(examples: list[Example], tmp_p
 
 
 def test_training_is_repeatable_and_learns(examples: list[Example]) -> None:
-    from benchmarks.relation_scorer.net import Net
+    from benchmarks.relation_scorer.net import Net, unit_table
     from benchmarks.relation_scorer.train import share_right, train
 
     table = token_table()
