@@ -36,8 +36,8 @@ from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import default_embeddings, linker_of, question_entities
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.questions.reader import EXAMPLE_DISTANCE
-from kg_retrievers.questions.self_questions import generate_questions
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.self_questions.generate import generate_questions
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

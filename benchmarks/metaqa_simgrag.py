@@ -31,7 +31,7 @@ from kg_retrievers.datasets import read_metaqa, read_pathquestion
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.methods.simgrag.matching import match_pattern
 from kg_retrievers.questions.examples import ExamplePatternGenerator
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261120

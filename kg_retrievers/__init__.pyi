@@ -51,7 +51,7 @@ from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_pro
 from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
 from .questions.reader import QuestionReader as QuestionReader
 from .questions.reading import Reading as Reading
-from .questions.self_questions import generate_questions as generate_questions
+from .questions.self_questions.generate import generate_questions as generate_questions
 
 # isort: split
 # generated: stub

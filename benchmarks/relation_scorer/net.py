@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.embeddings import TokenTable
 from kg_retrievers.questions.zero_shot.scorer import FAR, HEADS, LAYERS, NEAR, WIDTH
 
 #: Sizes of the vectors of a direction and of a kind of ends, and of the vectors by which single words are compared.
@@ -16,6 +19,13 @@ DIRECTION_WIDTH, KIND_WIDTH, WORD_WIDTH = 16, 8, 64
 
 #: Logits of what cannot be.
 NEVER = -1e4
+
+
+def unit_table(table: TokenTable) -> Array:
+    """Return all rows of the table, divided by the root of their mean square length."""
+    rows = table.rows(np.arange(table.size))
+    scaled: Array = (rows / np.sqrt((rows**2).sum(axis=1).mean())).astype(np.float32)
+    return scaled
 
 
 class Encoded(NamedTuple):

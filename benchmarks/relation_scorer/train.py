@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from benchmarks.relation_scorer.batches import Negatives, StepPool, question_tensors
 from benchmarks.relation_scorer.examples import Example, Step
-from benchmarks.relation_scorer.net import NEVER, Encoded, Net
+from benchmarks.relation_scorer.net import NEVER, Encoded, Net, unit_table
 from kg_retrievers.index.embeddings import TokenTable
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, MAX_TOKENS, question_ids, unit_table
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, MAX_TOKENS, question_ids
 
 BATCH, LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 128, 2e-3, 0.02, 100
 

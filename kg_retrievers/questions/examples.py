@@ -75,7 +75,10 @@ def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Ques
     for positions in templates.values():
         if total := sum(votes.get(position, 0) for position in positions):
             for position in positions:
-                learned[position] = _stating(examples[position], total > 0)
+                pattern = examples[position].pattern
+                learned[position] = replace(
+                    examples[position], pattern=pattern and replace(pattern, revisits=total > 0)
+                )
     return learned
 
 
@@ -91,10 +94,6 @@ def _request(relations: Sequence[str], examples: Sequence[Question], positions: 
     )
 
 
-def _stating(example: Question, revisits: bool) -> Question:
-    return replace(example, pattern=None if example.pattern is None else replace(example.pattern, revisits=revisits))
-
-
 def _template(text: str, pattern: Pattern) -> Hashable:
     """Return what alike questions have in common: the question and the pattern without the names."""
     known = [node for node in pattern.nodes if isinstance(node, Known)]
@@ -105,39 +104,24 @@ def _template(text: str, pattern: Pattern) -> Hashable:
 
 def _vote(graph: KnowledgeGraph, example: Question) -> int:
     """Return 1 if the answers fit better where walks may return, -1 if worse, 0 if equally well."""
-    if example.pattern is None or (walk := _walk_of(graph, example.pattern)) is None:
+    if example.pattern is None or (steps := _steps_of(example.pattern)) is None:
         return 0
-    answers = {graph.entities.find(answer) for answer in example.answers}
-    onward, back = (_misfit(graph, walk, answers, may_return) for may_return in (False, True))
-    return (back < onward) - (onward < back)
-
-
-class _Walk(NamedTuple):
-    """What the known node of a walk may be, and the labels of its steps."""
-
-    starts: tuple[int, ...]
-    labels: tuple[int, ...]
-
-
-def _misfit(graph: KnowledgeGraph, walk: _Walk, answers: set[int], may_return: bool) -> int:
-    """Return how many entities are only answers, or only ends of a walk."""
-    ends: set[int] = set()
-    for start in walk.starts:
-        ends.update(path_ends(graph.adjacency, start, walk.labels, may_return=may_return).tolist())
-    return len(ends ^ answers)
-
-
-def _walk_of(graph: KnowledgeGraph, pattern: Pattern) -> _Walk | None:
-    """Return the walk that a pattern is, from its only known node to its target; None if it is none."""
-    if (steps := _steps_of(pattern)) is None:
-        return None
-    (node,) = (node for node in pattern.nodes if isinstance(node, Known))
+    (node,) = (node for node in example.pattern.nodes if isinstance(node, Known))
     keys = [node.entity] if node.entity is not None else graph.entities_named(node.text) or [node.text]
-    starts = tuple(id for key in keys if (id := graph.entities.find(key)) >= 0)
+    starts = [id for key in keys if (id := graph.entities.find(key)) >= 0]
     relations = [graph.relations.find(relation) for relation, _ in steps]
     if not starts or min(relations) < 0:
-        return None
-    return _Walk(starts, tuple(label_of(id, backward) for id, (_, backward) in zip(relations, steps, strict=True)))
+        return 0
+    labels = [label_of(id, backward) for id, (_, backward) in zip(relations, steps, strict=True)]
+    answers = {graph.entities.find(answer) for answer in example.answers}
+
+    def misfit(may_return: bool) -> int:
+        """Return how many entities are only answers, or only ends of a walk."""
+        ends = [path_ends(graph.adjacency, start, labels, may_return=may_return).tolist() for start in starts]
+        return len(set(chain(*ends)) ^ answers)
+
+    onward, back = misfit(False), misfit(True)
+    return (back < onward) - (onward < back)
 
 
 def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
@@ -194,7 +178,7 @@ class _Template(NamedTuple):
 
     pattern: Pattern
     example: Question
-    labels: tuple[tuple[int, ...], ...]
+    labels: Sequence[Sequence[int]]
 
 
 class _Slot(NamedTuple):
@@ -265,8 +249,12 @@ class ExamplePatternGenerator(LinkingGenerator):
         if index.origin is self.index.origin:  # relations have the same ids in all parts
             return moved
         moved._relation_ids = {}
+
+        def translated(labels: Sequence[int]) -> list[int]:
+            return [translated_label(label, graph.relations, index.graph.relations) for label in labels]
+
         moved._templates = {
-            slots: [one._replace(labels=_labels_in(index.graph, graph, one.labels)) for one in templates]
+            slots: [one._replace(labels=[translated(labels) for labels in one.labels]) for one in templates]
             for slots, templates in self._templates.items()
         }
         return moved
@@ -346,7 +334,7 @@ class ExamplePatternGenerator(LinkingGenerator):
         Raises:
             EntityLinkingError: If no entity is found, or as many as no example has.
         """
-        question, slots = input["question"], self._slots(input)
+        question, slots = input["question"], self.entities(input)
         counts = [count for count in range(len(slots) + 1) if count in self._templates]
         options = sorted(option for count in counts for option in self._options(question, slots[:count]))
         if not options:
@@ -378,7 +366,7 @@ class ExamplePatternGenerator(LinkingGenerator):
             count: The most examples.
         """
         try:
-            slots = self._slots(input)
+            slots = self.entities(input)
         except EntityLinkingError:
             slots = []
         masked = mask(input["question"], [(slot.start, slot.end) for slot in slots])
@@ -430,13 +418,6 @@ def confidence_at(distance: float) -> float:
         True
     """
     return 1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance)))
-
-
-def _labels_in(
-    graph: KnowledgeGraph, old: KnowledgeGraph, labels: Sequence[Sequence[int]]
-) -> tuple[tuple[int, ...], ...]:
-    """Return the adjacency labels of each slot in another graph; below 0 where it lacks the relation."""
-    return tuple(tuple(translated_label(label, old.relations, graph.relations) for label in slot) for slot in labels)
 
 
 def _slot_term(position: int) -> Known:

@@ -51,7 +51,8 @@ def check_meant(pattern: Pattern, question: str, shots: Iterable[tuple[str, Mapp
     Raises:
         PatternParseError: If not; the message says why, so that a model can repair it.
     """
-    if _ASKS_FOR_THINGS.match(question) and not _has_unknown(pattern):
+    is_closed = not any(isinstance(term, Unknown) for triple in pattern.triples for term in triple)
+    if is_closed and _ASKS_FOR_THINGS.match(question):
         raise PatternParseError(
             "check_meant: the question asks for something, but no triple holds an UNKNOWN. Write UNKNOWN, its kind and "
             "a number for what is asked for.",
@@ -69,11 +70,6 @@ def check_meant(pattern: Pattern, question: str, shots: Iterable[tuple[str, Mapp
             "the facts that the question speaks of.",
             reply,
         )
-
-
-def _has_unknown(pattern: Pattern) -> bool:
-    terms = (term for triple in pattern.triples for term in triple)
-    return any(isinstance(term, Unknown) for term in terms)
 
 
 def _is_about_others(triple: PatternTriple, words: str) -> bool:
@@ -105,7 +101,8 @@ def as_shot(example: Question) -> tuple[str, dict[str, Any]]:
         [node_words[head], relation_words[relation], node_words[tail]] for head, relation, tail in pattern.triples
     ]
     segments = [f"{head} {readable(relation)} {tail}" for head, relation, tail in triples]
-    target = next((node_words[node] for node in pattern.nodes if _is_named(node, pattern.target)), None)
+    unknown = [node for node in pattern.nodes if isinstance(node, Unknown)]
+    target = next((node_words[node] for node in unknown if node.name == pattern.target), None)
     reply = {"segments": segments, "triples": triples, "target": target}
     return example.text, reply | _operations(pattern, node_words)
 
@@ -127,32 +124,19 @@ def _operations(pattern: Pattern, words: dict[Term, str]) -> dict[str, Any]:
     return said
 
 
-def _is_named(node: Term, target: str | None) -> bool:
-    return isinstance(node, Unknown) and node.name == target
-
-
 def _words(terms: list[Term], kind: str = "") -> dict[Term, str]:
     """Return how a reply writes each term: a name, or UNKNOWN, its kind and a number."""
     counts: Counter[str] = Counter()
     words: dict[Term, str] = {}
     for term in terms:
-        if isinstance(term, Known):
-            words[term] = _quoted(term.text)
+        if isinstance(term, Known):  # in quotes if it would be read as an unknown
+            is_like_unknown = term.text.casefold().startswith(("unk", "?"))
+            words[term] = f'"{term.text}"' if is_like_unknown else term.text
         else:
-            of_kind = kind or _kind(term)
+            of_kind = kind or term.type or readable(term.name).rstrip("0123456789 ") or "thing"
             counts[of_kind] += 1
             words[term] = f"UNKNOWN {of_kind} {counts[of_kind]}"
     return words
-
-
-def _kind(unknown: Unknown) -> str:
-    """Return the type of an unknown, else its name without a number."""
-    return unknown.type or readable(unknown.name).rstrip("0123456789 ") or "thing"
-
-
-def _quoted(name: str) -> str:
-    """Put a name into quotes that would be read as an unknown."""
-    return f'"{name}"' if name.casefold().startswith(("unk", "?")) else name
 
 
 #: How many worked examples the prompt shows in all: section 6.1 and appendix C.1 (12-shot in-context learning); of 4, 8

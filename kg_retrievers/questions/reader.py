@@ -13,12 +13,12 @@ from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, readable
-from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.index import EntityLinker, GraphIndex, check_index, linker_of
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
-from kg_retrievers.questions.question_forms import QuestionFormGenerator
+from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
 from kg_retrievers.questions.reading import Reading
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).
@@ -81,7 +81,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
         self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
-        self.forms = QuestionFormGenerator(index, linker=self.linker)
+        self.forms = QuestionFormGenerator(self.zero_shot)
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
         self.asks_model = asks_model
         self.calls_model = llm is not None
@@ -92,7 +92,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         moved = copy(self)
         moved.linker = self.linker.with_index(index)
         moved.examples = self.examples and self.examples.with_index(index)
-        moved.zero_shot, moved.forms = self.zero_shot.with_index(index), self.forms.with_index(index)
+        moved.zero_shot = self.zero_shot.with_index(index)
+        moved.forms = QuestionFormGenerator(moved.zero_shot)
         moved.model = self.model and self.model.with_index(index)
         return moved
 
@@ -124,7 +125,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
         try:
-            entities = yield Call(self._entities, input)
+            entities = yield Call(self.zero_shot.entities, input)
         except EntityLinkingError:
             named_nothing: Pattern | None = yield Call(self._by_form, {**input, "entities": []})
             if named_nothing is None:
@@ -146,10 +147,6 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
                 raise
             return Reading(example.pattern)
         return _likelier(zero_shot, example.pattern) if example else zero_shot
-
-    def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
-        found: list[QuestionEntity] | None = input.get("entities")
-        return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
 
     def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another one, or if walks are wanted."""

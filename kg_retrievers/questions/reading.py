@@ -209,6 +209,11 @@ def walks_of(pattern: Pattern) -> list[PatternWalk] | None:
     return walks if walks and not left else None
 
 
+def node_of(slot: QuestionEntity) -> Known:
+    """Return the node of an entity, pinned if only one is meant, so that no other is searched for."""
+    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
+
+
 class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     """A generator without a language model, which starts from the entities of a question."""
 
@@ -234,7 +239,7 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         """Return the pattern of the input of `invoke`."""
 
-    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+    def entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         """Return the entities of a question, the likeliest first: those given, else those found in it."""
         found: list[QuestionEntity] | None = input.get("entities")
         return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())

@@ -8,7 +8,7 @@ from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
-from kg_retrievers.questions.self_questions import generate_questions
+from kg_retrievers.questions.self_questions.generate import generate_questions
 
 #: How many questions are tried for each that is wanted.
 TRIED = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, Ques
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.prompts import EXAMPLES
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -197,16 +196,6 @@ def test_the_next_nearest_examples_by_hand() -> None:
     assert [one.text for one in nothing_fits] == ["Who directed Her?"]
 
 
-def test_the_next_nearest_examples_of_the_sample() -> None:
-    questions, on = load_questions(), index(load_graph())
-    generator = ExamplePatternGenerator(on, questions)
-    for asked in questions:
-        found = list(generator.nearest({"question": asked.text}))
-        patterns, distances = [one.pattern for one in found], [one.distance for one in found]
-        assert (len(set(patterns)), patterns[0]) == (len(found), generator.invoke({"question": asked.text}))
-        assert distances[1:] == sorted(distances[1:])
-
-
 def test_entities_are_masked() -> None:
     embeddings = Recording()
     on = GraphIndex.build(tiny_graph(), embeddings)
@@ -364,16 +353,6 @@ def test_linker_that_returns_nothing() -> None:
         ExamplePatternGenerator(INDEX, [DIRECTED], linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
 
 
-def test_equal_patterns_on_every_run() -> None:
-    questions = [question.text for question in load_questions()]
-    runs = []
-    for _ in range(2):
-        on = index(load_graph())
-        for generator in (ZeroShotPatternGenerator(on), ExamplePatternGenerator(on, load_questions())):
-            runs.append([generator.invoke({"question": question}).to_dict() for question in questions])
-    assert runs[:2] == runs[2:]
-
-
 def test_sample_questions_find_their_own_examples() -> None:
     """Each question is nearest to itself, and gets its own pattern."""
     generator = ExamplePatternGenerator(index(load_graph()), load_questions())
@@ -384,9 +363,3 @@ def test_sample_questions_find_their_own_examples() -> None:
         != {triple.relation for triple in (question.pattern.triples if question.pattern else ())}
     ]
     assert not wrong
-
-
-@pytest.mark.parametrize("generator", [ZeroShotPatternGenerator(INDEX), ExamplePatternGenerator(INDEX, [DIRECTED])])
-def test_sync_equals_async(generator: Any) -> None:
-    value = {"question": "Who directed Amélie?"}
-    assert asyncio.run(generator.ainvoke(value)) == generator.invoke(value)

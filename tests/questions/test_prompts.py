@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
-from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import MAX_REPLY
@@ -72,12 +71,6 @@ def test_prompt_snapshot(name: str) -> None:
     assert text == snapshot.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_prompt_has_its_placeholders(name: str) -> None:
-    prompt, values = PROMPTS[name]
-    check_placeholders(prompt, list(values), name)
-
-
 @pytest.mark.parametrize(("question", "reply"), EXAMPLES, ids=[question for question, _ in EXAMPLES])
 def test_worked_example_can_be_read(question: str, reply: dict[str, Any]) -> None:
     pattern = parse_pattern(json.dumps(reply))
@@ -112,17 +105,11 @@ def test_partly_filled_prompt_is_fine() -> None:
 
 SAME_AS_HER = {
     "as asked": HER_JSON,
-    "fenced": f"```json\n{HER_JSON}\n```",
     "chatter": f"Sure, here's {{the}} graph (it's [small]):\n{HER_JSON}\nLet me know if that's OK :}}",
     "reasoning": f'<think>First {{"triples": [["a", "b", "c"]]}}?\nNo.</think>\n{HER_JSON}',
-    "reasoning, end tag only": f"Hmm, {{...}}.</think>{HER_JSON}",
     "python dictionary": "{'segments': [None, True], 'triples': [('Her', 'directed by', 'UNKNOWN director 1')]}",
-    "trailing commas": '{"triples": [["Her", "directed by", "UNKNOWN director 1",],], "target": "UNKNOWN director 1",}',
-    "missing comma": '{"triples": [["Her", "directed by", "UNKNOWN director 1"]] "target": "UNKNOWN director 1"}',
-    "comments": '{"triples": [ // one hop\n["Her", "directed by", "UNKNOWN director 1"] # it\'s {all}\n]}',
     "comment after text": f'{{{HER_TRIPLES}, "target": "director 1" // yes\n}}',
     "no quotes": "{triples: [[Her, directed by, UNKNOWN director 1]], target: director 1}",
-    "smart quotes": "{“triples”: [[“Her”, ‘directed by’, „UNKNOWN director 1“]]}",
     "smart and straight quotes": '{“triples": [["Her", “directed by", "UNKNOWN director 1"]]}',
     "capital key": '{"Triples": [["Her", "directed by", "UNKNOWN director 1"]]}',
     "key graph": '{"divided": [], "graph": [("Her", "directed by", "UNKNOWN director 1")]}',
@@ -144,8 +131,6 @@ SAME_AS_HER = {
     "spaces": triples('[" Her ", "directed by\\n", "UNKNOWN  director1 "]'),
     "target in other case": f'{{{HER_TRIPLES}, "Target": "Director 1"}}',
     "target in a list": f'{{{HER_TRIPLES}, "target": ["UNKNOWN director 1"]}}',
-    "last brace forgotten": HER_JSON[:-1],
-    "last bracket forgotten": '{"triples": [["Her", "directed by", "UNKNOWN director 1"]}',
     "wrong bracket": '{"triples": [["Her", "directed by", "UNKNOWN director 1")], "target": "UNKNOWN director 1"}',
     "first readable one counts": f'{{"triples": [["head", ...]]}} becomes {HER_JSON} or {{"triples": [[1, 2, 3]]}}',
     "brace left open before": f"{{ like this: {HER_JSON}",
@@ -296,17 +281,8 @@ def test_unreadable_reply(reply: str, reason: str) -> None:
 
 
 HOSTILE = {
-    "braces": "{" * 10**6,
-    "brackets": "[" * 500_000 + "]" * 500_000,
-    "quotes": '"' * 10**6,
-    "quotes in an object": "{" + '"' * 10**6,
-    "quotes and spaces": "{" + '" ' * 500_000,
-    "quotes and comments": '{"a": "#' + '"#' * 500_000,
-    "backslashes": '{"' + "\\" * 10**6,
-    "open tags": "<think>" * 150_000,
     "nested triples": '{"triples":[' * 4_000 + "]}" * 4_000,
     "numbers in a name": '{"triples": [["A", "r", "UNKNOWN ' + "# 1" * 20_000 + '", "B"]]}',
-    "nothing but spaces": "{" + " " * 10**6,
     "digits in a limit": f'{{{HER_TRIPLES}, "operation": {{"kind": "order", "by": "x", "limit": {"9" * 5000}}}}}',
     "digits in a number": f'{{{HER_TRIPLES}, "operation": {{"kind": "list", "number": "{"9" * 5000}"}}}}',
 }
@@ -389,13 +365,6 @@ def test_pattern_survives_the_way_through_text(render: Callable[[dict[str, Any]]
 # --- the scripted chat model, alone and between prompt and parser ---
 
 
-def test_prompt_model_parser() -> None:
-    model = ScriptedChatModel(replies=[HER_JSON])
-    chain = PATTERN_PROMPT | model | RunnableLambda(lambda message: parse_pattern(message.text))
-    assert chain.invoke({"question": "who directed {Her}?"}) == HER
-    assert model.prompts[0][0].text.endswith("Question: who directed {Her}?\nJSON:")
-
-
 def test_scripted_model_follows_the_script() -> None:
     model = ScriptedChatModel(replies=["one", TimeoutError("late"), "three"])
     assert model.invoke("a").text == "one"
@@ -414,13 +383,6 @@ def test_scripted_model_cycles() -> None:
         ScriptedChatModel(replies=[], cycle=True).invoke("?")
 
 
-def test_scripted_model_by_function() -> None:
-    model = ScriptedChatModel(replies=str.upper)
-    prompt = ChatPromptTemplate.from_messages([("system", "be loud"), ("human", "{question}")])
-    assert (prompt | model).invoke({"question": "why"}).text == "BE LOUD\nWHY"
-    assert [reply.text for reply in model.batch(["a", "b", "c"])] == ["A", "B", "C"]
-
-
 @pytest.mark.parametrize(
     ("reply", "words"),
     [("one two\n three ", ["one", " two", "\n three", " "]), ("  ", ["  "]), ("", [""])],
@@ -432,19 +394,6 @@ def test_scripted_model_streams_by_words(reply: str, words: list[str]) -> None:
 
     assert [chunk.text for chunk in ScriptedChatModel(replies=[reply]).stream("?")] == words
     assert asyncio.run(stream()) == words
-
-
-def test_scripted_model_streams_to_callbacks() -> None:
-    async def tokens() -> list[str]:
-        events = ScriptedChatModel(replies=["one two"]).astream_events("?")
-        return [event["data"]["chunk"].text async for event in events if event["event"] == "on_chat_model_stream"]
-
-    assert asyncio.run(tokens()) == ["one", " two"]
-
-
-def test_scripted_model_raises_while_streaming() -> None:
-    with pytest.raises(TimeoutError):
-        list(ScriptedChatModel(replies=[TimeoutError()]).stream("?"))
 
 
 def test_scripted_model_gives_each_reply_once_to_threads() -> None:

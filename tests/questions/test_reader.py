@@ -86,13 +86,6 @@ def test_two_that_agree_are_surer_than_one() -> None:
     assert alone > 0
 
 
-@pytest.mark.parametrize("examples", [None, EXAMPLES])
-def test_without_a_model_an_unsure_pattern_says_so(examples: Any) -> None:
-    made, _ = cascade(examples=examples, confidence=0.2)
-    pattern = made.read(FAR).pattern
-    assert (pattern.source, pattern.confidence) == ("zero-shot", 0.2)
-
-
 def test_an_example_whose_relations_the_entity_lacks_is_not_near() -> None:
     """Nobody wrote Amélie in the graph."""
     made, _ = cascade(examples=[WROTE], confidence=0.2)
@@ -106,13 +99,6 @@ def test_a_question_without_an_entity_goes_to_the_model() -> None:
     without, _ = cascade()
     with pytest.raises(EntityLinkingError, match="No entity of the graph"):
         without.read("Who directed Xyzzyplugh?")
-
-
-def test_too_few_entities_for_any_example() -> None:
-    both = Pattern.of((X, "directed by", "Spike Jonze"), (X, "written by", "Charlie Kaufman"), target="x")
-    question = Question("Which films did Spike Jonze direct and Charlie Kaufman write?", pattern=both)
-    made, _ = cascade(examples=[question], confidence=0.9)
-    assert made.read(NEAR).pattern.source == "zero-shot"
 
 
 def test_entities_that_are_given_are_used_by_all() -> None:

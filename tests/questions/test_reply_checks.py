@@ -14,7 +14,6 @@ from kg_retrievers.testing import ScriptedChatModel
 
 CLOSED = Pattern.of(("Her", "directed by", "Spike Jonze"))
 OPEN = Pattern.of(("Her", "directed by", Unknown("who")), target="who")
-ASKING = ["Who directed Her?", "who directed her", "In which year was Her made?", "How many films?", "When did she?"]
 STATING = ["Did Spike Jonze direct Her?", "Spike Jonze directed Her.", "When in Rome, sing."]
 GOOD = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]]}'
 

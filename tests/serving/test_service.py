@@ -6,7 +6,7 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
-from kg_retrievers.questions.self_questions import generate_questions
+from kg_retrievers.questions.self_questions.generate import generate_questions
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.testing import ScriptedChatModel
 

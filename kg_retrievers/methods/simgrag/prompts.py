@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import marked_answers
-
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "2"
 
@@ -66,15 +64,3 @@ Reason:""",
         )
     ]
 ).partial(shots=_SHOTS)
-
-
-def parse_answers(reply: str) -> list[str]:
-    r"""Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says that the evidence holds none.
-
-    Without "Answer:", the whole reply is the answer: see `marked_answers`.
-
-    Example:
-        >>> parse_answers("The Rhine [1] and the Rhône [2] rise there.\nAnswer: Netherlands; France")
-        ['Netherlands', 'France']
-    """
-    return marked_answers(reply)

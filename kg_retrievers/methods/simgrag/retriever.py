@@ -15,6 +15,7 @@ from pydantic import Field
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel, nothing_fetched
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.graph import Evidence, Pattern
@@ -33,7 +34,7 @@ from kg_retrievers.methods.simgrag.evidence import (
 )
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
-from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.questions.llm import SHOTS
 from kg_retrievers.questions.operations import allowed_entities, carried_out
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
@@ -164,7 +165,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = marked_answers
 
     @classmethod
     def fields_made_from(

@@ -14,13 +14,12 @@ from kg_retrievers.questions.question_forms.values import (
     CERTAIN,
     CERTAIN_COUNT,
     Arms,
-    Asker,
+    WalkFinder,
     Way,
     keys_of,
-    node_of,
     sureness,
 )
-from kg_retrievers.questions.reading import type_nouns
+from kg_retrievers.questions.reading import node_of, type_nouns
 
 _Triple = tuple[Term, Term, Term]
 
@@ -77,13 +76,13 @@ class Composer:
     """Writes patterns.
 
     Args:
-        asker: Has the graph and its classes.
+        walks: Has the graph and its classes.
     """
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, walks: WalkFinder) -> None:
         """Keep them."""
-        self._classes, self._graph = asker.classes, asker.graph
-        self._types = type_nouns(asker.zero_shot.index)
+        self._classes, self._graph = walks.classes, walks.graph
+        self._types = type_nouns(walks.zero_shot.index)
 
     def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
         """Return the pattern of what was found, in a class with this share."""

@@ -22,9 +22,7 @@ from kg_retrievers.questions.question_forms.values import (
     MOST_CLASSES,
     NAME_WEIGHT,
     Arms,
-    Asker,
-    Measuring,
-    ValueFinder,
+    WalkFinder,
     Way,
     before_slot,
     best_by_class,
@@ -43,29 +41,26 @@ CALLED_WEIGHT = 4.0
 
 
 class Counting:
-    """Finds the walks to what is counted.
+    """Finds the walks to what is counted or compared for things of a class, and those that must lead nowhere.
 
     Args:
-        asker: Ranks walks.
-        values: Finds relations of values.
+        walks: Finds walks.
     """
 
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
-        """Keep both."""
-        self._asker, self._values = asker, values
-        self._classes, self._graph = asker.classes, asker.graph
-        self._measuring = Measuring(asker.classes, values)
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep it."""
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
 
     def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
         """Add the walk by which the things of a class are compared; False where there is none."""
         if degree.often:
             return self._add_often(form, arms, degree)
         if not degree.noun:
-            return arms.add("value", degree, self._measuring.degree_way(form, degree, arms.group))
-        if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
+            return arms.add("value", degree, self._walks.degree_way(form, degree, arms.group))
+        if way := self._walks.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
             return arms.add("value", degree, way)
         if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
-            way = self._measuring.number_way(degree.noun, arms.group, least=MAY_NAME)
+            way = self._walks.number_way(degree.noun, arms.group, least=MAY_NAME)
             if way:
                 return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
@@ -73,7 +68,7 @@ class Counting:
     def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
         """Add what happens most often: another noun of the clause is counted, or a number says how often."""
         rest = _rest(form, ())
-        if way := self._measuring.number_way(rest, arms.group):
+        if way := self._walks.number_way(rest, arms.group):
             return arms.add("value", degree, way)
         nouns = [token for token in rest if is_plural(token.word)]
         return bool(nouns) and self.add_counted(form, arms, nouns[:1], None)
@@ -81,11 +76,9 @@ class Counting:
     def add_quantity(self, form: Form, arms: Arms, quantity: Quantity) -> bool:
         """Add how many of something the things of a class must have, or how great a number of theirs must be."""
         limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
-        if quantity.number > MOST_COUNTED and arms.add(
-            "limit", limit, self._measuring.limit_way(form, limit, arms.group)
-        ):
+        if quantity.number > MOST_COUNTED and arms.add("limit", limit, self._walks.limit_way(form, limit, arms.group)):
             return True
-        if way := self._measuring.number_way(quantity.noun, arms.group, _rest(form, quantity.noun)):
+        if way := self._walks.number_way(quantity.noun, arms.group, _rest(form, quantity.noun)):
             return arms.add("limit", limit, way)
         return self.add_counted(form, arms, quantity.noun, quantity)
 
@@ -101,7 +94,7 @@ class Counting:
     def counted_way(self, clause: Sequence[Token], noun: Sequence[Token], group: int, needed: int) -> Way | None:
         """Return the likeliest walk from things that a noun means to a class, and how likely it is with the noun."""
         plain = [token for token in noun if not token.slot]
-        near = self._asker.noun_nearness(plain)
+        near = self._walks.noun_nearness(plain)
         tokens = list(clause)
         span = span_of(tokens, plain)
         if span[0] == span[1]:
@@ -110,9 +103,9 @@ class Counting:
         words = telling_words(clause, plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
-            for way in self._asker.from_class(tokens, span, counted):
+            for way in self._walks.from_class(tokens, span, counted):
                 if self._classes.end_of(way.labels) == group and self._many(way, needed):
-                    named = NAME_WEIGHT * self._values.nearness_of_steps(words, way)
+                    named = NAME_WEIGHT * self._walks.nearness_of_steps(words, way)
                     named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
                     found.append(replace(way, log=way.log + noun_log + named))
         return likeliest(found) if found else None
@@ -136,31 +129,12 @@ class Counting:
                 continue
             plain = [token for token in noun if not token.slot]
             text = [Token("which"), *plain, Token("of"), form.clause[what[0]]]
-            moved = best_by_class(self._asker.from_entity(text, len(text) - 1), self._classes).get(counted)
+            moved = best_by_class(self._walks.from_entity(text, len(text) - 1), self._classes).get(counted)
             if moved is None:
                 return False
             arms.ways[number] = ("counted entity", what, moved)
             arms.log += moved.log - way.log
         return True
-
-
-def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
-    """Return the telling words of a clause that are in neither of its nouns."""
-    return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]
-
-
-class Absences:
-    """Finds the walks that must lead nowhere.
-
-    Args:
-        asker: Ranks walks.
-        values: Finds relations of values.
-    """
-
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
-        """Keep both."""
-        self._asker, self._values = asker, values
-        self._classes, self._graph = asker.classes, asker.graph
 
     def add_negative(self, form: Form, arms: Arms) -> bool:
         """Add what must not hold; False where it is not found."""
@@ -180,7 +154,7 @@ class Absences:
             others = [i for i, token in enumerate(negative) if i != at and token.slot]
             text = [token for i, token in enumerate(negative) if i not in others]
             place = at - sum(i < at for i in others)
-            ways = best_by_class(self._asker.from_entity(text, place), self._classes)
+            ways = best_by_class(self._walks.from_entity(text, place), self._classes)
             if not arms.add("absent entity", negative[at], ways.get(arms.group)):
                 return False
         return True
@@ -196,6 +170,11 @@ class Absences:
         if not words:
             return False
         text = [Token("what"), Token("it"), *form.negative]
-        ways = self._asker.from_class(text, (1, 2), arms.group, max_steps=1)
-        named = [replace(way, log=way.log + NAME_WEIGHT * self._values.nearness(words, way)) for way in ways]
+        ways = self._walks.from_class(text, (1, 2), arms.group, max_steps=1)
+        named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way)) for way in ways]
         return arms.add("lacking", None, likeliest(named) if named else None)
+
+
+def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
+    """Return the telling words of a clause that are in neither of its nouns."""
+    return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]

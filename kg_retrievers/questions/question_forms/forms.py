@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Comparison, Value, read_value, unit_symbol
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
-from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 
 #: The most words of a question that has a form.
 MAX_TOKENS = 200
@@ -364,9 +364,6 @@ NUMBER = rf"(?P<n>{'|'.join(NUMBERS)}|\d{{1,6}})(?![^ ])"
 #: May follow a verb, more likely than a noun.
 _AFTER_VERBS = frozenset(["the", "a", "an", "most", "more", "in", "on", "at", "for", "_"])
 
-#: Plurals without -s.
-_PLURALS = frozenset(["people", "men", "women", "children", "persons", "those", "ones"])
-
 
 @dataclass(frozen=True)
 class Quantity:
@@ -467,11 +464,6 @@ class Reading:
     def score(self, tokens: Sequence[Token]) -> float:
         """Return how near a noun is to what the graph holds."""
         return self.noun_score(words_of(tokens)) if tokens else 0.0
-
-
-def is_plural(word: str) -> bool:
-    """Tell whether a word has the form of a plural."""
-    return (word.endswith("s") and not word.endswith(("ss", "us", "is"))) or word in _PLURALS
 
 
 def noun_end(reading: Reading, at: int) -> int:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
 
 from kg_retrievers.core.stages import MIN_CONFIDENCE
-from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
-from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
 from kg_retrievers.questions.question_forms.reading import FormReader
-from kg_retrievers.questions.question_forms.values import Asker, UnreadError, ValueFinder
-from kg_retrievers.questions.reading import LinkingGenerator
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
@@ -38,7 +36,7 @@ _REPHRASE = {
 MOST_BARE = 2
 
 
-class QuestionFormGenerator(LinkingGenerator):
+class QuestionFormGenerator:
     """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
 
     A small grammar knows the forms by function words, comparatives and superlatives; the zero-shot generator finds the
@@ -46,23 +44,12 @@ class QuestionFormGenerator(LinkingGenerator):
     names.
 
     Args:
-        index: The indexed graph.
-        linker: Finds the entities of a question where none are given.
-
-    Raises:
-        LowConfidenceError: From `invoke`, if the question needs an operation that is not understood.
+        zero_shot: The generator of the graph.
     """
 
-    def __init__(self, index: GraphIndex, *, linker: EntityLinker | None = None) -> None:
-        """Take the index; its classes are read when first needed."""
-        super().__init__(index, linker)
-        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
-
-    def with_index(self, index: GraphIndex) -> Self:
-        """Return the generator over another graph."""
-        moved = super().with_index(index)
-        moved.zero_shot = self.zero_shot.with_index(index)
-        return moved
+    def __init__(self, zero_shot: ZeroShotPatternGenerator) -> None:
+        """Take the generator; the classes of its graph are read when first needed."""
+        self.zero_shot, self.index = zero_shot, zero_shot.index
 
     @property
     def _values(self) -> ValueColumns:
@@ -72,23 +59,11 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _reader(self) -> FormReader:
         def make() -> FormReader:
-            steps, table = self.zero_shot._steps, token_table()
-            columns = self._values
+            columns, table = self._values, token_table()
             classes = GraphClasses(self.index.graph, columns, table)
-            asker = Asker(self.zero_shot, classes)
-            return FormReader(asker, ValueFinder(asker, steps, columns, table))
+            return FormReader(WalkFinder(self.zero_shot, classes, columns, table))
 
         return self.index.derived.get("question forms", (self.index.graph,), make)
-
-    def _generate(self, input: Mapping[str, Any]) -> Pattern:
-        pattern = self.read(input["question"], self._entities(input))
-        return pattern or self.zero_shot.invoke(input)
-
-    def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
-        try:
-            return self._slots(input)
-        except EntityLinkingError:
-            return []
 
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another question.

@@ -15,7 +15,7 @@ from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
-from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Absences, Counting
+from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Counting
 from kg_retrievers.questions.question_forms.forms import Degree, Form, Limit, Quantity, Token, is_verb, telling_words
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
@@ -23,35 +23,31 @@ from kg_retrievers.questions.question_forms.values import (
     NEAR,
     SAME_NAME,
     Arms,
-    Asker,
-    Measuring,
     UnreadError,
-    ValueFinder,
+    WalkFinder,
     Way,
     best_by_class,
     entity_groups,
     keys_of,
     kinds_of,
     likeliest,
-    node_of,
     span_of,
     sureness,
 )
-from kg_retrievers.questions.zero_shot.ranking import softmax
+from kg_retrievers.questions.reading import node_of
+from kg_retrievers.questions.zero_shot.scorer import softmax
 
 
 class Comparing:
     """Reads comparisons of two.
 
     Args:
-        asker: Ranks walks.
-        values: Finds relations of values.
+        walks: Finds walks.
     """
 
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+    def __init__(self, walks: WalkFinder) -> None:
         """Keep the classes, and what finds by what they are compared."""
-        self._classes, self._graph = asker.classes, asker.graph
-        self._counting = Counting(asker, values)
+        self._classes, self._graph, self._counting = walks.classes, walks.graph, Counting(walks)
 
     def read(self, form: Form) -> Pattern:
         """Return the pattern of a form.
@@ -114,15 +110,13 @@ class Whether:
     """Reads yes-no questions.
 
     Args:
-        asker: Ranks walks.
-        values: Finds relations of values.
+        walks: Finds walks.
     """
 
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
-        """Keep both."""
-        self._asker, self._values = asker, values
-        self._classes, self._graph = asker.classes, asker.graph
-        self._composer = Composer(asker)
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep it."""
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
+        self._composer = Composer(walks)
 
     def read(self, form: Form) -> Pattern:
         """Return the pattern of a form.
@@ -161,7 +155,7 @@ class Whether:
         limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
         form = replace(form, quantity=None, limits=(limit,))
         way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
-        if way is None or (quantity.number <= MOST_COUNTED and self._values.nearness(words, way) < SAME_NAME):
+        if way is None or (quantity.number <= MOST_COUNTED and self._walks.nearness(words, way) < SAME_NAME):
             raise UnreadError
         return self.read(form)
 
@@ -173,10 +167,10 @@ class Whether:
         for kind in kinds_of(limit, form.limits[0].kind) if limit else ("truth",):
             opening = {"date": ["when"], "number": ["how", "many"]}.get(kind, ["what"])
             text = [*map(Token, opening), *form.clause]
-            ways = self._asker.from_entity(text, at + len(opening), max_steps=1)
+            ways = self._walks.from_entity(text, at + len(opening), max_steps=1)
             unit = limit.unit if limit and kind == "number" else ""
-            way = self._values.best(ways, -1, (kind,), words, unit)
-            if kind == "truth" and way and self._values.nearness(words, way) < SAME_NAME:
+            way = self._walks.best(ways, -1, (kind,), words, unit)
+            if kind == "truth" and way and self._walks.nearness(words, way) < SAME_NAME:
                 continue  # "Does it have wifi?" is none of what is said to be true of it
             found += [way] if way else []
         return likeliest(found) if found else None
@@ -189,7 +183,7 @@ class Whether:
             assert slot
             ids = [self._graph.entities.find(key) for key in slot.entities[: slot.best]]
             fits = self._classes.containing(ids)
-            ways = self._asker.from_entity(form.clause, here, max_steps=2)
+            ways = self._walks.from_entity(form.clause, here, max_steps=2)
             found += [(way, here, there) for way in ways if fits[self._classes.end_of(way.labels)]]
         if not found:
             raise UnreadError
@@ -227,17 +221,14 @@ class FormReader:
     """Reads forms.
 
     Args:
-        asker: Ranks walks.
-        values: Finds relations of values.
+        walks: Finds walks.
     """
 
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
-        """Keep both."""
-        self._asker, self._values = asker, values
-        self._classes, self._graph = asker.classes, asker.graph
-        self._measuring, self._counting = Measuring(asker.classes, values), Counting(asker, values)
-        self._absences, self._composer = Absences(asker, values), Composer(asker)
-        self._whether, self._comparing = Whether(asker, values), Comparing(asker, values)
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep it."""
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
+        self._counting, self._composer = Counting(walks), Composer(walks)
+        self._whether, self._comparing = Whether(walks), Comparing(walks)
 
     def read(self, form: Form) -> Pattern:
         """Return the pattern of a form.
@@ -285,24 +276,24 @@ class FormReader:
 
     def leads_to_number(self, labels: Sequence[int]) -> bool:
         """Whether a walk leads to numbers without a unit."""
-        return self._ends_in_number(labels) and not self._values.has_unit(Way(tuple(labels), 0.0, 0.0))
+        return self._ends_in_number(labels) and not self._walks.has_unit(Way(tuple(labels), 0.0, 0.0))
 
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
         if not self._ends_in_number(labels):
             return False
         words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
-        if self._values.has_unit(way):
+        if self._walks.has_unit(way):
             return False
-        named = self._values.nearness(words, way)
+        named = self._walks.nearness(words, way)
         return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
 
     def is_other_number(self, labels: Sequence[int], word: str) -> bool:
         """Whether a walk leads to numbers that a word does not name."""
         if not self._ends_in_number(labels):
             return False
-        other = self._values.is_other_measure(word, labels[-1])
-        return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
+        other = self._walks.is_other_measure(word, labels[-1])
+        return other or self._walks.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
@@ -310,7 +301,7 @@ class FormReader:
         if not self.leads_to_number(labels):
             return False
         unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
-        return (len(labels) == 1 and unknown) or self._values.nearness(words, way) >= MAY_NAME
+        return (len(labels) == 1 and unknown) or self._walks.nearness(words, way) >= MAY_NAME
 
     def _ends_in_number(self, labels: Sequence[int]) -> bool:
         return self._classes.end_kind(labels) in ("number", "date")
@@ -319,7 +310,7 @@ class FormReader:
         """Read what asks for things of one class."""
         if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
             raise UnreadError  # "low-altitude huts": a part that would be left out
-        near = self._asker.noun_nearness(form.noun)
+        near = self._walks.noun_nearness(form.noun)
         groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
         partial = np.array([NOUN_WEIGHT * value for value in near])
@@ -350,7 +341,7 @@ class FormReader:
             dropped |= {i for i in range(min(group), max(group)) if i not in group} if len(group) > 1 else set()
             text = [token for i, token in enumerate(tokens) if i not in dropped]
             place = at - sum(other < at for other in dropped)
-            found.append({way.labels: way for way in self._asker.from_entity(text, place)})
+            found.append({way.labels: way for way in self._walks.from_entity(text, place)})
         common = [labels for labels in found[0] if all(labels in of_one for of_one in found)]
         ways = [
             Way(
@@ -383,7 +374,7 @@ class FormReader:
         found = list[Way]()
         largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
         for one in sorted(largest[:MOST_ALIKE]):
-            ways = self._asker.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            ways = self._walks.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
             found += [
                 replace(way, log=way.log - LACKING_COST)
                 for way in ways
@@ -393,9 +384,7 @@ class FormReader:
 
     def _complete(self, form: Form, arms: Arms) -> bool:
         """Add all that needs the class; False where something is not found."""
-        if any(
-            not arms.add("limit", limit, self._measuring.limit_way(form, limit, arms.group)) for limit in form.limits
-        ):
+        if any(not arms.add("limit", limit, self._walks.limit_way(form, limit, arms.group)) for limit in form.limits):
             return False
         if form.quantity and not self._counting.add_quantity(form, arms, form.quantity):
             return False
@@ -403,7 +392,7 @@ class FormReader:
             return False
         if not arms.ways and not self._add_mentioned(form, arms) and not form.negative:
             return False
-        return not form.negative or (self._absences.add_negative(form, arms) and self._undo_contradictions(form, arms))
+        return not form.negative or (self._counting.add_negative(form, arms) and self._undo_contradictions(form, arms))
 
     def _undo_contradictions(self, form: Form, arms: Arms) -> bool:
         """Read otherwise what would be both there and absent, as "cities in it that are not its capital"; else False.
@@ -418,7 +407,7 @@ class FormReader:
                 continue
             if not any(token.telling for token in form.negative):
                 return False  # "those in it that are not in it"
-            near = self._asker.noun_nearness(form.noun)
+            near = self._walks.noun_nearness(form.noun)
             other = self._entity_ways(form, form.clause, what, near, without=way.labels).get(arms.group)
             if other is None:
                 return False
@@ -431,9 +420,9 @@ class FormReader:
         rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
         if not rest:
             return False
-        if way := self._measuring.truth_way(form, arms.group):
+        if way := self._walks.truth_way(form, arms.group):
             return arms.add("truth", None, way)
-        noun = max(rest, key=lambda token: float(self._asker.noun_nearness([token]).max()))
+        noun = max(rest, key=lambda token: float(self._walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kg_retrievers.graph import Known
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.value_columns import ValueColumns
@@ -26,9 +25,9 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
-from kg_retrievers.questions.zero_shot.ranking import softmax
-from kg_retrievers.questions.zero_shot.steps import GraphSteps, question_words
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.scorer import softmax
+from kg_retrievers.questions.zero_shot.steps import question_words
 
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2
@@ -59,57 +58,6 @@ class Way:
     def back(self) -> tuple[int, ...]:
         """The adjacency labels of the way back."""
         return tuple(reversed_label(label) for label in reversed(self.labels))
-
-
-class Asker:
-    """Asks for walks from entities, and from all members of a class.
-
-    Args:
-        zero_shot: Ranks the walks.
-        classes: The classes of its graph.
-    """
-
-    def __init__(self, zero_shot: ZeroShotPatternGenerator, classes: GraphClasses) -> None:
-        """Keep both."""
-        self.zero_shot, self.classes = zero_shot, classes
-        self.graph = zero_shot.index.graph
-
-    def from_entity(
-        self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
-    ) -> list[Way]:
-        """Return the walks from the entity at a position of a text, the likeliest first.
-
-        Args:
-            tokens: The text.
-            at: The position.
-            max_steps: The most steps of a walk.
-            starts: The ids of entities that the entity stands for.
-        """
-        text, slots = question_of(tokens)
-        topic = slots[sum(bool(token.slot) for token in tokens[:at])]
-        understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps, starts=starts)
-        if understood is None:
-            return []
-        return [
-            Way(walk.labels, float(np.log(max(walk.probability, 1e-9))), understood.confidence)
-            for walk in understood.walks
-        ]
-
-    def from_class(
-        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
-    ) -> list[Way]:
-        """Return the walks from the members of a class that some words of a text stand for."""
-        some = spread(self.classes.members[group], MEMBERS)
-        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
-        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
-        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
-        ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
-        return [replace(way, start=group) for way in ways]
-
-    def noun_nearness(self, noun: Sequence[Token]) -> Array:
-        """Return how near a noun is to each class; zeros for none."""
-        words = " ".join(token.word for token in noun if token.word)
-        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
 
 
 #: How many classes a noun may mean, of those nearest to it.
@@ -196,11 +144,6 @@ def likeliest_classes(near: Array, most: int, margin: float = 0.5) -> list[int]:
     return [group for group in order if near[group] >= near[order[0]] - margin and near[group] > 0]
 
 
-def node_of(slot: QuestionEntity) -> Known:
-    """Return the node of an entity, pinned where only one is meant."""
-    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
-
-
 def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
     """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
     groups = list[tuple[int, ...]]()
@@ -278,24 +221,71 @@ _MEASURED_IN = {unit: words for words, units in _MEASURES.items() for unit in un
 _BEGINNINGS = "born birth founded opened released built started"
 
 
-class ValueFinder:
-    """Finds relations that lead from a class to dates, numbers or truth values.
+def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
+    """Return what values may be compared with one, where what is said of it leaves this open."""
+    if said and value.first and value.number is not None:
+        return (said,)
+    dates = ("date",) if value.first else ()
+    return (*dates, "number") if value.number is not None else dates
+
+
+class WalkFinder:
+    """Finds walks from entities and from all members of a class, and those to dates, numbers or truth values.
 
     Args:
-        asker: Ranks walks.
-        steps: The relations in words.
+        zero_shot: Ranks the walks.
+        classes: The classes of its graph.
         columns: The values of the graph.
         table: Gives the vectors of words.
     """
 
-    def __init__(self, asker: Asker, steps: GraphSteps, columns: ValueColumns, table: TokenTable) -> None:
+    def __init__(
+        self, zero_shot: ZeroShotPatternGenerator, classes: GraphClasses, columns: ValueColumns, table: TokenTable
+    ) -> None:
         """Keep them."""
-        self._asker, self._steps, self._columns, self._table = asker, steps, columns, table
-        self._classes = asker.classes
+        self.zero_shot, self.classes, self._columns, self._table = zero_shot, classes, columns, table
+        self.graph, self._steps = zero_shot.index.graph, zero_shot.steps
         self._measured_by: dict[int, str] = {}
         self._measures = {
             words: np.stack([word.vector for word in question_words(table, words)]) for words in _MEASURES
         }
+
+    def from_entity(
+        self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
+    ) -> list[Way]:
+        """Return the walks from the entity at a position of a text, the likeliest first.
+
+        Args:
+            tokens: The text.
+            at: The position.
+            max_steps: The most steps of a walk.
+            starts: The ids of entities that the entity stands for.
+        """
+        text, slots = question_of(tokens)
+        topic = slots[sum(bool(token.slot) for token in tokens[:at])]
+        understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps, starts=starts)
+        if understood is None:
+            return []
+        return [
+            Way(walk.labels, float(np.log(max(walk.probability, 1e-9))), understood.confidence)
+            for walk in understood.walks
+        ]
+
+    def from_class(
+        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
+    ) -> list[Way]:
+        """Return the walks from the members of a class that some words of a text stand for."""
+        some = spread(self.classes.members[group], MEMBERS)
+        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
+        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
+        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
+        ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
+        return [replace(way, start=group) for way in ways]
+
+    def noun_nearness(self, noun: Sequence[Token]) -> Array:
+        """Return how near a noun is to each class; zeros for none."""
+        words = " ".join(token.word for token in noun if token.word)
+        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
 
     def find(
         self,
@@ -323,7 +313,7 @@ class ValueFinder:
         """
         rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
         words = words or telling_words(rest)
-        ways = self._asker.from_class(tokens, span, group, max_steps=max_steps)
+        ways = self.from_class(tokens, span, group, max_steps=max_steps)
         return self.best(ways, group, kinds, words, unit, weight)
 
     def best(
@@ -345,11 +335,11 @@ class ValueFinder:
         return likeliest(found) if found else None
 
     def _fits(self, way: Way, kinds: Collection[str], unit: str) -> bool:
-        if self._classes.end_kind(way.labels) not in kinds:
+        if self.classes.end_kind(way.labels) not in kinds:
             return False
         if not unit:
             return True
-        units = self._columns.units[self._classes.members[self._classes.end_of(way.labels)]]
+        units = self._columns.units[self.classes.members[self.classes.end_of(way.labels)]]
         return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
 
     def _named(self, way: Way, rows: Sequence[np.ndarray], weight: float) -> float:
@@ -364,9 +354,9 @@ class ValueFinder:
 
     def _measured(self, label: int) -> str:
         """Return what the unit of most values measures to which a label leads, one of `_MEASURES`; "" for none."""
-        group = int(self._classes.of_label[label])
+        group = int(self.classes.of_label[label])
         if group not in self._measured_by:
-            units = self._columns.units[self._classes.members[group]]
+            units = self._columns.units[self.classes.members[group]]
             most = int(np.bincount(units[units > 0]).argmax()) if (units > 0).any() else 0
             symbol = next((name for name, number in self._columns.unit_symbols.items() if number == most), "")
             self._measured_by[group] = _MEASURED_IN.get(symbol, "") if most else ""
@@ -388,12 +378,12 @@ class ValueFinder:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
         if group < 0:
             return 0.0
-        heads = self._classes.counts[reversed_label(way.labels[0])]
-        return SHARE_WEIGHT * float(np.log(min(heads / max(self._classes.size_of(group), 1), 1.0)))
+        heads = self.classes.counts[reversed_label(way.labels[0])]
+        return SHARE_WEIGHT * float(np.log(min(heads / max(self.classes.size_of(group), 1), 1.0)))
 
     def has_unit(self, way: Way) -> bool:
         """Whether most of the values where a walk ends have a unit."""
-        members = self._classes.members[self._classes.end_of(way.labels)]
+        members = self.classes.members[self.classes.end_of(way.labels)]
         return bool((self._columns.units[members] > 0).mean() > 0.5)
 
     def nearness_of_steps(self, words: str, way: Way) -> float:
@@ -406,32 +396,6 @@ class ValueFinder:
         own = self._words_of(way.labels[-1])
         return max((float((own @ row).max()) for row in rows), default=0.0)
 
-
-def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
-    """Return what values may be compared with one, where what is said of it leaves this open."""
-    if said and value.first and value.number is not None:
-        return (said,)
-    dates = ("date",) if value.first else ()
-    return (*dates, "number") if value.number is not None else dates
-
-
-def dimension_words(adjective: str, time: bool, more: str) -> str:
-    """Return words that name what an adjective measures."""
-    return f"{adjective} {more or (_BEGINNINGS if time else '')}".strip()
-
-
-class Measuring:
-    """Finds the walks to values.
-
-    Args:
-        classes: The classes of the graph.
-        values: Finds relations of values.
-    """
-
-    def __init__(self, classes: GraphClasses, values: ValueFinder) -> None:
-        """Keep both."""
-        self._classes, self._values = classes, values
-
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
         """Return the likeliest walk from a class to the values that a limit is about."""
         kinds, ways = kinds_of(limit.value, limit.kind), list[Way]()
@@ -440,7 +404,7 @@ class Measuring:
         for kind in kinds:
             text, at = asking(form.clause, span, "when" if kind == "date" else "how many")
             unit = limit.value.unit if kind == "number" else ""
-            way = self._values.find(text, at, group, (kind,), words=words, unit=unit, max_steps=2)
+            way = self.find(text, at, group, (kind,), words=words, unit=unit, max_steps=2)
             ways += [way] if way else []
         return likeliest(ways) if ways else None
 
@@ -450,12 +414,12 @@ class Measuring:
         adjective = words_of(degree.words[:1])
         more = " ".join(token.word for token in degree.words[1:])
         telling = telling_words(form.clause, form.noun)
-        words = dimension_words(adjective, degree.time and not telling, more or telling)
+        words = f"{adjective} {more or telling or (_BEGINNINGS if degree.time else '')}".strip()
         opening = "when was" if degree.time else f"how {adjective} is"
         text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
         at = len(opening.split())
         weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
-        return self._values.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
+        return self.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
 
     def number_way(
         self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME
@@ -471,7 +435,7 @@ class Measuring:
         own = [token.word for token in noun if token.word]
         text = [Token("how"), Token("many"), *noun, *rest, Token("has"), Token("it")]
         ways = (
-            self._values.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
+            self.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
             for words in (" ".join(own), " ".join(token.word for token in rest))
             if words
         )
@@ -481,12 +445,12 @@ class Measuring:
 
     def _is_called(self, way: Way, words: Sequence[str], least: float) -> bool:
         """Whether the relation of a number is nearer to a word than all that can be counted."""
-        named = max((self._values.nearness(word, way), word) for word in words)
-        return named[0] >= least and named[0] > self._classes.closeness(named[1])
+        named = max((self.nearness(word, way), word) for word in words)
+        return named[0] >= least and named[0] > self.classes.closeness(named[1])
 
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
         words = telling_words(form.clause, form.noun)
         text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
-        way = self._values.find(text, (0, 1), group, ("truth",), words=words)
-        return way if way and self._values.nearness(words, way) >= SAME_NAME else None
+        way = self.find(text, (0, 1), group, ("truth",), words=words)
+        return way if way and self.nearness(words, way) >= SAME_NAME else None

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import spread
+from kg_retrievers.questions.zero_shot.steps import value_kind
 
 #: Frequent verbs with regular forms that are seldom nouns.
 _REGULAR = """
@@ -108,11 +109,6 @@ def verb_of_agent(noun: str) -> Verb | None:
     return _AGENTS.get(noun)
 
 
-def _regular(base: str, also_noun: bool) -> Verb:
-    past = f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed"
-    return Verb(base, _third(base), past, past, _agent(base), _gerund(base), also_noun)
-
-
 def _stem(base: str) -> str:
     """Return a base as it stands before "ed" and "er"."""
     if base.endswith("y") and base[-2] not in _VOWELS:
@@ -141,18 +137,17 @@ def _gerund(base: str) -> str:
     return (base if base.endswith("y") else _stem(base)) + "ing"
 
 
-def _irregular(text: str) -> Verb:
-    base, past, participle = text.split()
-    return Verb(base, _third(base), past, participle, _agent(base), _gerund(base))
+def _verb(base: str, past: str = "", participle: str = "", also_noun: bool = False) -> Verb:
+    """Return the forms of a verb, the regular ones if only the base is given."""
+    past = past or (f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed")
+    return Verb(base, _third(base), past, participle or past, _agent(base), _gerund(base), also_noun)
 
 
-def _lexicon() -> list[Verb]:
-    verbs = [_irregular(text) for text in _IRREGULAR.split(";")]
-    verbs += [_regular(base, True) for base in _ALSO_NOUNS.split()]
-    return [*verbs, *(_regular(base, False) for base in _REGULAR.split())]
-
-
-_VERBS = _lexicon()
+_VERBS = [
+    *(_verb(*text.split()) for text in _IRREGULAR.split(";")),
+    *(_verb(base, also_noun=True) for base in _ALSO_NOUNS.split()),
+    *map(_verb, _REGULAR.split()),
+]
 
 #: Every form but the agent; where two verbs share one, as "found", that of the last counts.
 _FORMS = {form: verb for verb in _VERBS for form in (verb.base, verb.third, verb.past, verb.participle, verb.gerund)}
@@ -163,10 +158,15 @@ _AGENTS = {verb.agent: verb for verb in _VERBS}
 #: "HEAD is ... TAIL".
 Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 
-_PREPOSITIONS = """
+_PREPOSITIONS = frozenset(
+    re.findall(
+        r"\w+",
+        """
 about above across after against along among around as at before behind below beside between beyond by during for from
 in inside into near next of off on onto out over per through to towards under upon via with within
-"""
+""",
+    )
+)
 
 #: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
 _STATES = """
@@ -222,12 +222,12 @@ def read_relation(name: str) -> RelationWords:
     be = words[0] in _BE and len(words) > 1
     if be or (words[0] in _HAVE and len(words) > 1):
         words = words[1:]
-    if words[0] in _PREPOSITIONS.split() and len(words) > 1 and words[-1] not in _PREPOSITIONS.split():
+    if words[0] in _PREPOSITIONS and len(words) > 1 and words[-1] not in _PREPOSITIONS:
         return RelationWords("noun", " ".join(words[1:]))
     first, rest = verb_of(words[0]), words[1:]
     if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
         return RelationWords("passive", words[0], first)
-    if be or (words[0] in _STATES.split() and _are_prepositions(rest) and rest):
+    if be or (words[0] in _STATES.split() and _PREPOSITIONS.issuperset(rest) and rest):
         return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
     if first and _is_verb(words, first):
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
@@ -235,7 +235,7 @@ def read_relation(name: str) -> RelationWords:
         return RelationWords("noun of", " ".join(words[:-1]))
     if first and rest and words[0] == first.third and (found := _with_object(first, rest)):
         return found
-    if words[-1] in _PREPOSITIONS.split():
+    if words[-1] in _PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
 
@@ -255,7 +255,7 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
         is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
         if words[1:] == ["of"] and verb.also_noun:
             return False  # "labels of"
-        return _are_prepositions(words[1:]) or (is_form and words[-1] in _PREPOSITIONS.split())
+        return _PREPOSITIONS.issuperset(words[1:]) or (is_form and words[-1] in _PREPOSITIONS)
     if words[0] in (verb.past, verb.participle):
         return words[0] != verb.base
     if words[0] == verb.gerund:
@@ -267,7 +267,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
     """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
     if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
         return None
-    if rest[0] in _PREPOSITIONS.split():
+    if rest[0] in _PREPOSITIONS:
         return RelationWords("verb", rest[0], verb)
     return RelationWords("noun", " ".join(rest))
 
@@ -275,13 +275,9 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
 def _state(words: list[str]) -> RelationWords:
     if words[-1] == "of" and words[0] not in _STATES.split():
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
-    if words[-1] in _PREPOSITIONS.split():
+    if words[-1] in _PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
-
-
-def _are_prepositions(words: list[str]) -> bool:
-    return all(word in _PREPOSITIONS.split() for word in words)
 
 
 EndKind = Literal["person", "place", "date", "number", "thing", "unknown"]
@@ -294,11 +290,6 @@ _PERSON = frozenset({"person", "persons", "people", "human", "humans", "individu
 _PLACE = frozenset(
     {"place", "location", "city", "town", "village", "country", "state", "region", "continent", "county"}
 )
-
-_DATE = re.compile(
-    r"-?\d{4}(?:[-/]\d{1,2}(?:[-/]\d{1,2}(?:T.*)?)?)?|\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{1,2} [^\W\d]+ \d{4}"
-)
-_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?")
 
 #: The plurals that no rule gives.
 _PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
@@ -398,11 +389,10 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
         'person'
     """
     ends = spread(graph.relation_samples.ends_of(label), ENDS_SEEN)
-    names = [graph.names[int(graph.labels[end])] for end in ends.tolist()]
-    if _most(names, _DATE):
-        return EndWords.of("date", "date")
-    if _most(names, _NUMBER):
-        return EndWords.of("number", "number")
+    values = Counter(value_kind(graph.names[int(graph.labels[end])]) for end in ends.tolist())
+    for value in ("date", "number"):
+        if values[value] >= SHARE * len(ends) > 0:
+            return EndWords.of(value, value)
     kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))
     shared = [graph.types[kind] for kind, count in kinds.items() if count >= SHARE * len(ends)]
     if shared:
@@ -444,8 +434,3 @@ def _seems_person(graph: KnowledgeGraph, label: int) -> bool:
         agent = verb_of_agent(singular_of(words.words).rpartition(" ")[2])
         return agent is not None and backward == (words.form == "noun of")
     return False
-
-
-def _most(names: Sequence[str], pattern: re.Pattern[str]) -> bool:
-    fitting = sum(pattern.fullmatch(name.strip()) is not None for name in names)
-    return bool(names) and fitting >= SHARE * len(names)

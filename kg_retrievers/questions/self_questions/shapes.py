@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -14,7 +14,7 @@ from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, re
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import turns
 from kg_retrievers.index.embeddings import folded
-from kg_retrievers.questions.self_questions.english import RelationWords, read_relation, type_noun
+from kg_retrievers.questions.self_questions.english import RelationWords, read_relation
 
 #: The longest name that a question mentions, in characters.
 LONGEST_NAME = 80
@@ -24,7 +24,7 @@ SEVERAL = -1
 
 
 class Names:
-    """The names by which questions can tell entities, relations and types from all others.
+    """The names by which questions can tell entities and relations from all others.
 
     Case and accents tell nothing apart, since people leave them out.
 
@@ -70,10 +70,6 @@ class Names:
         assert words is not None
         return words
 
-    def type_noun(self, kind: int) -> str:
-        """Return the noun for a type, given by its id; nothing where it has none that is short."""
-        return type_noun(self._graph.types[kind])
-
 
 def _relation_words(relations: list[str]) -> list[RelationWords | None]:
     """Return how each relation is said: in more words where its last ones are not its own; None where none are."""
@@ -93,9 +89,6 @@ MAX_ANSWERS, MAX_PASSED = 100, 1000
 
 #: How many draws may fail before the next kind is tried.
 TRIES = 50
-
-#: The share of walks whose ends are narrowed down by a type, where types tell the ends apart.
-TYPED = 0.1
 
 
 @dataclass(frozen=True)
@@ -120,28 +113,24 @@ class Shape:
     Attributes:
         walks: One walk, or several of one step each that lead to the same entities.
         answers: The ids of the entities where all walks end, ascending.
-        type: The id of the type that the answers have, where it is part of the question.
         revisits: Whether an unknown may be an entity that the question names.
         others: Whether a named entity would be an answer as well if it might be.
     """
 
     walks: tuple[Walk, ...]
     answers: tuple[int, ...]
-    type: int | None = None
     revisits: bool = True
     others: bool = False
 
     @property
     def kind(self) -> str:
-        """What sort of question it is: "2-hop", "conjunction", "1-hop, typed"."""
-        kind = "conjunction" if len(self.walks) > 1 else f"{len(self.walks[0].labels)}-hop"
-        return kind if self.type is None else f"{kind}, typed"
+        """What sort of question it is: "2-hop" or "conjunction"."""
+        return "conjunction" if len(self.walks) > 1 else f"{len(self.walks[0].labels)}-hop"
 
     def pattern(self, graph: KnowledgeGraph, names: Names) -> Pattern:
         """Return the pattern, with the named entities pinned."""
         hops = len(self.walks[0].labels)
-        kind = None if self.type is None else graph.types[self.type]
-        unknown = [Unknown(f"entity {hop}", kind if hop == hops else None) for hop in range(1, hops + 1)]
+        unknown = [Unknown(f"entity {hop}") for hop in range(1, hops + 1)]
         triples: list[tuple[Term | str, ...]] = []
         for walk in self.walks:
             start = Known(names[walk.start], entity=graph.entities[walk.start])
@@ -215,21 +204,7 @@ class ShapeDrawer:
         if not 1 <= len(ends) <= MAX_ANSWERS or (len(ends) == 1 and ends[0] == start):
             return None
         walk = Walk(start, tuple(labels), tuple(sizes))
-        return self._typed(Shape((walk,), tuple(ends.tolist()), None, revisits, others))
-
-    def _typed(self, shape: Shape) -> Shape:
-        """Return a shape with a type that some of its answers have and some have not, if there is one; now and then."""
-        if self._random.random() >= TYPED or len(shape.answers) < 2 or not len(self._graph.types):
-            return shape
-        types = {answer: self._graph.entity_types(answer) for answer in shape.answers}
-        seen = {kind for kinds in types.values() for kind in kinds}
-        telling = sorted(kind for kind in seen if not all(kind in kinds for kinds in types.values()))
-        telling = [kind for kind in telling if self._names.type_noun(kind)]
-        if not telling or not all(types.values()):
-            return shape
-        kind = self._random.choice(telling)
-        kept = tuple(answer for answer in shape.answers if kind in types[answer])
-        return replace(shape, answers=kept, type=kind)
+        return Shape((walk,), tuple(ends.tolist()), revisits, others)
 
     def _conjunction(self) -> Shape | None:
         _, end = self._start()

@@ -233,14 +233,12 @@ class QuestionWriter:
         """Return one of the ways to ask for the answers of a shape."""
         several = len(shape.answers) > 1
         end = self._end(shape.walks[0].labels[-1])
-        if shape.type is not None:
-            end = EndWords.of(end.kind, self._names.type_noun(shape.type))
         if shape.others:
             end = replace(end, noun=f"other {end.noun}", plural=f"other {end.plural}")
         if len(shape.walks) > 1:
             text = self._conjunction(shape.walks, end, several)
         else:
-            text = self._walk(shape.walks[0], end, several, shape.type is not None or shape.others)
+            text = self._walk(shape.walks[0], end, several, shape.others)
         return self._typed_by_a_person(text, [self._names[walk.start] for walk in shape.walks])
 
     def _walk(self, walk: Walk, end: EndWords, several: bool, names_end: bool) -> str:
@@ -249,7 +247,15 @@ class QuestionWriter:
         nouns = [f"which {end.plural if several else end.noun}"] + ([] if names_end else list(end.asks))
         if names_end:
             phrases = replace(phrases, predicates=phrases.predicates + phrases.identities)
-        ways = [_by_predicate(phrases, nouns, several), _by_gap(phrases, nouns), self._by_noun(phrases, end, several)]
+        noun = end.plural if several else end.noun
+        ways = [
+            [f"{asks} {one[several and ' ' in asks]}?" for one in phrases.predicates for asks in nouns],
+            [f"{asks} {question}?" for question, _ in phrases.gaps for asks in nouns],
+            [
+                self._framed(f"the {noun} {clause}", end, several)
+                for clause in (*phrases.reduced, *_clauses(phrases, end, several))
+            ],
+        ]
         if not names_end:
             ways.append([f"{asks} {text}?" for text in phrases.possessions for asks in ("what", "which")])
             ways.append(self._by_noun_phrase(phrases, end, is_plural(words.words)))
@@ -280,11 +286,6 @@ class QuestionWriter:
             ways.append([Start(text, is_plural(words.words), "noun") for text in phrases.nouns])
             start = self._random.choice(self._random.choice([way for way in ways if way]))
         return start
-
-    def _by_noun(self, phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
-        """By a noun and a clause about it: "Name the films directed by Ann"."""
-        noun = end.plural if several else end.noun
-        return [self._framed(f"the {noun} {clause}", end, several) for clause in _relatives(phrases, end, several)]
 
     def _by_noun_phrase(self, phrases: StepPhrases, end: EndWords, plural: bool) -> list[str]:
         """By the noun that the relation has for the ends: "What is Ann's birth place?"."""
@@ -326,11 +327,6 @@ class QuestionWriter:
         return (text[:1].lower() if is_careless else text[:1].upper()) + text[1:]
 
 
-def _relatives(phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
-    """Return what may follow a noun for the ends."""
-    return [*phrases.reduced, *_clauses(phrases, end, several)]
-
-
 def _clauses(phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
     """Return the relative clauses that may follow a noun for the ends."""
     about = [f"{end.relative} {predicate[several]}" for predicate in phrases.predicates]
@@ -343,14 +339,3 @@ def _shortest(phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
     if found := [*phrases.reduced, *about]:
         return found
     return [] if phrases.nouns else [f"that {gap}" for _, gap in phrases.gaps]
-
-
-def _by_predicate(phrases: StepPhrases, asking: Sequence[str], several: bool) -> list[str]:
-    """By what the ends do or are: "Who directed Her?", "Which films have the genre Drama?"."""
-    forms = [(predicate, asks) for predicate in phrases.predicates for asks in asking]
-    return [f"{asks} {predicate[several and ' ' in asks]}?" for predicate, asks in forms]
-
-
-def _by_gap(phrases: StepPhrases, asking: Sequence[str]) -> list[str]:
-    """By what the start does or is to the ends: "What did Ann direct?"."""
-    return [f"{asks} {question}?" for question, _ in phrases.gaps for asks in asking]

@@ -19,7 +19,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.reading import LinkingGenerator, Reading, type_nouns
+from kg_retrievers.questions.reading import LinkingGenerator, Reading, node_of, type_nouns
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
     LackedStep,
@@ -31,10 +31,9 @@ from kg_retrievers.questions.zero_shot.ranking import (
     kinds_of_ends,
     named_ends,
     rank_walks,
-    softmax,
     walk_features,
 )
-from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
     Word,
@@ -226,7 +225,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return self.scorer or relation_scorer()
 
     @property
-    def _steps(self) -> GraphSteps:
+    def steps(self) -> GraphSteps:
+        """The steps of the graph, read when first needed."""
         scorer, whole = self._scorer, self.index.whole
         return whole.derived.get(
             "zero-shot steps", (whole.graph, scorer), lambda: GraphSteps(whole.graph, scorer, token_table())
@@ -237,7 +237,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
     def read(self, input: Mapping[str, Any]) -> Reading:
         """Return what a question asks for, as `QuestionReader.read` does."""
-        question, slots = input["question"], self._slots(input)
+        question, slots = input["question"], self.entities(input)
         if not slots:
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
         if "walks" in input:
@@ -338,7 +338,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         around: Surroundings,
     ) -> Arm | None:
         """Rank the walks from an entity; None where it has no facts."""
-        steps = self._steps
+        steps = self.steps
         encoded = self._scorer.encode(masked_text(question, slots, topic))
         beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
         walks = [walk.labels for walk in beam.walks[:WALKS_COMPARED]]
@@ -434,7 +434,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         target = Unknown(f"entity {between + 1}", kind)
         middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
         for arm in understood.arms:
-            nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
+            nodes: list[Term] = [node_of(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
             triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
         return Pattern.of(
             *triples,
@@ -454,7 +454,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
         A claim asks for no answer, so that nothing is said of how likely one is right.
         """
-        steps = self._steps
+        steps = self.steps
         words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
         around, there = (self._around(slot) for slot in slots)
@@ -467,14 +467,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         covered = coverage(words, walks, steps)
         features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
         (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
-        fact = self._triple(_node(first), _node(second), label)
+        fact = self._triple(node_of(first), node_of(second), label)
         return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.truncated)
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])
         return (there, relation, here) if is_backward(label) else (here, relation, there)
-
-
-def _node(slot: QuestionEntity) -> Known:
-    """Return the node of an entity, pinned where only one is meant, so that no other is searched for."""
-    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term

@@ -176,13 +176,6 @@ def confidence_features(walks: Array, share: float, covered: Array, question: Se
     ])  # fmt: skip
 
 
-def softmax(scores: Array) -> Array:
-    """Return shares that sum to 1."""
-    raised = np.exp(scores - scores.max())
-    shares: Array = raised / raised.sum()
-    return shares
-
-
 def _unit(vector: Array) -> Array:
     unit: Array = vector / (np.linalg.norm(vector) + 1e-9)
     return unit
@@ -229,11 +222,6 @@ class _Longer(NamedTuple):
     labels: Array
 
 
-class _Prefix(NamedTuple):
-    labels: tuple[int, ...]
-    log_probability: float
-
-
 def rank_walks(
     scorer: RelationScorer,
     question: Encoded,
@@ -253,7 +241,7 @@ def rank_walks(
         max_hops: The most steps of a walk.
         beam_width: How many beginnings are followed at each hop.
     """
-    prefixes = [_Prefix((), 0.0)]
+    prefixes = [ScoredWalk((), 0.0)]
     states = scorer.begin(question)
     found: list[ScoredWalk] = []
     nothing = 0.0
@@ -278,7 +266,7 @@ def rank_walks(
             break
         states = scorer.extend(states, decisions, rows, steps.take(labels))
         chosen = zip(logs.tolist(), rows.tolist(), labels.tolist(), strict=True)
-        prefixes = [_Prefix((*prefixes[row].labels, label), log) for log, row, label in chosen]
+        prefixes = [ScoredWalk((*prefixes[row].labels, label), log) for log, row, label in chosen]
     return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
 
 

@@ -47,13 +47,6 @@ _TEXTS_AT_ONCE = 1024
 TOPIC, OTHER = "[x]", "[y]"
 
 
-def unit_table(table: TokenTable) -> Array:
-    """Return all rows of the table, divided by the root of their mean square length."""
-    rows = table.rows(np.arange(table.size))
-    scaled: Array = (rows / np.sqrt((rows**2).sum(axis=1).mean())).astype(np.float32)
-    return scaled
-
-
 def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
     """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
     ids = [[id for id in table.token_ids(text) if id != UNKNOWN] for text in texts]
@@ -198,7 +191,7 @@ class RelationScorer:
         query = self._linear("query", state).reshape(n, 2, d).transpose(1, 0, 2)
         key = self._linear("key", x).reshape(t, 2, d).transpose(1, 2, 0)
         weights = (query @ key).transpose(1, 0, 2) / np.sqrt(np.float32(d)) + w["covered"][:, None] * prefixes.cover
-        weights = _softmax(weights)
+        weights = softmax(weights)
         attended = weights @ x
         rest = np.clip(1 - prefixes.cover[:, 0], 0, 1)
         left = rest @ x / (rest.sum(axis=1, keepdims=True) + np.float32(1e-3))
@@ -244,7 +237,7 @@ class RelationScorer:
         t, d = x.shape
         qkv = self._linear(f"{name}.qkv", self._normed(f"{name}.norm1", x)).reshape(t, 3, HEADS, d // HEADS)
         q, k, v = qkv.transpose(1, 2, 0, 3)
-        weights = _softmax(
+        weights = softmax(
             q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // HEADS)) + self._weights[f"{name}.bias"][:, distances]
         )
         x = x + self._linear(f"{name}.out", (weights @ v).transpose(1, 0, 2).reshape(t, d))
@@ -258,7 +251,8 @@ def _unit(x: Array) -> Array:
     return y
 
 
-def _softmax(x: Array) -> Array:
+def softmax(x: Array) -> Array:
+    """Return shares that sum to 1 along the last axis."""
     raised = np.exp(x - x.max(axis=-1, keepdims=True))
     y: Array = raised / raised.sum(axis=-1, keepdims=True)
     return y

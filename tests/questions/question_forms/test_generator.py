@@ -9,11 +9,11 @@ import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import LowConfidenceError
-from kg_retrievers.questions.question_forms import QuestionFormGenerator
 from kg_retrievers.questions.question_forms.forms import tokens_of
+from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
 from kg_retrievers.questions.question_forms.grammar import read_form
 from kg_retrievers.questions.reader import QuestionReader
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 FACTS = [
     ("Long Bridge", "built_in", "1890"),
@@ -121,7 +121,7 @@ def test_refuses_what_it_cannot_read(question: str) -> None:
 def test_long_questions_have_no_form() -> None:
     """A question of more than 200 words is not searched for a form."""
     question = "How many bridges did Ada Holm design? " + "word " * 200
-    assert QuestionFormGenerator(INDEX).read(question, []) is None
+    assert QuestionFormGenerator(ZeroShotPatternGenerator(INDEX)).read(question, []) is None
     assert read_form(tokens_of(question, []), lambda _: 0.0, ()) is None
 
 
@@ -149,7 +149,7 @@ def test_what_is_absent_is_not_what_holds() -> None:
 def test_refuses_what_contradicts_itself(question: str) -> None:
     """No pattern states it, which is a refusal rather than an error from inside."""
     with pytest.raises(LowConfidenceError):
-        QuestionFormGenerator(cities()).invoke({"question": question, "seed_entities": []})
+        QuestionReader(cities()).read(question)
 
 
 KINDS = [

@@ -78,18 +78,6 @@ def test_kinds_come_in_turn() -> None:
     assert {question.kind for question in generate_questions(load_graph(), 9, max_hops=1)} == {"1-hop", "conjunction"}
 
 
-@pytest.mark.heavy
-def test_some_ask_for_a_type() -> None:
-    graph = KnowledgeGraph.from_triples(
-        [(child, "child_of", "Ann") for child in ("Bob", "Rex", "Zoe")],
-        types={"Ann": ["person"], "Bob": ["person"], "Zoe": ["person"], "Rex": ["dog"]},
-    )
-    typed = [question for question in generate_questions(graph, 200) if question.kind == "1-hop, typed"]
-    assert {question.answers for question in typed} == {("Bob", "Zoe"), ("Rex",)}
-    assert all("dog" in question.text for question in typed if question.answers == ("Rex",))
-    assert answers_of(typed, graph) == [set(question.answers) for question in typed]
-
-
 def test_a_walk_that_turns_leaves_out_where_it_starts() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Adaptation", "directed_by", "Jonze")])
     turned = [question for question in generate_questions(graph, 60) if question.kind == "2-hop"]

@@ -9,7 +9,7 @@ import pytest
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Known, Pattern, Unknown
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.testing import tiny_graph
 
 FACTS = [

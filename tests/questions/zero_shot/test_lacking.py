@@ -17,7 +17,7 @@ from kg_retrievers import (
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Pattern
-from kg_retrievers.questions.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from tests.graph_reader import GraphReader
 
 FACTS = [

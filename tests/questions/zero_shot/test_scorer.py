@@ -17,7 +17,6 @@ from kg_retrievers.questions.zero_shot.scorer import (
     mean_rows,
     question_ids,
     relation_scorer,
-    unit_table,
 )
 from kg_retrievers.questions.zero_shot.steps import GraphSteps, relation_words, value_kind
 
@@ -36,7 +35,7 @@ def test_numpy_computes_what_torch_was_trained_as() -> None:
 
     from benchmarks.relation_scorer.batches import StepPool, question_tensors
     from benchmarks.relation_scorer.examples import Step
-    from benchmarks.relation_scorer.net import Net
+    from benchmarks.relation_scorer.net import Net, unit_table
 
     table, scorer = token_table(), relation_scorer()
     weights = {name: tensor.float() for name, tensor in load_file(SCORER).items() if not name.startswith("ranking.")}
