@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,15 +173,3 @@ def test_embeddings_of_langchain_need_it(monkeypatch: pytest.MonkeyPatch) -> Non
         loading.load_embeddings("cohere:small")
     with pytest.raises(MissingExtraError, match=r"the embeddings 'openai:small' needs .*\[openai\]"):
         loading.load_embeddings("openai:small")
-
-
-# --- what is loaded ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.heavy
-def test_studio_does_without_the_shell() -> None:
-    code = (
-        "import sys, kg_retrievers.serving.studio\n"
-        "assert not [name for name in sys.modules if name.startswith('kg_retrievers.cli')]"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=dict(os.environ))
