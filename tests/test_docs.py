@@ -121,37 +121,6 @@ def run_shell(block: Block, filename: str) -> None:
         assert main(arguments) == 0, f"{filename}:{block.line}: kg-retrievers {shlex.join(arguments)}"
 
 
-def test_blocks_are_found() -> None:
-    text = (
-        "```python\na = 1\n```\n"
-        "- x\n  ```python\n  b = 2\n  ```\n"
-        "<!-- not run: needs a key -->\n\n```python\nc\n```\n"
-        '```text title="d.txt"\nd\n```\n'
-    )
-    assert blocks(text) == [
-        Block("a = 1\n", 1),
-        Block("b = 2\n", 5),
-        Block("c\n", 10, not_run="needs a key"),
-        Block("d\n", 13, "text", "d.txt"),
-    ]
-
-
-def test_blocks_share_names_and_may_await() -> None:
-    namespace: dict[str, object] = {}
-    run_python(Block("import asyncio\nasync def one():\n    return 1\n", 0), namespace, "a.md")
-    run_python(Block("x = await one()\n", 0), namespace, "a.md")
-    assert namespace["x"] == 1
-    with pytest.raises(ZeroDivisionError):
-        run_python(Block("1 / 0\n", 0), namespace, "a.md")
-
-
-def test_plain_commands_are_told_from_those_that_need_a_shell() -> None:
-    both = "kg-retrievers ask a.tsv 'Who | what?' \\\n  --k 2  # two\n\nkg-retrievers demo\n"
-    assert plain_commands(both) == [["ask", "a.tsv", "Who | what?", "--k", "2"], ["demo"]]
-    for code in ("kg-retrievers info a.tsv > b", "kg-retrievers info a && ls", "ls", "kg-retrievers compare runs/ *"):
-        assert plain_commands(code) is None
-
-
 @pytest.mark.usefixtures("loggers_stay")
 @pytest.mark.parametrize(
     "name",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_openai import ChatOpenAI
 from language_model_stages import STRUCTURED, sample_index, stages
-from real_language_model import LocalChatModel, ModelServer, Writer, missing_packages, write_folder
+from real_language_model import ModelServer, Writer, missing_packages, write_folder
 
 from kg_retrievers import CausalLM, GraphIndex, GraphPromptModel, NeighborhoodRetriever, Question, graph_prompt_examples
 from kg_retrievers import train_graph_prompt as train
@@ -80,16 +80,6 @@ def test_a_graph_prompt_is_trained_and_comes_back(
     assert again.network.lm.dtype == "bfloat16"
     done.model.max_new_tokens = 8
     assert again.invoke(asked) == done.model.invoke(asked)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_stages_in_text(index: GraphIndex, writer: Writer, name: str) -> None:
-    """Without structured output: a reply may be unreadable, which is an error of this package."""
-    stage = stages(index, LocalChatModel(writer=writer, max_tokens=200))[name]
-    try:
-        assert stage(QUESTION) is not None
-    except KGRetrieversError as error:
-        warnings.warn(f"{name}: {error!s:.300}", stacklevel=1)
 
 
 @pytest.mark.parametrize("name", NAMES)

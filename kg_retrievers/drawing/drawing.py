@@ -15,7 +15,7 @@ import networkx as nx
 from pydantic import Field
 
 from kg_retrievers.drawing.html_page import cut, described, html_page, page_data
-from kg_retrievers.drawing.picture import COLORS, INK, Box, Picture, Role, clean_line, cut_short
+from kg_retrievers.drawing.picture import COLORS, INK, Box, Role, clean_line, cut_short, svg_picture
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.types import Triple
@@ -92,12 +92,9 @@ class Drawing:
         Args:
             namespace: What a file must name; inside HTML it may be left out, as "".
         """
-        return self._picture().svg(f"{self!r}", namespace)
-
-    def _picture(self) -> Picture:
         below = [(COLORS[role][1], f"■ {role}") for role in self._marks()]
         below += [(INK, self._notice)] if self._notice else []
-        return Picture.of(*self.boxes(), self.ends(), below)
+        return svg_picture(*self.boxes(), self.ends(), below, repr(self), namespace)
 
     def _role(self, key: str) -> Role:
         return "answer" if key in self.answers else "known" if key in self.known else "other"

@@ -101,18 +101,10 @@ def fit(result: R, max_tokens: int, sent: Callable[[R], str] = to_json) -> R:
         return count_tokens(sent(_cut(result, length, most))) <= max_tokens
 
     length = next((one for one in _LENGTHS if fits(min(_ENOUGH, longest), one)), _LENGTHS[-1])
-    most = _most_items(lambda n: fits(n, length), longest)
+    most = bisect_left(range(longest + 1), True, key=lambda most: not fits(most, length)) - 1
     if most < 0:
         raise InvalidArgumentError(f"max_tokens={max_tokens} has no room for this result. Allow more.")
     return _cut(result, length, most)
-
-
-def _most_items(fits: Callable[[int], bool], longest: int) -> int:
-    """Return the most items for which a result fits, at most `longest`; -1 where it does not fit without any."""
-    high = 1
-    while high < longest and fits(high):
-        high *= 2
-    return bisect_left(range(min(high, longest) + 1), True, key=lambda most: not fits(most)) - 1
 
 
 def _longest(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, zip_longest
+from itertools import islice
 
 from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -29,29 +29,10 @@ def example_questions(retriever: BaseKGRetriever, count: int) -> list[str]:
         questions = generate_questions(graph, TRIED * count)
     except InvalidArgumentError:  # it has nothing that can be asked about
         return []
-    found: list[str] = []
-    for question in _varied(questions):
-        if len(found) == count:
-            break
-        if len(question.text) <= LONGEST and _is_answered(retriever, question):
-            found.append(question.text)
-    return found
-
-
-def _varied(questions: list[Question]) -> list[Question]:
-    """Return the questions by turns of their kinds, those with relations that came before last."""
-    kinds: dict[str | None, list[Question]] = {}
-    for question in questions:
-        kinds.setdefault(question.kind, []).append(question)
-    turns = [one for one in chain.from_iterable(zip_longest(*kinds.values())) if one is not None]
-    seen: set[frozenset[str]] = set()
-    first: list[Question] = []
-    later: list[Question] = []
-    for question in turns:
-        relations = _relations(question)
-        (later if relations in seen else first).append(question)
-        seen.add(relations)
-    return first + later
+    first = {_relations(question): question for question in reversed(questions)}
+    questions.sort(key=lambda question: question is not first[_relations(question)])  # new relations come first
+    answered = (one.text for one in questions if len(one.text) <= LONGEST and _is_answered(retriever, one))
+    return list(islice(answered, count))
 
 
 def _relations(question: Question) -> frozenset[str]:

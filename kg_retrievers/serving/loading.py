@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kg_retrievers.core.retriever import BaseKGRetriever
     from kg_retrievers.database.executor import Executor
     from kg_retrievers.datasets import Question
-    from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
 #: The default embeddings: static token vectors, which the package brings.
@@ -61,20 +60,14 @@ class SavedModel:
     weights: str
 
 
-def open_index(folder: str | Path, embeddings: str | None = None, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
-    """Open a folder that `kg-retrievers index` saved.
-
-    Args:
-        folder: The folder.
-        embeddings: The name of embeddings, as `load_embeddings` takes it; by default those it was built with.
-        graph: The graph, where it is at hand.
+def open_index(folder: str | Path) -> GraphIndex:
+    """Open a folder that `kg-retrievers index` saved, with the embeddings it was built with.
 
     Raises:
         IndexLoadError: If the folder holds no complete index.
         StaleIndexError: If it was built with other embeddings.
     """
-    name = embeddings or recorded_embeddings(folder)
-    return kg_retrievers.GraphIndex.open(folder, load_embeddings(name), graph=graph)
+    return kg_retrievers.GraphIndex.open(folder, load_embeddings(recorded_embeddings(folder)))
 
 
 def recorded_embeddings(folder: str | Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, train_triple_scorer
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, ModelLoadError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.serving.studio import _built_once, workflow
 from kg_retrievers.testing import tiny_graph
 
@@ -67,29 +67,29 @@ def test_what_the_environment_lacks(monkeypatch: pytest.MonkeyPatch, name: str, 
         workflow()
 
 
-def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """The folder of a model of subgraph-rag."""
     index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
     taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
     train_triple_scorer(index, taught, output=tmp_path / "model", num_examples=8, rounds=1)
+    return str(tmp_path / "model")
+
+
+def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setenv("KG_RETRIEVERS_METHOD", "subgraph-rag")
-    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", model)
     made = workflow()
     assert "score_triples" in made.builder.nodes
     assert "Audrey Tautou" in str(made.invoke({"question": "Who starred in Amélie?"})["documents"])
     monkeypatch.delenv("KG_RETRIEVERS_METHOD")
     assert "score_triples" in workflow().builder.nodes
-    monkeypatch.setenv("KG_RETRIEVERS_MODEL", "nowhere")
-    with pytest.raises(ModelLoadError, match="no trained model is here"):
-        workflow()
 
 
-def test_several_methods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
-    taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
-    train_triple_scorer(index, taught, output=tmp_path / "model", num_examples=8, rounds=1)
+def test_several_methods(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+pcst")
     assert workflow().invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
-    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", model)
     with pytest.raises(InvalidArgumentError, match="is of subgraph-rag, but asked is simgrag"):
         workflow()
     monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+subgraph-rag")

@@ -29,9 +29,7 @@ from kg_retrievers.serving.web.requests import (
     RequestError,
     describe,
     error_response,
-    number_of,
     read_body,
-    text_of,
 )
 from kg_retrievers.serving.web.stages import tell_stages
 from kg_retrievers.serving.workers import Event, Workers
@@ -65,11 +63,8 @@ SAFE = {
     "X-Frame-Options": "DENY",
 }
 
-#: The most bytes of a picture that grows.
-EXPAND_BYTES = 1_048_576
-
-#: The most example questions and facts around an entity that are asked for.
-MOST_EXAMPLES, MOST_NEIGHBORS = 20, 200
+#: The most bytes of a picture that grows, and the most characters of a name that is being typed.
+EXPAND_BYTES, MOST_TYPED = 1_048_576, 200
 
 Answers = Callable[[Request], Awaitable[Response]]
 
@@ -98,7 +93,6 @@ class WebApp:
             Route("/api/about", _json(self.about)),
             Route("/api/schema", _json(self.schema)),
             Route("/api/examples", _json(self.examples)),
-            Route("/api/neighbors", _json(self.neighbors)),
             Route("/api/entities", _json(self.entities)),
             Route("/api/ask", _json(self.ask), methods=["POST"]),
             Route("/api/expand", _json(self.expand), methods=["POST"]),
@@ -126,19 +120,14 @@ class WebApp:
 
     async def examples(self, request: Request) -> Any:
         """Return questions that the graph answers."""
-        count = number_of(request, "count", 6, MOST_EXAMPLES)
-        return {"examples": await self.workers.run(lambda: self.service.examples(count))}
-
-    async def neighbors(self, request: Request) -> Any:
-        """Return the facts around an entity."""
-        entity, limit = text_of(request, "entity"), number_of(request, "limit", 30, MOST_NEIGHBORS)
-        relation = text_of(request, "relation") if "relation" in request.query_params else None
-        ask = partial(self.service.neighbors, entity, limit=limit, relation=relation)
-        return (await self.workers.run(ask)).model_dump()
+        return {"examples": await self.workers.run(self.service.examples)}
 
     async def entities(self, request: Request) -> Any:
         """Return the entities whose names are near to a text."""
-        text = text_of(request, "text", longest=200)
+        text = request.query_params.get("text", "").strip()
+        if not 0 < len(text) <= MOST_TYPED:
+            message = f"The text has {len(text):,} characters; wanted 1 to {MOST_TYPED}."
+            raise RequestError(400, message, "Send ?text=...")
         return {"entities": await self.workers.run(lambda: suggest(self.service.index, text))}
 
     async def expand(self, request: Request) -> Any:

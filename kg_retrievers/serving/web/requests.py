@@ -170,27 +170,3 @@ async def _read(request: Request, most: int) -> bytes:
 
 def _too_large(most: int) -> RequestError:
     return RequestError(413, f"The body has more than {most:,} bytes.", "Send a shorter one.")
-
-
-def text_of(request: Request, name: str, *, longest: int = NAME) -> str:
-    """Return a text of the query string.
-
-    Raises:
-        RequestError: If it is missing, empty or too long.
-    """
-    text = request.query_params.get(name, "").strip()
-    if not text or len(text) > longest:
-        raise RequestError(400, f"{name} has {len(text):,} characters; wanted 1 to {longest:,}.", f"Send ?{name}=...")
-    return text
-
-
-def number_of(request: Request, name: str, default: int, most: int) -> int:
-    """Return a number of the query string.
-
-    Raises:
-        RequestError: If it is none from 1 to `most`.
-    """
-    text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
-        raise RequestError(400, f"{name} is {text!r:.50}; wanted a number from 1 to {most}.", f"Send ?{name}=1.")
-    return int(text)

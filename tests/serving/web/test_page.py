@@ -102,27 +102,6 @@ def test_a_pattern_is_edited_and_run_on(shown: BrowserPage) -> None:
     shown.errors.clear()  # the browser itself notes the status 400
 
 
-@pytest.mark.parametrize(
-    ("method", "text", "answer"),
-    [
-        ("rog", '[{"relations": [["born_in", "forward"]]}]', "United Kingdom"),
-        (
-            "sg-rag",
-            """[{"query": "MATCH (f)-[r:starring]->(p) WHERE p.key = 'Amy Adams' RETURN f.key AS target, r"}]""",
-            "Arrival; Her",
-        ),
-    ],
-)
-def test_paths_and_queries_are_edited_and_run_on(shown: BrowserPage, method: str, text: str, answer: str) -> None:
-    ask(shown, QUESTION, method)
-    shown.page.click("text=Edit and run on")
-    shown.page.fill(".edit textarea", text)
-    shown.page.click(".edit button.main")
-    shown.page.wait_for_selector(".tag")
-    answered(shown)
-    assert texts(shown, ".result .text") == [answer]
-
-
 def test_methods_are_compared_side_by_side(shown: BrowserPage) -> None:
     shown.page.fill("#question", QUESTION)
     shown.page.click("#compare")

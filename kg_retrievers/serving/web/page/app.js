@@ -56,7 +56,7 @@ function describeMethod() {
 }
 
 async function showExamples() {
-  const { examples } = await get("api/examples", { count: "6" });
+  const { examples } = await get("api/examples");
   const buttons = examples.map((question) => make("button", { type: "button", class: "chip", dir: "auto", click: () => {
     byId("question").value = question;
     ask([byId("method").value]);
