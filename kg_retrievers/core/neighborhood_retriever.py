@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -91,6 +91,25 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     def entity_ids(self, keys: Sequence[str]) -> Array:
         """Return the ids of entities: int64, shape (keys), -1 for a key that is not in the graph."""
         return np.array([self.graph.entities.find(key) for key in keys], np.int64)
+
+    def checked_rows(
+        self, field: str, rows: Sequence[Sequence[Any]], known: Container[Any], wanted: str
+    ) -> list[list[Any]]:
+        """Return the rows of an input, each a name or a triple with its score, if each is known and there once.
+
+        Raises:
+            InvalidArgumentError: If one is not.
+        """
+        names = [row[0] if len(row) == 2 else tuple(row[:-1]) for row in rows]
+        if strange := [name for name in names if name not in known]:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: {field} must hold {wanted}, but got {strange[0]!r:.200}."
+            )
+        if len(set(names)) < len(names):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: {field} must hold nothing twice, but got {rows!r:.200}."
+            )
+        return [list(row) for row in rows]
 
     def named(self, seeds: Sequence[str]) -> dict[str, list[list[str]]]:
         """Return the details of evidence that say which entities it is about; nothing where none counts."""

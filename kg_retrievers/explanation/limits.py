@@ -66,7 +66,6 @@ LIMITS = (
     Limit("node_types", ("ignore",), "the entity has another type"),
     Limit("distinct", ("known", "none"), "unknowns may not share an entity"),
     Limit("ties", ("merge",), "equals are cut off"),
-    Limit("include_crossing", (True,), "only paths between candidates lead there"),
     Limit("lone_entities", (True,), "entities without facts are left out"),
     Limit("granularity", ("subgraph",), "its facts stand in better evidence"),
 )

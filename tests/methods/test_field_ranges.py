@@ -33,7 +33,7 @@ FIELDS: dict[str, list[tuple[str, Any]]] = {
     ],
     "gnn-rag": [
         *SHARED, ("threshold", 0), ("threshold", 1.01), ("max_candidates", 0), ("max_paths", 0),
-        ("include_crossing", "perhaps"), ("granularity", "tree"),
+        ("granularity", "tree"),
     ],
     "subgraph-rag": [*SHARED, ("max_triples", 0), ("max_triples", 2_000_000), ("granularity", "path")],
     "kaping": [*SHARED, ("granularity", "subgraph")],

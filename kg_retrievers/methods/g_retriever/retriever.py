@@ -18,7 +18,6 @@ from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES
@@ -179,15 +178,8 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         checked = super().check_inputs(inputs)
         tables = {"ranked_entities": self.graph.entities, "ranked_relations": self.graph.relations}
         for name in tables.keys() & checked.keys():
-            rows, what = checked[name], name.removeprefix("ranked_")
-            names = [name for name, _ in rows]
-            if strange := [one for one in names if one not in tables[name]]:
-                raise InvalidArgumentError(
-                    f"PCSTRetriever: {name} must hold names as in `graph.{what}`, but got {strange[0]!r:.200}."
-                )
-            if len(set(names)) < len(names):
-                raise InvalidArgumentError(f"PCSTRetriever: {name} must name nothing twice, but got {rows!r:.200}.")
-            checked[name] = [list(row) for row in rows]
+            wanted = f"names as in `graph.{name.removeprefix('ranked_')}`"
+            checked[name] = self.checked_rows(name, checked[name], tables[name], wanted)
         return checked
 
     def _rank_nodes_and_edges(self, state: PCSTState) -> dict[str, Any]:

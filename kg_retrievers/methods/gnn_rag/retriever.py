@@ -21,7 +21,6 @@ from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
@@ -38,7 +37,6 @@ K, MAX_CANDIDATES, MAX_PATHS = 10, 200, 1_000
 RETRIEVAL: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "threshold": 0.95,  #: table 18: the default
-        "include_crossing": True,  #: the published code
         "granularity": "path",  #: section 4.3: one line for each path
         "k": 1_000,  #: section 4.3: all paths; as many as `max_paths` allows
         "answer_prompt": PROMPTS["A"],  #: appendix E.4: prompt A, the default
@@ -89,9 +87,9 @@ class GNNRAGRetriever(BaseModelRetriever):
     "relation_path" and "paths", see `path_evidence`.
 
     Differs from the paper: keeps at most `max_candidates` candidates, and equally likely ones together; includes the
-    candidate that crosses the threshold (`include_crossing`); paths keep direction and parallel triples, are bounded by
-    `max_paths`, and are merged; the default prompt has two examples. `preset="paper"` gives each path a Document, and
-    asks by the paper's prompt A; the paper's network is a matter of the model's training.
+    candidate that crosses the threshold, as the published code does; paths keep direction and parallel triples, are
+    bounded by `max_paths`, and are merged; the default prompt has two examples. `preset="paper"` gives each path a
+    Document, and asks by the paper's prompt A; the paper's network is a matter of the model's training.
 
     Differs from the published code, which also includes the crossing candidate: stops at a sum of exactly `threshold`,
     where the code goes on; takes any probability above 0, where the code drops those below (1 - `threshold`) /
@@ -126,11 +124,8 @@ class GNNRAGRetriever(BaseModelRetriever):
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: DocumentStyle = "paths"
-    #: The probability that the candidates have together.
+    #: The probability that the candidates have together, with the one that crosses it.
     threshold: float = Field(default=THRESHOLD, gt=0, le=1)
-    #: Whether the candidate that crosses the threshold is one, as in the published code; in the paper it is not. The
-    #: likeliest always is.
-    include_crossing: bool = True
     #: The most candidates.
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     #: The most paths in all, split evenly over the pairs of question entity and candidate, at least one each.
@@ -153,17 +148,11 @@ class GNNRAGRetriever(BaseModelRetriever):
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; candidates must be distinct entities of the graph, each with a probability in (0, 1]."""
         checked = super().check_inputs(inputs)
-        if (given := checked.get("candidates")) is None:
-            return checked
-        rows = sorted((list(row) for row in given["entities"]), key=lambda row: -row[1])
-        keys = [row[0] for row in rows]
-        if strange := [key for key in keys if key not in self.graph.entities]:
-            raise InvalidArgumentError(
-                f"GNNRAGRetriever: candidates must be keys of entities of the graph, but got {strange[0]!r:.200}."
-            )
-        if len(set(keys)) < len(keys):
-            raise InvalidArgumentError(f"GNNRAGRetriever: candidates must hold no entity twice, but got {rows!r:.200}.")
-        return checked | {"candidates": {"entities": rows, "truncated": given["truncated"]}}
+        if given := checked.get("candidates"):
+            known = self.graph.entities
+            rows = self.checked_rows("candidates", given["entities"], known, "keys of entities of the graph")
+            checked["candidates"] = {**given, "entities": sorted(rows, key=lambda row: -row[1])}
+        return checked
 
     def _probabilities(self, state: Mapping[str, Any]) -> tuple[Neighborhood, Array]:
         """Return what is around the question's entities, and how likely each of these entities is an answer."""
@@ -185,8 +174,7 @@ class GNNRAGRetriever(BaseModelRetriever):
 
     def _candidates_within(self, falling: Array) -> int:
         """Return how many of some falling probabilities sum to `threshold`; equal ones are in or out together."""
-        crossing = int(np.searchsorted(np.cumsum(falling), self.threshold))
-        count = max(1, crossing + self.include_crossing)
+        count = 1 + int(np.searchsorted(np.cumsum(falling), self.threshold))
         return int(np.count_nonzero(falling >= falling[:count].min(initial=1)))
 
     def _extract_paths(self, state: GNNRAGState) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -84,50 +84,30 @@ def label_examples(
             arms = []
             for slot, path in walks:
                 name = example.text[entities[slot].start : entities[slot].end]
-                arms.append((Known(name, entity=entities[slot].term.entity), steps_of(relations, path)))
+                steps = [(relations[relation_of(label)], not is_backward(label)) for label in path]
+                arms.append((Known(name, entity=entities[slot].term.entity), steps))
             labelled[position] = replace(example, pattern=star_pattern(arms))
     return labelled
 
 
 def star_pattern(arms: Sequence[tuple[Known, Sequence[tuple[str, bool]]]]) -> Pattern:
-    """Return the pattern of walks from several known nodes that end at the same unknown one.
+    """Return the pattern of walks from known nodes that end at the same unknown one.
+
+    A step of a walk is a relation, and whether it goes from head to tail.
 
     Example:
         >>> arms = [(Known("Jonze"), [("directed_by", False)]), (Known("Adams"), [("starring", False)])]
         >>> star_pattern(arms).to_dict()["triples"]
         [[{'unknown': 'entity 1'}, 'directed_by', 'Jonze'], [{'unknown': 'entity 1'}, 'starring', 'Adams']]
     """
-    if len(arms) == 1:
-        return walk_pattern(*arms[0])
-    target, between = Unknown("entity 1"), 1
+    numbers = count(1)
+    target = Unknown(f"entity {1 + sum(len(steps) - 1 for _, steps in arms)}")
     triples: list[tuple[Term, str, Term]] = []
     for start, steps in arms:
-        inner = [Unknown(f"entity {between + hop}") for hop in range(1, len(steps))]
-        between += len(inner)
-        nodes: list[Term] = [start, *inner, target]
+        nodes: list[Term] = [start, *(Unknown(f"entity {next(numbers)}") for _ in steps[1:]), target]
         for (here, there), (relation, forward) in zip(pairwise(nodes), steps, strict=True):
             triples.append((here, relation, there) if forward else (there, relation, here))
     return Pattern.of(*triples, target=target.name)
-
-
-def steps_of(relations: Sequence[str], path: Sequence[int]) -> list[tuple[str, bool]]:
-    """Return the labels of a walk as steps of `walk_pattern`."""
-    return [(relations[relation_of(label)], not is_backward(label)) for label in path]
-
-
-def walk_pattern(start: Known, steps: Sequence[tuple[str, bool]]) -> Pattern:
-    """Return the pattern of a walk from a known node; a step is a relation, and whether it goes from head to tail.
-
-    Example:
-        >>> walk_pattern(Known("Spike Jonze"), [("directed_by", False)]).to_dict()["triples"]
-        [[{'unknown': 'entity 1'}, 'directed_by', 'Spike Jonze']]
-    """
-    nodes: list[Term] = [start, *(Unknown(f"entity {hop}") for hop in range(1, len(steps) + 1))]
-    triples = [
-        (here, relation, there) if forward else (there, relation, here)
-        for (here, there), (relation, forward) in zip(pairwise(nodes), steps, strict=True)
-    ]
-    return Pattern.of(*triples, target=f"entity {len(steps)}")
 
 
 def _alike(index: GraphIndex, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:

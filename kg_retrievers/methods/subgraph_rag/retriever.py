@@ -20,7 +20,6 @@ from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, parse_answers
@@ -127,19 +126,10 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
         checked = super().check_inputs(inputs)
-        if (scored := checked.get("scored_triples")) is None:
-            return checked
-        rows = sorted((list(row) for row in scored["triples"]), key=lambda row: -row[3])
-        triples = [tuple(row[:3]) for row in rows]
-        if strange := [triple for triple in triples if triple not in self.graph]:
-            raise InvalidArgumentError(
-                f"SubgraphRAGRetriever: scored_triples must hold triples of the graph, but got {strange[0]!r:.200}."
-            )
-        if len(set(triples)) < len(triples):
-            raise InvalidArgumentError(
-                f"SubgraphRAGRetriever: scored_triples must hold no triple twice, but got {rows!r:.200}."
-            )
-        return checked | {"scored_triples": {"triples": rows, "truncated": scored["truncated"]}}
+        if given := checked.get("scored_triples"):
+            rows = self.checked_rows("scored_triples", given["triples"], self.graph, "triples of the graph")
+            checked["scored_triples"] = {**given, "triples": sorted(rows, key=lambda row: -row[3])}
+        return checked
 
     def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         count = state["k"] if self.granularity == "triple" else self.max_triples

@@ -28,7 +28,7 @@ from kg_retrievers.methods.sg_rag import (
     TemplateCypherWriter,
     label_examples,
 )
-from kg_retrievers.methods.sg_rag.labelling import walk_pattern
+from kg_retrievers.methods.sg_rag.labelling import star_pattern
 from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
@@ -291,7 +291,8 @@ async def test_templates_of_the_nearest_example() -> None:
 
 
 def walk(question: str, answers: Sequence[str], *relations: str, **fields: Any) -> Question:
-    pattern = walk_pattern(Known(question.split()[-1], **fields), [(name[1:], name[0] == ">") for name in relations])
+    steps = [(name[1:], name[0] == ">") for name in relations]
+    pattern = star_pattern([(Known(question.split()[-1], **fields), steps)])
     return Question(question, answers=tuple(answers), pattern=pattern)
 
 
