@@ -37,7 +37,7 @@ from .graph import Path as Path
 from .graph import Pattern as Pattern
 from .graph import Triple as Triple
 from .graph import Unknown as Unknown
-from .graph.readers import Limits as Limits
+from .graph.readers.opening import Limits as Limits
 from .index import EntityLinker as EntityLinker
 from .index import GraphIndex as GraphIndex
 from .index import HashedEmbeddings as HashedEmbeddings

@@ -124,6 +124,7 @@ class Pattern:
 
     The class, never the text, says whether a term is known, so a film may be called "Unknown".
     Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
+    Source, confidence and what was understood (`unplaced` to `truncated`) do not count for equality.
 
     Args:
         triples: The edges, `(head, relation, tail)`.
@@ -133,16 +134,15 @@ class Pattern:
             None leaves it to the retriever.
         directed: Whether the directions of the triples count; None leaves it to the retriever, and with an operation
             they count, but for a triple that can only be meant the other way round.
+        typed: Whether a type means this very type: no entity of another one answers, and one without types only where
+            none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
+        source: Who wrote the pattern: "llm", "examples", "zero-shot", or None.
+        confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
         conditions: What its unknowns must satisfy, all of them.
         absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";
             such a group names one unknown of the other triples. A known text in them stands for any entity called so.
         operation: What is asked of the things found; None for the things themselves.
-        typed: Whether a type means this very type: no entity of another one answers, and one without types only where
-            none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
-        source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
-            equality.
-        confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
         unplaced: The words of the question that the pattern does not cover.
         nearest: The relations that came nearest to the question, the nearest first.
         lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
@@ -163,12 +163,12 @@ class Pattern:
     different: tuple[tuple[_Term, _Term], ...] = ()
     revisits: StrictBool | None = None
     directed: StrictBool | None = None
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
-    absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
-    operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
     typed: StrictBool | None = None
     source: str | None = field(default=None, compare=False)
     confidence: Annotated[float, Strict(), Field(ge=0, le=1)] | None = field(default=None, compare=False)
+    conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
+    absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
+    operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
     lacking: tuple[str, ...] = field(default=(), compare=False)
