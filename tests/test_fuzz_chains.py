@@ -180,4 +180,4 @@ def test_mutants_of_replies_in_chains_and_workflows(
                         runner.run(one.runnable.ainvoke(one.input))
                     else:
                         one.runnable.invoke(one.input)
-    assert all(tally.replies for tally in readings.tallies.values())
+    assert all(readings.replies.values())

@@ -108,17 +108,13 @@ def named_entities(metadata: Mapping[str, Any], retriever: BaseKGRetriever | Non
     found = []
     for key, name in names.items():
         one = linked.get(key) or {"text": name, "likeness": None, "how": "given"}
-        label = labels.get(key) or (_label(retriever, key) if retriever else name)
-        likeness = one["likeness"]
+        label, likeness = labels.get(key) or name, one["likeness"]
+        if retriever is not None and key in retriever.graph.entities:
+            label = retriever.graph.label(key)
         if one["how"] == "similar" and retriever is not None:
             likeness = _cosine(retriever.index, one["text"], label)
         found.append(NamedEntity(one["text"], key, label, likeness, one["how"], others.get(key, ())))
     return tuple(found)
-
-
-def _label(retriever: BaseKGRetriever, key: str) -> str:
-    graph = retriever.graph
-    return graph.label(key) if key in graph.entities else key
 
 
 def _others(question: str, index: GraphIndex) -> dict[str, tuple[Other, ...]]:

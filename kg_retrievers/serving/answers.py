@@ -128,7 +128,7 @@ def fact_of(
     """Return a fact of a kind, in keys and in words."""
     head, relation, tail = triple
     (text,) = triple_lines([Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))])
-    return kind(triple=Triple(head, relation, tail), text=text, sources=sources or None, **more)
+    return kind(triple=Triple(head, relation, tail), text=text, sources=list(sources or ()) or None, **more)
 
 
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[Named]:

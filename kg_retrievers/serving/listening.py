@@ -193,10 +193,5 @@ def _health(service: GraphService) -> dict[str, Any]:
     """Return the served version, index, sizes and methods, without any name of the graph."""
     index = service.index
     size = {} if index.is_connected else {"entities": len(index.graph.entities), "triples": len(index.graph)}
-    return {
-        "status": "ok",
-        "version": version("kg-retrievers"),
-        "index": index.fingerprint,
-        **size,
-        "methods": list(service.methods),
-    }
+    about = {"version": version("kg-retrievers"), "index": index.fingerprint, "methods": list(service.methods)}
+    return {"status": "ok", **about, **size}

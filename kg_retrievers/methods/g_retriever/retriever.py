@@ -259,13 +259,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             return prize_edges(relations, ranked, self.k_relations, self.prizes)
         weights = np.full(len(self.graph.relations), (1.0 + len(ranked)) ** -PREFERENCE)
         weights[ranked] = (1.0 + np.arange(len(ranked))) ** -PREFERENCE
-        taken = walk_triples(heads, relations, tails, starts, weights, hops=self._longest_walk, entities=size)
+        hops = LONGEST_WALK if self.max_hops is None else self.max_hops
+        taken = walk_triples(heads, relations, tails, starts, weights, hops=hops, entities=size)
         prizes: Array = self.k_relations * taken / max(taken.max(initial=0.0), np.finfo(float).tiny)
         return prizes
-
-    @property
-    def _longest_walk(self) -> int:
-        return LONGEST_WALK if self.max_hops is None else self.max_hops
 
     def _cost(self, edge_prizes: Array) -> float:
         """Return the cost of an edge, lowered so that the best edge left pays (not in the paper)."""

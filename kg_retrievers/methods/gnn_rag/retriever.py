@@ -13,7 +13,6 @@ from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.algorithms.neighborhood import Neighborhood
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
@@ -154,16 +153,11 @@ class GNNRAGRetriever(BaseModelRetriever):
             checked["candidates"] = {**given, "entities": sorted(rows, key=lambda row: -row[1])}
         return checked
 
-    def _probabilities(self, state: Mapping[str, Any]) -> tuple[Neighborhood, Array]:
-        """Return what is around the question's entities, and how likely each of these entities is an answer."""
-        reasoner: ReasonerOnGraph = self._ready_model()
-        near = self.neighborhood(state["seed_entities"])
-        seeds = self.entity_ids(state["seed_entities"])
-        text = state["masked_question" if self.model.config.mask_entities else "question"]
-        return near, reasoner.score(text, near.nodes, seeds)
-
     def _score_candidates(self, state: GNNRAGState) -> dict[str, Any]:
-        near, probabilities = self._probabilities(state)
+        reasoner: ReasonerOnGraph = self._ready_model()
+        near, seeds = self.neighborhood(state["seed_entities"]), self.entity_ids(state["seed_entities"])
+        text = state["masked_question"] if self.model.config.mask_entities else state["question"]
+        probabilities = reasoner.score(text, near.nodes, seeds)
         likeliest = np.argsort(-probabilities, kind="stable")
         likeliest = likeliest[probabilities[likeliest] > 0]
         count = self._candidates_within(probabilities[likeliest])

@@ -13,7 +13,6 @@ from kg_retrievers.serving.results import (
     Explained,
     Found,
     FoundEvidence,
-    Named,
     Neighbors,
     Result,
     SchemaSummary,
@@ -50,7 +49,7 @@ def _answer(result: Answer) -> Iterable[str]:
 def _evidence(result: FoundEvidence) -> Iterable[str]:
     yield from _refusal(result)
     for one in result.evidence:
-        proposed = f", proposes {_names(one.answers)}" if one.answers else ""
+        proposed = f", proposes {'; '.join(answer.label for answer in one.answers)}" if one.answers else ""
         yield f"Evidence {one.rank}, score {one.score:.3g}{proposed}:"
         yield from (fact.text for fact in one.facts)
 
@@ -90,7 +89,3 @@ def _refusal(result: Found) -> Iterable[str]:
     if result.refusal is not None:
         yield f"Why: {result.refusal.reason}"
         yield f"Next step: {result.refusal.next_step}"
-
-
-def _names(answers: Iterable[Named]) -> str:
-    return "; ".join(answer.label for answer in answers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from threading import Lock
@@ -84,7 +84,6 @@ class WebApp:
         self._workflows: dict[str, Workflow] = {}
         self._lock = Lock()
 
-    @cached_property
     def routes(self) -> list[Route]:
         """What is answered under each path."""
         pages = [Route(path, partial(_page, *place)) for path, place in PAGE.items()]
@@ -175,7 +174,7 @@ def make_app(
     who = access or Access(open_paths=OPEN_PATHS)
     health = Route(HEALTH_PATH, health_endpoint(service, who))
     web = WebApp(service, name, workers or Workers())
-    app = Starlette(routes=[*web.routes, health], middleware=[Middleware(AccessMiddleware, access=who)])
+    app = Starlette(routes=[*web.routes(), health], middleware=[Middleware(AccessMiddleware, access=who)])
     app.add_exception_handler(HTTPException, _no_route)
     return app
 

@@ -70,7 +70,9 @@ def describe(error: Exception) -> dict[str, Any]:
         told = f"Ask again; the server's log has the cause under {number}."
         return {"error": _UNKNOWN, "next_step": told, "status": 500}
     message, hint = as_data(error.message), as_data(error.hint_shell or NEXT_STEP)
-    return {"error": message[:LONGEST_REASON], "next_step": hint[:LONGEST_REASON], "status": _status_of(error)}
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    status = error.status if isinstance(error, RequestError) else status
+    return {"error": message[:LONGEST_REASON], "next_step": hint[:LONGEST_REASON], "status": status}
 
 
 def error_response(error: Exception) -> JSONResponse:
@@ -79,12 +81,6 @@ def error_response(error: Exception) -> JSONResponse:
     status = told.pop("status")
     headers = {"Retry-After": "5"} if status == 503 else None
     return JSONResponse(told, status, headers=headers)
-
-
-def _status_of(error: KGRetrieversError) -> int:
-    if isinstance(error, RequestError):
-        return error.status
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
 #: The most bytes of a body, and the most seconds that it may take.

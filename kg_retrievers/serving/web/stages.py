@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -142,7 +142,10 @@ def _answer(state: Mapping[str, Any]) -> Event:
         "answer": answer[:CHARACTERS],
         "answers": [one_line(name)[:CHARACTERS] for name in (state.get("answers") or [])[:CITATIONS]],
         "explanation": (state.get("explanation") or "")[:CHARACTERS],
-        "citations": list(_citations(state)),
+        "citations": [
+            {"number": one["number"], "text": one_line(one["text"])[:CHARACTERS]}
+            for one in (state.get("citations") or [])[:CITATIONS]
+        ],
         "supported": state.get("supported"),
         "rejected_citations": state.get("rejected_citations") or 0,
         "value": state.get("value"),
@@ -156,11 +159,6 @@ def _answer(state: Mapping[str, Any]) -> Event:
     if not documents:
         event |= {"reason": _reason(state), "next_step": _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])}
     return event
-
-
-def _citations(state: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for citation in (state.get("citations") or [])[:CITATIONS]:
-        yield {"number": citation["number"], "text": one_line(citation["text"])[:CHARACTERS]}
 
 
 def _reason(state: Mapping[str, Any]) -> str:

@@ -308,13 +308,13 @@ class _GraphPromptChat(BaseChatModel):
             tokens.append(token)
             text = self.network.lm.decode(tokens).strip()
             if text.startswith(said) and len(text) > len(said) and not text.endswith(_CUT_LETTER):
-                yield ChatGenerationChunk(message=AIMessageChunk(text[len(said) :]))
+                yield ChatGenerationChunk(message=AIMessageChunk(content=text[len(said) :]))
                 said = text
         text = self.network.lm.decode(tokens).strip()
         rest = text[len(said) :] if text.startswith(said) else ""
         read, written = self.network.length(self.prompt), len(tokens)
         usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
-        yield ChatGenerationChunk(message=AIMessageChunk(rest, usage_metadata=usage))
+        yield ChatGenerationChunk(message=AIMessageChunk(content=rest, usage_metadata=usage))
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
