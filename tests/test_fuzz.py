@@ -13,7 +13,7 @@ import pytest
 from mutants import SECONDS, Readings, mutant, mutated, rounds, timed
 
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
-from kg_retrievers.core import path_prompt, replies
+from kg_retrievers.core import facts_prompt, path_prompt, replies
 from kg_retrievers.database import check_read_only, limited, tokenize
 from kg_retrievers.errors import CypherSafetyError
 from kg_retrievers.methods.rog.prompts import parse_relation_paths
@@ -48,6 +48,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "parse_object: answer": lambda reply: replies.parse_object(reply, AnswerReply),
     "parse_object: verdict": lambda reply: replies.parse_object(reply, VerdictReply),
     "path answers": path_prompt.parse_answers,
+    "facts answers": facts_prompt.parse_answers,
     "subgraph-rag answers": parse_lines,
     "parse_pattern": parse_pattern,
     "parse_relation_paths": lambda reply: parse_relation_paths(reply, ["directed_by", "starring", "written by"], 3),

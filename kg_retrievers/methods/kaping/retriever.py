@@ -16,11 +16,10 @@ from pydantic import Field
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = marked_answers
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is small enough to be embedded, or is embedded.
