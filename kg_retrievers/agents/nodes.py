@@ -14,12 +14,12 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
-from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswerer, check_answer, check_draft
+from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswerer, check_answer, check_draft, no_answer
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
-from kg_retrievers.core.replies import NO_ANSWER, refusal_of
+from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, RefusalError
@@ -225,11 +225,12 @@ def _problem(checked: CitedAnswer, is_text: bool) -> str | None:
 
 def refuse(state: State) -> dict[str, Any]:
     """Say why there is no answer."""
-    reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
-    empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
-    answer = STOPPED if state.get("stopped") else state.get("refusal") or NO_ANSWER
-    final = _final(state, answer=answer, explanation="", rejected_citations=0, supported=None, value=None, **empty)
-    return final | {"reason": reason}
+    stopped = state.get("stopped")
+    refused = {**no_answer(state), "explanation": "", "documents": []}  # type: ignore[arg-type]
+    if stopped:
+        refused["answer"] = STOPPED
+    reason = state.get("reason") or (None if stopped else "Nothing in the graph fits the question.")
+    return _final(state, **refused) | {"reason": reason}
 
 
 def _final(state: State, **values: Any) -> dict[str, Any]:

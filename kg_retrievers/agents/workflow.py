@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, get_args, get_type_hints
 
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END, START, StateGraph
@@ -101,9 +100,8 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         if not isinstance(input, Mapping):
             raise InvalidArgumentError(f'{self.name}: the input is {{"question": ...}}, but got {input!r:.100}.')
         known = ["question", *self.optional_inputs]
-        is_node = bool(
-            (config or {}).get("configurable", {}).get("checkpoint_ns")
-        )  # of a graph whose state it is given
+        # A node of another graph is given the state of that graph.
+        is_node = bool((config or {}).get("configurable", {}).get("checkpoint_ns"))
         if not is_node and (strange := sorted(set(input) - set(known))):
             raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
         given = {key: input[key] for key in self.optional_inputs if input.get(key) is not None}
@@ -118,13 +116,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
             raise InvalidArgumentError(f"{self.name}: {strange} cannot be edited; a person may edit {known}.{more}")
         if empty := [key for key, value in values.items() if value is None]:
             raise InvalidArgumentError(f"{self.name}: got None for {empty}; leave out what is not edited.")
-        documents = values.get("documents", [])
-        if not isinstance(documents, list) or not all(isinstance(item, Document) for item in documents):
-            raise InvalidArgumentError(
-                f"{self.name}: documents must be a list of Documents, but got {documents!r:.100}."
-            )
-        inputs = {key: values[key] for key in self.optional_inputs if key in values}
-        return {**values, **self.retriever.check_named_inputs(inputs)}
+        return self.retriever.check_named_inputs(values)
 
     def _checked(self, supersteps: Sequence[Sequence[StateUpdate]], state: StateSnapshot) -> list[list[StateUpdate]]:
         here = state.next[0] if state.next else None

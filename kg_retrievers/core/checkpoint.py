@@ -67,20 +67,19 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         weights: Arrays of any shape, by name. They keep their type: bool, or integers and floats of up to 64 bits.
 
     Raises:
-        InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or there is a file in place of
-            the folder, or a model of Hugging Face in it.
-        FileWriteError: If another process writes there, the disk is full, or this user may not write there; an earlier
-            model is whole then.
+        InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or the folder holds a model of
+            Hugging Face.
+        FileWriteError: If another process writes there, the disk is full, the folder is a file, or this user may not
+            write there; an earlier model is whole then.
     """
     folder = Path(folder)
     data = _serialize(method, config, weights)
-    check_own_folder(folder)
+    if _is_of_hugging_face(folder):
+        raise InvalidArgumentError(
+            f"save_checkpoint: {folder} holds a model of Hugging Face, which would be lost. Name another folder."
+        )
     with raise_write_errors(folder):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as cause:
-            reason = f"save_checkpoint: {folder} is a file, or inside of one. Name a folder."
-            raise InvalidArgumentError(reason) from cause
+        folder.mkdir(parents=True, exist_ok=True)
         with folder_lock(folder):
             remove_unfinished(folder)
             write_file(folder / WEIGHTS, data)
@@ -154,25 +153,13 @@ def holds_model(folder: Path) -> bool:
     return (folder / WEIGHTS).exists() or (folder / CONFIG).exists()
 
 
-def check_own_folder(folder: Path) -> None:
-    """Check that no model of Hugging Face is written over.
-
-    Raises:
-        InvalidArgumentError: If the folder holds the config of one.
-    """
-    if "model_type" in read_config(folder):
-        raise InvalidArgumentError(
-            f"save_checkpoint: {folder} holds a model of Hugging Face, which would be lost. Name another folder."
-        )
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the `config.json` of a folder, of any model; an empty dictionary if it is missing or unreadable."""
+def _is_of_hugging_face(folder: Path) -> bool:
+    """Tell whether the `config.json` of a folder is that of a model of Hugging Face."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}
-    return config if isinstance(config, dict) else {}
+        return False
+    return isinstance(config, dict) and "model_type" in config
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

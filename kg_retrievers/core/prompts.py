@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from collections.abc import Collection
+from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
-from pydantic import PlainValidator
 
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -40,11 +39,11 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
         >>> from langchain_core.prompts import PromptTemplate
         >>> check_placeholders(PromptTemplate.from_template("Answer this: {question}"), ["question"], "PATTERN_PROMPT")
     """
-    if problem := _problem(prompt, wanted):
+    if problem := prompt_problem(prompt, wanted):
         raise InvalidArgumentError(f"{name}: {problem}")
 
 
-def _problem(prompt: object, wanted: Collection[str]) -> str:
+def prompt_problem(prompt: object, wanted: Collection[str]) -> str:
     """Return what is wrong with a prompt and what to do about it; nothing where it is as wanted."""
     if not isinstance(prompt, BasePromptTemplate):
         return (
@@ -64,33 +63,5 @@ def _problem(prompt: object, wanted: Collection[str]) -> str:
     return f"the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: {' and '.join(advice)}."
 
 
-def _checked_answer_prompt(prompt: Any) -> BasePromptTemplate[Any]:
-    """Check a field that holds a prompt for answering; the name of the field begins the message."""
-    if problem := _problem(prompt, ["question", "evidence"]):
-        raise ValueError(problem)
-    checked: BasePromptTemplate[Any] = prompt
-    return checked
-
-
-def named_prompt(prompt: Any, prompts: Mapping[str, BasePromptTemplate[Any]]) -> Any:
-    """Return the prompt of a name, where there are names, and anything else as it is.
-
-    Raises:
-        ValueError: If there are names, but not this one.
-
-    Example:
-        >>> from langchain_core.prompts import PromptTemplate
-        >>> short = PromptTemplate.from_template("{question} {evidence}")
-        >>> named_prompt("short", {"short": short}) is named_prompt(short, {}) is short
-        True
-    """
-    if not isinstance(prompt, str) or not prompts:
-        return prompt
-    if prompt not in prompts:
-        raise ValueError(f"wanted a prompt template of LangChain, or the name of one ({', '.join(prompts)})")
-    return prompts[prompt]
-
-
-#: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
-#: a parametrised `BasePromptTemplate[...]`.
-AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked_answer_prompt)]
+#: The type of a field that holds a prompt for answering; `BaseKGRetriever` checks it.
+AnswerPrompt = BasePromptTemplate[Any]

@@ -28,7 +28,7 @@ from kg_retrievers.core.documents import (
     tell_ambiguous_names,
 )
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
-from kg_retrievers.core.prompts import AnswerPrompt, named_prompt
+from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
 from kg_retrievers.core.stages import (
     MAX_K,
     MIN_CONFIDENCE,
@@ -193,10 +193,16 @@ class BaseKGRetriever(BaseRetriever):
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
 
-    @field_validator("answer_prompt", mode="before")
+    @field_validator("answer_prompt", mode="plain")
     @classmethod
-    def _named_prompt(cls, prompt: Any) -> Any:
-        return named_prompt(prompt, cls.answer_prompts)
+    def _checked_prompt(cls, prompt: Any) -> Any:
+        if isinstance(prompt, str) and (names := cls.answer_prompts):
+            if prompt not in names:
+                raise ValueError(f"wanted a prompt template of LangChain, or the name of one ({', '.join(names)})")
+            return names[prompt]
+        if problem := prompt_problem(prompt, ["question", "evidence"]):
+            raise ValueError(problem)
+        return prompt
 
     @classmethod
     def from_index(cls: Callable[Arguments, Retriever], *args: Arguments.args, **fields: Arguments.kwargs) -> Retriever:

@@ -85,7 +85,8 @@ class TrainedModel(ABC, Generic[Config]):
         """Write `model.safetensors`, with the configuration in its metadata, in one rename; see `from_pretrained`.
 
         Raises:
-            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
+            InvalidArgumentError: If `folder` holds a model of Hugging Face.
+            FileWriteError: If `folder` is a file, or cannot be written.
         """
         config = {"embeddings": self.embeddings, **asdict(self.config), "training": self.training}
         save_checkpoint(folder, self.method, config, {**self.weights, "probe": self.probe})

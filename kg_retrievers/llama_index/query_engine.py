@@ -8,7 +8,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
-from llama_index.core.types import TokenAsyncGen, TokenGen
+from llama_index.core.types import TokenAsyncGen
 
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import RefusalError
@@ -36,19 +36,19 @@ class RefusingQueryEngine(RetrieverQueryEngine):
         try:
             return super()._query(query_bundle)
         except RefusalError as refusal:
-            text = f"{refusal_of(refusal)} {as_data(str(refusal))}"
-            return StreamingResponse(_tokens(text)) if self.streaming else Response(text)
+            text = _reason(refusal)
+            return StreamingResponse(part for part in [text]) if self.streaming else Response(text)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         try:
             return await super()._aquery(query_bundle)
         except RefusalError as refusal:
-            text = f"{refusal_of(refusal)} {as_data(str(refusal))}"
+            text = _reason(refusal)
             return AsyncStreamingResponse(_atokens(text)) if self.streaming else Response(text)
 
 
-def _tokens(text: str) -> TokenGen:
-    yield text
+def _reason(refusal: RefusalError) -> str:
+    return f"{refusal_of(refusal)} {as_data(str(refusal))}"
 
 
 async def _atokens(text: str) -> TokenAsyncGen:
