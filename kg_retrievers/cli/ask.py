@@ -146,7 +146,9 @@ def _answer(
     from kg_retrievers.chains.evidence import fact_lines, unsupported
     from kg_retrievers.core.documents import result_answers
 
-    answer, names, reply = None, [], ""
+    answer: str | None = None
+    names: list[str] = []
+    reply = ""
     if answerer is not None and documents:
         said = answerer.invoke({"question": question, "documents": documents})
         names, reply = (retriever.parse_answers(said), said) if isinstance(said, str) else (said, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ class Listening:
         option("FILE", "The token that requests show (default: KG_RETRIEVERS_TOKEN).", panel=_SERVER),
     ] = None
 
-    def access(self, open_paths: Sequence[str]) -> Access:
+    def access(self, open_paths: Iterable[str]) -> Access:
         """Return who may ask, except at open paths."""
         return Access.of_binding(self.host or HOST, read_token(self.token_file), open_paths)
 

@@ -274,7 +274,7 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
     if source.stays:
         return connect(source)
     folder = Path(source.place)
-    if not is_saved(folder):
+    if not (folder.is_dir() and is_saved(folder)):
         graph = read_graph(source, database)
         return kg_retrievers.GraphIndex.build(graph, embeddings_of(source.embeddings), progress=on_terminal())
     check_saved_folder(folder, source.of_files)
