@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
@@ -388,22 +387,6 @@ async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
     with pytest.raises(RelationPathParseError) as caught:
         await retriever(llm=llm).ainvoke("Who directed Her?")
     assert caught.value.reply == "no {idea} %s"
-
-
-def test_prompts_can_be_replaced() -> None:
-    names = "{question} {entities} {relations} {beam_width} {max_hops}"
-    llm = ScriptedChatModel(replies=["?", "starring"])
-    ask, again = PromptTemplate.from_template(names), PromptTemplate.from_template(f"{names} {{reply}} {{error}}")
-    proposer = LLMRelationPaths(INDEX, llm, prompt=ask, repair_prompt=again)
-    found = retriever(proposer=proposer)
-    assert found.prompts == {"relation_paths": ask, "repair": again, "answer": found.answer_prompt}
-    assert answers(found.invoke("What of Her?")) == [["Adams"]]
-    assert llm.prompts[1][0].text.endswith("Wanted lines as 'relation -> relation'.")
-    for wrong in ({"prompt": again}, {"repair_prompt": ask}):
-        with pytest.raises(InvalidArgumentError, match=f"LLMRelationPaths: {next(iter(wrong))}"):
-            LLMRelationPaths(INDEX, llm, **wrong)
-    with pytest.raises(InvalidArgumentError, match="wanted a LangChain language model, but got 'gpt'"):
-        retriever(llm="gpt")
 
 
 def test_the_first_that_is_sure_proposes() -> None:
