@@ -47,7 +47,7 @@ from kg_retrievers.methods.sg_rag.sparql import (
     type_line,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
-from kg_retrievers.questions.operations import directions_of
+from kg_retrievers.questions.operations import Directions
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: The most tokens of the schema that a language model is shown.
@@ -117,7 +117,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             )
         self.index, self.llm, self.max_schema_tokens = index, llm, max_schema_tokens
         self.prompts = {"cypher": prompt, "repair": repair_prompt}
-        self._directions = directions_of(index)
+        self._directions = Directions(index)
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
@@ -131,7 +131,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         if self._examples:
             check_same_embeddings(type(self).__name__, self.index, index)
         moved = copy(self)
-        moved.index, moved._directions = index, directions_of(index)
+        moved.index, moved._directions = index, Directions(index)
         moved._patterns = self._patterns.with_index(index)
         return moved
 

@@ -274,10 +274,6 @@ class FormReader:
         names = (readable(local_name(name)).casefold() for name in self._graph.relations)
         return frozenset(word for name in names for word in name.split())
 
-    def leads_to_number(self, labels: Sequence[int]) -> bool:
-        """Whether a walk leads to numbers without a unit."""
-        return self._ends_in_number(labels) and not self._walks.has_unit(Way(tuple(labels), 0.0, 0.0))
-
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
         if not self._ends_in_number(labels):
@@ -298,7 +294,7 @@ class FormReader:
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
         words, way = telling_words(form.clause), Way(tuple(labels), 0.0, 0.0)
-        if not self.leads_to_number(labels):
+        if not self._ends_in_number(labels) or self._walks.has_unit(way):
             return False
         unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
         return (len(labels) == 1 and unknown) or self._walks.nearness(words, way) >= MAY_NAME
