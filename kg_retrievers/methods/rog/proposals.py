@@ -154,8 +154,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         linker: Finds the entities of questions.
 
     Raises:
-        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
-            if `neighbors` is no integer of 1 or more.
+        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
     """
 
     calls_model = False
@@ -170,10 +169,6 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     ) -> None:
         """Mask the examples and embed them."""
         check_questions(examples, "ExampleRelationPaths")
-        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
-            raise InvalidArgumentError(
-                f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
-            )
         self.index = self._taught = index
         self.neighbors = neighbors
         templates = read_templates(index, examples, linker or linker_of(index))
