@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -396,7 +395,7 @@ def test_the_first_that_is_sure_proposes() -> None:
         llm = ScriptedChatModel(replies=["directed_by"])
         found = retriever(llm=llm, **given)
         pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", confidence=confidence)
-        found.proposer.reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))  # type: ignore[attr-defined]
+        found.proposer.reader.zero_shot.read = lambda _: Reading(pattern)  # type: ignore[attr-defined]
         document = found.invoke(question)[0]
         return document.metadata["details"]["relation_paths"][0]["from"], len(llm.prompts)
 
