@@ -67,7 +67,8 @@ def match_query(
     relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
     if nearest:
         relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
-    limited = {node: allowed[node.name] for node in nodes if isinstance(node, Unknown) and node.name in allowed}
+    unknown = [node for node in nodes if isinstance(node, Unknown)]
+    limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
     type_costs = _type_costs(nodes, k_types, index, node_types, only=bool(pattern.typed))
     for node, entities in limited.items():  # those without a type cost nothing
         of_types, members = type_costs.get(node, (np.zeros(1), [entities]))
