@@ -18,7 +18,6 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label, translated_label
-from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import (
     MASK,
     EntityLinker,
@@ -220,7 +219,6 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Mask the examples and embed them."""
         super().__init__(index, linker)
         check_questions(examples, "ExamplePatternGenerator")
-        self._relation_ids: dict[str, int] = {}
         counts: Counter[_Masked] = Counter()
         firsts: dict[_Masked, tuple[Question, list[str]]] = {}  # of each template, the first example and its names
         for example in learn_revisits(index, examples):
@@ -233,8 +231,9 @@ class ExamplePatternGenerator(LinkingGenerator):
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
                 '{"question": ..., "pattern": {"triples": [[head, relation, tail]], "target": ...}}.'
             )
-        most_frequent_first = sorted(counts, key=lambda masked: (-counts[masked], masked))
-        self._add_templates(most_frequent_first, firsts)
+        # Of templates with equally many slots, the most frequent first.
+        order = sorted(counts, key=lambda masked: (masked.slots, -counts[masked], masked))
+        self._add_templates(order, firsts)
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the generator over another graph, with the patterns of the same examples.
@@ -248,49 +247,39 @@ class ExamplePatternGenerator(LinkingGenerator):
         moved, graph = super().with_index(index), self.index.graph
         if index.origin is self.index.origin:  # relations have the same ids in all parts
             return moved
-        moved._relation_ids = {}
 
         def translated(labels: Sequence[int]) -> list[int]:
             return [translated_label(label, graph.relations, index.graph.relations) for label in labels]
 
-        moved._templates = {
-            slots: [one._replace(labels=[translated(labels) for labels in one.labels]) for one in templates]
-            for slots, templates in self._templates.items()
-        }
+        moved._templates = [one._replace(labels=list(map(translated, one.labels))) for one in self._templates]
         return moved
 
     def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[Question, list[str]]]) -> None:
-        """Keep the templates by their number of slots, each with its embedding and the id of its kind."""
+        """Keep the templates, each with its embedding, its number of slots and the id of its kind."""
         texts = list(dict.fromkeys(one.question for one in masked))
         vectors = dict(zip(texts, embed(self.index.embeddings, texts, batch_size=1024), strict=True))
-        templates: dict[int, list[_Template]] = {}
-        rows: dict[int, list[Array]] = {}
-        kinds: dict[int, list[int]] = {}
-        kind_ids: dict[object, int] = {}
         patterns = [replace(Pattern.from_dict(json.loads(one.pattern)), source="examples") for one in masked]
+        triples = [triple for pattern in patterns for triple in pattern.triples]
+        names = list(dict.fromkeys(triple.relation.text for triple in triples if isinstance(triple.relation, Known)))
+        nearest = (found.ids.tolist() for found in self.index.nearest_relations(names, 1))
+        relations = {name: ids[0] if ids else -1 for name, ids in zip(names, nearest, strict=True)}
         slots = [
-            _Slot(name, tuple(self._wanted(pattern, _slot_term(slot))))
+            _Slot(name, _wanted(pattern, _slot_term(slot), relations))
             for one, pattern in zip(masked, patterns, strict=True)
             for slot, name in enumerate(firsts[one][1])
         ]
         parts = self.index.parts(slots, self._request)
         of_slots = (self._labels(part.graph, slot) for part, some in parts for slot in some)
-        for one, pattern in zip(masked, patterns, strict=True):
-            example, names = firsts[one]
-            labels = tuple(next(of_slots) for _ in names)
-            templates.setdefault(one.slots, []).append(_Template(pattern, example, labels))
-            rows.setdefault(one.slots, []).append(vectors[one.question])
-            kinds.setdefault(one.slots, []).append(kind_ids.setdefault((one.pattern, labels), len(kind_ids)))
-        self._templates = templates
-        self._vectors = {slots: np.array(of_slots) for slots, of_slots in rows.items()}
+        self._templates = [
+            _Template(pattern, firsts[one][0], tuple(next(of_slots) for _ in firsts[one][1]))
+            for one, pattern in zip(masked, patterns, strict=True)
+        ]
+        self._vectors = np.array([vectors[one.question] for one in masked])
+        self._slots = np.array([one.slots for one in masked])
         #: Templates of one kind have the same pattern and the same labels.
-        self._kinds = {slots: np.array(of_slots) for slots, of_slots in kinds.items()}
-
-    def _wanted(self, pattern: Pattern, slot: Known) -> Iterator[int]:
-        """Yield the adjacency labels of the relations at a slot, as they are written."""
-        for head, relation, tail in pattern.triples:
-            if isinstance(relation, Known) and slot in (head, tail):
-                yield label_of(self._relation_id(relation.text), slot != head)
+        keys = [(one.pattern, template.labels) for one, template in zip(masked, self._templates, strict=True)]
+        kinds = {key: kind for kind, key in enumerate(dict.fromkeys(keys))}
+        self._kinds = np.array([kinds[key] for key in keys])
 
     def _request(self, slots: Sequence[_Slot]) -> PartRequest:
         """Return the part of a connected graph that tells the labels of the entities in slots."""
@@ -312,13 +301,6 @@ class ExamplePatternGenerator(LinkingGenerator):
             labels.append(other if turned else label)
         return tuple(labels)
 
-    def _relation_id(self, text: str) -> int:
-        """Return the relation nearest to a text, -1 in a graph without relations; looked up once."""
-        if text not in self._relation_ids:
-            nearest = self.index.nearest_relations([text], 1)[0].ids
-            self._relation_ids[text] = int(nearest[0]) if len(nearest) else -1
-        return self._relation_ids[text]
-
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         return next(self.nearest(input)).pattern
 
@@ -335,19 +317,18 @@ class ExamplePatternGenerator(LinkingGenerator):
             EntityLinkingError: If no entity is found, or as many as no example has.
         """
         question, slots = input["question"], self.entities(input)
-        counts = [count for count in range(len(slots) + 1) if count in self._templates]
-        options = sorted(option for count in counts for option in self._options(question, slots[:count]))
+        options = sorted(option for count in range(len(slots) + 1) for option in self._options(question, slots[:count]))
         if not options:
             raise EntityLinkingError(
                 f"ExamplePatternGenerator: found {len(slots)} entities in {question!r}; the examples have "
-                f"{' or '.join(map(str, sorted(self._templates)))}."
+                f"{' or '.join(map(str, np.unique(self._slots).tolist()))}."
             )
         fitting = (option for option in options if self._fits(option))
         first = next(fitting, options[0])
         chosen = [first] if not first.far else [options[0], first]
         seen: set[Pattern] = set()
         for option in chain(chosen, fitting):
-            template = self._templates[len(option.filled)][option.position]
+            template = self._templates[option.position]
             terms = {_slot_term(position): slot.term for position, slot in enumerate(option.filled)}
             pattern = template.pattern.with_known(terms)
             if pattern not in seen:
@@ -371,35 +352,42 @@ class ExamplePatternGenerator(LinkingGenerator):
             slots = []
         masked = mask(input["question"], [(slot.start, slot.end) for slot in slots])
         vector = self.index.embed([masked])[0]
-        cosines: list[tuple[float, Question]] = []
-        for filled, vectors in self._vectors.items():
-            of_filled = np.einsum("ij,j->i", vectors, vector).round(SIMILARITY_DECIMALS).tolist()
-            examples = [template.example for template in self._templates[filled]]
-            cosines += zip(of_filled, examples, strict=True)
-        nearest = sorted(cosines, key=lambda pair: -pair[0])[:count]
-        return [example for _, example in nearest]
+        cosines = np.einsum("ij,j->i", self._vectors, vector).round(SIMILARITY_DECIMALS)
+        return [self._templates[at].example for at in np.argsort(-cosines, kind="stable")[:count].tolist()]
 
     def _options(self, question: str, slots: Sequence[QuestionEntity]) -> list[_Option]:
         """Return the nearest template of each kind that some entities of a question can fill."""
         filled = tuple(sorted(slots, key=lambda slot: slot.start))
         masked = mask(question, [(slot.start, slot.end) for slot in filled])
         # Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
-        cosines = np.einsum("ij,j->i", self._vectors[len(slots)], self.index.embed([masked])[0])
+        first, last = np.searchsorted(self._slots, [len(slots), len(slots) + 1]).tolist()
+        if first == last:
+            return []
+        cosines = np.einsum("ij,j->i", self._vectors[first:last], self.index.embed([masked])[0])
         distances = np.sqrt(np.maximum(2 - 2 * cosines, 0))
         nearest = np.argsort(distances, kind="stable")
-        ranks = np.sort(np.unique(self._kinds[len(slots)][nearest], return_index=True)[1])  # the first of each kind
+        ranks = np.sort(np.unique(self._kinds[first:last][nearest], return_index=True)[1])  # the first of each kind
         return [
-            _Option(rank >= EXAMPLES_TRIED, float(distances[position]), -len(slots), position, filled)
+            _Option(rank >= EXAMPLES_TRIED, float(distances[position]), -len(slots), first + position, filled)
             for rank, position in zip(ranks.tolist(), nearest[ranks].tolist(), strict=True)
         ]
 
     def _fits(self, option: _Option) -> bool:
         """Whether the entities have the relations that the template needs."""
-        labels = self._templates[len(option.filled)][option.position].labels
+        labels = self._templates[option.position].labels
         return all(
             _has_labels(self.index.graph, slot.entities, of_slot)
             for slot, of_slot in zip(option.filled, labels, strict=True)
         )
+
+
+def _wanted(pattern: Pattern, slot: Known, relations: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the adjacency labels of the relations at a slot, as they are written."""
+    return tuple(
+        label_of(relations[relation.text], slot != head)
+        for head, relation, tail in pattern.triples
+        if isinstance(relation, Known) and slot in (head, tail)
+    )
 
 
 def _has_labels(graph: KnowledgeGraph, entities: Sequence[str], labels: Sequence[int]) -> bool:

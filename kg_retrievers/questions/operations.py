@@ -434,7 +434,7 @@ class Edge(NamedTuple):
 
 
 class Directions:
-    """Tells which ends of relations meet in the graph of an index. Safe to share between threads."""
+    """Tells which ends of relations meet in the graph of an index, which keeps what was compared."""
 
     def __init__(self, index: GraphIndex) -> None:
         """Take the index of the graph."""
@@ -553,11 +553,6 @@ class Directions:
         return self._meet[pair]
 
 
-def directions_of(index: GraphIndex) -> Directions:
-    """Return the directions of an index, the same ones every time, so that its relations are compared once."""
-    return index.derived.get("directions", (), lambda: Directions(index))
-
-
 class CarriedOut(NamedTuple):
     """A pattern as it is carried out.
 
@@ -619,7 +614,7 @@ class _Turning:
     """Tells which triples of a pattern must be turned."""
 
     def __init__(self, index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequence[str]]) -> None:
-        self._directions, self._absent = directions_of(index), {*pattern.absent}
+        self._directions, self._absent = Directions(index), {*pattern.absent}
         triples = (*pattern.triples, *pattern.absent)
         texts = list(dict.fromkeys(triple.relation.text for triple in triples if isinstance(triple.relation, Known)))
         nearest = map(nearest_only, index.nearest_relations(texts, NAMES))

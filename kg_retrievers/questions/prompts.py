@@ -172,11 +172,6 @@ def _escape(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _prompt(text: str) -> ChatPromptTemplate:
-    # One message of the user, as in the paper: some models have no system role.
-    return ChatPromptTemplate.from_messages([("human", text)])
-
-
 def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """Return questions and the objects that answer them as `PATTERN_PROMPT` shows them."""
     return "\n\n".join(
@@ -185,9 +180,10 @@ def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     )
 
 
-#: Asks for the pattern of a question. Placeholders: `question`; `shots`, which is filled with `EXAMPLES` where nothing
-#: else is given. The reply is read by `parse_pattern`.
-PATTERN_PROMPT: ChatPromptTemplate = _prompt(
+#: Asks for the pattern of a question, in one message of the user: some models have no system role. Placeholders:
+#: `question`; `shots`, which is filled with `EXAMPLES` where nothing else is given. The reply is read by
+#: `parse_pattern`.
+PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "Rewrite a question as the small graph of facts that would answer it. The graph is then looked up in a knowledge "
     "graph, so leave the answer open even if you know it.\n\nRules\n"
     + _escape(_RULES)
@@ -196,7 +192,7 @@ PATTERN_PROMPT: ChatPromptTemplate = _prompt(
 
 #: Asks once more after a reply that is unreadable, or names what the graph lacks. Placeholders: `question`, `reply`,
 #: `error`.
-REPAIR_PROMPT: ChatPromptTemplate = _prompt(
+REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "A question was to be rewritten as the small graph of facts that would answer it, but the reply cannot be used.\n\n"
     "Rules\n"
     + _escape(_RULES)

@@ -240,14 +240,11 @@ def test_null_target_beside_one_unknown_is_kept() -> None:
 
 UNREADABLE = {
     "empty": ("", "the reply is empty"),
-    "spaces": (" \n", "the reply is empty"),
     "reasoning only": ("<think>hm", "reasoning only"),
     "words": ("I'm sorry, I can't do that.", "no JSON object"),
     "empty object": ("{}", "no list of triples"),
-    "other keys": ('{"segments": ["a", "b"]}', "no list of triples"),
     "no triples": ('{"segments": [], "triples": []}', "no list of triples"),
     "triples are text": ('{"triples": "Her, directed by, ?x"}', "no list of triples"),
-    "triples are null": ('{"triples": null}', "no list of triples"),
     "format only": ('{"triples": [["head", "relation", "tail"], ...]}', "triple 2 must be three texts"),
     "two terms": (
         triples('["A", "r", "B"]', '["Her", "UNKNOWN x"]'),
@@ -256,7 +253,6 @@ UNREADABLE = {
     "four terms": (triples('["A", "r", "B", "C"]'), 'but it is ["A", "r", "B", "C"]'),
     "null term": (triples('["A", null, "B"]'), 'but it is ["A", null, "B"]'),
     "null triple": (triples("null", '["A", "r", "B"]'), "triple 1 must be three texts"),
-    "null in list": (triples('["A", "r", "B"]', "null"), "but it is null"),
     "nested term": (triples('["A", "r", ["B"]]'), "triple 1 must be three texts"),
     "object without tail": (triples('{"head": "A", "relation": "r"}'), "triple 1 must be three texts"),
     "empty term": (triples('["A", "r", " "]'), "a term has an empty text"),
@@ -265,9 +261,7 @@ UNREADABLE = {
     "breaks off in the target": ('{"triples": [["A", "r", "?x"], ["?x", "r", "?y"]], "target": "UNK', "breaks off"),
     "import": ('{"graph": __import__("os").getcwd()}', "no list of triples"),
     "call in a list": ('{"graph": [__import__("os").system("echo")]}', "triple 1 must be three texts"),
-    "comprehension": ('{"triples": [x for x in ().__class__.__base__.__subclasses__()]}', "triple 1 must be"),
     "closers only": ("}])" * 50, "no JSON object"),
-    "stray closers": ("{)}]" + "[:]" * 9, "no list of triples"),
     "huge triple": (triples('["' + "x" * 50_000 + '"]'), "xxx. Wanted one JSON object"),
 }
 

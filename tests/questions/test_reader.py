@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def cascade(
     made = QuestionReader(INDEX, llm=llm if replies else None, examples=examples)
     if confidence is not None:
         pattern = Pattern.of(("Amélie", "starring", X), target="x", source="zero-shot", confidence=confidence, **said)
-        made.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))  # type: ignore[assignment]
+        made.zero_shot.read = lambda _: Reading(pattern)  # type: ignore[method-assign]
     return made, llm
 
 

@@ -65,28 +65,18 @@ Relations, each with a fact:
 
 #: Asks for relation paths. Placeholders: `question`, `entities`, `relations`, `beam_width`, `max_hops`. The reply is
 #: read by `parse_relation_paths`.
-PATHS_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            "Say which relations of a knowledge graph lead from what a question names to what it asks for. The paths "
-            "are then looked up in the graph, so leave the answer open even if you know it.\n\nRules\n"
-            f"{_RULES}\n\nExamples\n\n{_EXAMPLES}\n\nNow the question\n\n{_QUESTION}Relation paths:",
-        )
-    ]
+PATHS_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    "Say which relations of a knowledge graph lead from what a question names to what it asks for. The paths "
+    "are then looked up in the graph, so leave the answer open even if you know it.\n\nRules\n"
+    f"{_RULES}\n\nExamples\n\n{_EXAMPLES}\n\nNow the question\n\n{_QUESTION}Relation paths:"
 )
 
 #: Asks once more after an unreadable reply. Placeholders: those of `PATHS_PROMPT`, `reply` and `error`.
-REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            "Relations of a knowledge graph that lead from what a question names to what it asks for were to be named, "
-            f"but the reply cannot be read.\n\nRules\n{_RULES}\n\n{_QUESTION}\n"
-            "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
-            "Write the relation paths again, correctly, and nothing else.\nRelation paths:",
-        )
-    ]
+REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    "Relations of a knowledge graph that lead from what a question names to what it asks for were to be named, "
+    f"but the reply cannot be read.\n\nRules\n{_RULES}\n\n{_QUESTION}\n"
+    "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
+    "Write the relation paths again, correctly, and nothing else.\nRelation paths:"
 )
 
 # Lines come with single blanks, and a run of dashes is tried at its beginning only, so that time stays linear.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.path_mining import WALKS_TRIED
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
-from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
@@ -62,31 +62,20 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
     Args:
         index: The indexed graph.
         llm: The language model; set its temperature to 0 for equal replies on every run.
-        prompt: In place of ours, with its placeholders.
-        repair_prompt: In place of ours, with its placeholders.
 
     Raises:
-        InvalidArgumentError: If `llm` is no language model, or a prompt has other placeholders.
+        InvalidArgumentError: If `llm` is no language model.
         RelationPathParseError: From `invoke`, if the second reply is unreadable, too.
     """
 
     calls_model = True
 
-    def __init__(
-        self,
-        index: GraphIndex,
-        llm: BaseLanguageModel[Any],
-        *,
-        prompt: BasePromptTemplate[Any] = PATHS_PROMPT,
-        repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
-    ) -> None:
-        """Check the model and the prompts."""
+    prompts: ClassVar[dict[str, BasePromptTemplate[Any]]] = {"relation_paths": PATHS_PROMPT, "repair": REPAIR_PROMPT}
+
+    def __init__(self, index: GraphIndex, llm: BaseLanguageModel[Any]) -> None:
+        """Check the model."""
         check_model(llm, "LLMRelationPaths")
-        check_placeholders(prompt, PATHS_PROMPT.input_variables, "LLMRelationPaths: prompt")
-        check_placeholders(repair_prompt, REPAIR_PROMPT.input_variables, "LLMRelationPaths: repair_prompt")
-        self.index = index
-        self.llm = llm
-        self.prompts = {"relation_paths": prompt, "repair": repair_prompt}
+        self.index, self.llm = index, llm
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the same over another graph."""
@@ -101,12 +90,13 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         labels = [as_data(graph.label(seed)) for seed in input["seed_entities"]]
         values["entities"] = "; ".join(labels)
         values["relations"] = "\n".join(self._relations(input))
-        reply = yield Call(self.prompts["relation_paths"] | guarded(self.llm) | StrOutputParser(), values)
+        model = guarded(self.llm) | StrOutputParser()
+        reply = yield Call(PATHS_PROMPT | model, values)
         try:
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         except RelationPathParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-            reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
+            reply = yield Call(REPAIR_PROMPT | model, values)
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         return self._rows(paths, input["beam_width"])
 
@@ -164,8 +154,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         linker: Finds the entities of questions.
 
     Raises:
-        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
-            if `neighbors` is no integer of 1 or more.
+        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
     """
 
     calls_model = False
@@ -180,10 +169,6 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     ) -> None:
         """Mask the examples and embed them."""
         check_questions(examples, "ExampleRelationPaths")
-        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
-            raise InvalidArgumentError(
-                f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
-            )
         self.index = self._taught = index
         self.neighbors = neighbors
         templates = read_templates(index, examples, linker or linker_of(index))

@@ -32,11 +32,11 @@ from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operations import (
+    Directions,
     Edge,
     absent_candidates,
     allowed_entities,
     carried_out,
-    directions_of,
     part_of,
 )
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
@@ -84,13 +84,13 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.index, self.generator = index, generator
         self.prompts = getattr(generator, "prompts", {})
         self.calls_model = getattr(generator, "calls_model", True)
-        self._directions = directions_of(index)
+        self._directions = Directions(index)
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the writer over another graph, with its generator."""
         moved = copy(self)
         moved.index, moved.generator = index, on_index(self.generator, index)
-        moved._directions = directions_of(index)
+        moved._directions = Directions(index)
         return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:

@@ -13,7 +13,7 @@ import numpy as np
 from kg_retrievers.core.documents import AmbiguousName, ambiguous_name
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Term, Unknown
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.pattern import Revisits
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match, MatchNode, MatchQuery
@@ -69,14 +69,10 @@ def match_query(
         relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
     unknown = [node for node in nodes if isinstance(node, Unknown)]
     limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
-    match node_types:
-        case "distance":
-            type_costs = _type_costs(nodes, k_types, index, only=bool(pattern.typed))
-        case "candidates":
-            type_costs = _type_candidates(unknown, k_types, index)
-        case "ignore":
-            type_costs = {}
-    type_costs = _limited(type_costs, limited)
+    type_costs = _type_costs(nodes, k_types, index, node_types, only=bool(pattern.typed))
+    for node, entities in limited.items():  # those without a type cost nothing
+        of_types, members = type_costs.get(node, (np.zeros(1), [entities]))
+        type_costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
@@ -85,14 +81,6 @@ def match_query(
         [(node_id[head], term_id[relation], node_id[tail]) for head, relation, tail in pattern.triples],
         [(node_id[one], node_id[other]) for one, other in pattern.different],
     )
-
-
-def _limited(costs: dict[Term, TypeCosts], limited: Mapping[Term, Array]) -> dict[Term, TypeCosts]:
-    """Return the costs of types for what the unknowns may be; those without a type cost nothing."""
-    for node, entities in limited.items():
-        of_types, members = costs.get(node, (np.zeros(1), [entities]))
-        costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
-    return costs
 
 
 def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], *, has_types: bool) -> None:
@@ -119,31 +107,26 @@ def _pinned(key: str, index: GraphIndex) -> Candidates:
     return Candidates(np.array([entity], np.int32), np.zeros(1, np.float32))
 
 
-def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex, *, only: bool) -> dict[Term, TypeCosts]:
+def _type_costs(
+    nodes: Sequence[Term], k: int, index: GraphIndex, node_types: NodeTypes, *, only: bool
+) -> dict[Term, TypeCosts]:
     """Return the costs of the types nearest to each typed node; an entity without type costs nothing.
 
-    Where the nearest types alone are meant, an entity without type costs `UNTYPED`.
+    Where the nearest types alone are meant, an entity without type costs `UNTYPED`. With "candidates", unknowns are
+    entities of these types, which cost nothing (appendix C.1).
     """
     graph = index.graph
-    typed = [node for node in nodes if node.type is not None] if len(graph.types) else []
+    typed = [node for node in nodes if node.type is not None] if len(graph.types) and node_types != "ignore" else []
     costs: dict[Term, TypeCosts] = {}
     for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
-        if not len(nearest.ids):
-            continue
-        nearest = nearest_only(nearest) if only else nearest
+        nearest = nearest_only(nearest) if only and node_types == "distance" else nearest
         members = [np.array(graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
-        beyond_nearest = nearest.distances - nearest.distances.min()
-        costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
+        if node_types == "candidates" and isinstance(node, Unknown):
+            costs[node] = np.zeros(1), [distinct(np.concatenate(members))]
+        elif node_types == "distance" and members:
+            beyond_nearest = nearest.distances - nearest.distances.min()
+            costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
     return costs
-
-
-def _type_candidates(unknown: Sequence[Unknown], k: int, index: GraphIndex) -> dict[Term, TypeCosts]:
-    """Return the entities of the k types nearest to that of each typed unknown, which cost nothing (appendix C.1)."""
-    graph = index.graph
-    typed = [node for node in unknown if node.type is not None] if len(graph.types) else []
-    found = zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True)
-    members = {node: [graph.type_entities(kind) for kind in nearest.ids.tolist()] for node, nearest in found}
-    return {node: (np.zeros(1), [np.unique(np.concatenate(some)).astype(np.int32)]) for node, some in members.items()}
 
 
 def pin_seeds(pattern: Pattern, seeds: Sequence[str], graph: KnowledgeGraph) -> Pattern:

@@ -33,11 +33,8 @@ Answer: The evidence does not say."""
 
 #: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`; `shots`, which is filled with
 #: examples of ours where nothing else is given.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
+    """\
 Answer a question from facts that were retrieved from a knowledge graph.
 
 Rules
@@ -60,7 +57,5 @@ Evidence:
 <facts>
 {evidence}
 </facts>
-Reason:""",
-        )
-    ]
+Reason:"""
 ).partial(shots=_SHOTS)

@@ -282,38 +282,25 @@ class SimGRAGRetriever(BaseKGRetriever):
         """Return the matches, and how many of the first are found only because an unknown may be what is named."""
 
         def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
-            return self.search(pattern, query, k, distinct=distinct, ties=ties, max_distance=max_distance)
+            return match_pattern(
+                self.graph.adjacency,
+                len(self.graph.relations),
+                query,
+                k=k,
+                distinct=distinct,
+                direction="respect" if self.respects_direction(pattern) else "ignore",
+                ties=ties,
+                max_distance=max_distance,
+                max_bindings=self.max_bindings,
+                max_scans=self.max_scans,
+                max_seconds=self.max_seconds,
+            )
 
         limit = float("inf") if self.max_distance is None else self.max_distance
         if self.distinct != "auto":
             return find(self.distinct, limit), 0
         found, widened = find_widening(find, decide_revisits(pattern, question), limit)
         return found[:k], widened
-
-    def search(
-        self,
-        pattern: Pattern,
-        query: MatchQuery,
-        k: int,
-        *,
-        distinct: Literal["known", "nodes", "none"],
-        ties: Literal["merge", "break"],
-        max_distance: float,
-    ) -> list[Match]:
-        """Return the k nearest matches of a pattern, within the budgets; see `match_pattern`."""
-        return match_pattern(
-            self.graph.adjacency,
-            len(self.graph.relations),
-            query,
-            k=k,
-            distinct=distinct,
-            direction="respect" if self.respects_direction(pattern) else "ignore",
-            ties=ties,
-            max_distance=max_distance,
-            max_bindings=self.max_bindings,
-            max_scans=self.max_scans,
-            max_seconds=self.max_seconds,
-        )
 
     def query(self, pattern: Pattern, *, nearest: bool = False, only: Mapping[str, Array] | None = None) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.

@@ -105,7 +105,7 @@ class Counting:
             noun_log = NOUN_WEIGHT * float(near[counted])
             for way in self._walks.from_class(tokens, span, counted):
                 if self._classes.end_of(way.labels) == group and self._many(way, needed):
-                    named = NAME_WEIGHT * self._walks.nearness_of_steps(words, way)
+                    named = NAME_WEIGHT * min(self._walks.nearness(words, label) for label in way.labels)
                     named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
                     found.append(replace(way, log=way.log + noun_log + named))
         return likeliest(found) if found else None
@@ -171,7 +171,7 @@ class Counting:
             return False
         text = [Token("what"), Token("it"), *form.negative]
         ways = self._walks.from_class(text, (1, 2), arms.group, max_steps=1)
-        named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way)) for way in ways]
+        named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way.labels[-1])) for way in ways]
         return arms.add("lacking", None, likeliest(named) if named else None)
 
 

@@ -176,14 +176,13 @@ _FROM = (
 )
 _TO = r"(?:in|on) or before|until|till|up to|at most|no (?:later|more) than|not more than|by"
 _WITHIN = r"in|on|during|of|exactly|around"
-_LEADS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
-    (">=", re.compile(rf"(?:{_FROM})(?: the)?(?: year)?$")),
-    ("<=", re.compile(rf"(?:{_TO})(?: the)?(?: year)?$")),
-    ("<", re.compile(rf"(?:{_BEFORE})(?: the)?(?: year)?$")),
-    (">", re.compile(rf"(?:{_AFTER})(?: the)?(?: year)?$")),
-    ("=", re.compile(rf"(?:{_WITHIN})(?: the)?(?: year)?$")),
-)
-_LONGER, _LONGEST = 5, 5
+_LEADING: tuple[tuple[Operator, str], ...] = (
+    (">=", _FROM), ("<=", _TO), ("<", _BEFORE), (">", _AFTER), ("=", _WITHIN),
+)  # fmt: skip
+_LEADS = [(sign, re.compile(rf"(?:^|(?<=\s))(?:{leads})(?: the)?(?: year)?$")) for sign, leads in _LEADING]
+
+#: The most words of a value, and of what says before it how it limits.
+_LONGEST = 5
 _TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),
     ("<=", re.compile(r"^(?:or|and) (?:earlier|before|less|fewer|lower|below|older|under|shorter|smaller)")),
@@ -275,7 +274,7 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
     operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
     if operator and _literal_end(words, end + len(operator[1][0].split()), units) is not None:
         operator = None  # "or after 2000" begins another limit
-    lead = next(((op, match) for op, form in _LEADS if (match := _led(form, before))), None)
+    lead = next(((op, match) for op, form in _LEADS if (match := form.search(before))), None)
     if operator is None and lead is None:
         return None
     start = at - (len(lead[1][0].split()) if lead else 0)
@@ -296,10 +295,6 @@ def _compared(before: Sequence[str], literal: str) -> tuple[Operator, int, str] 
     upward = (time or (-1 if base == "young" else 1 if base == "old" else direction(base))) > 0
     operators: tuple[Operator, Operator] = ("<=", ">=") if denied else (">", "<")
     return operators[not upward], 3 if denied else 2, "date" if time else ""
-
-
-def _led(form: re.Pattern[str], before: str) -> re.Match[str] | None:
-    return re.search(rf"(?:^|(?<=\s))(?:{form.pattern})", before)
 
 
 def _kind_said(lead: str, literal: str) -> str:
@@ -325,7 +320,7 @@ def _is_date(text: str) -> bool:
 
 def _literal_end(words: Sequence[str], at: int, units: Collection[str]) -> int | None:
     """Return where the longest value that begins at a position ends, or None."""
-    for end in range(min(at + _LONGER, len(words)), at, -1):
+    for end in range(min(at + _LONGEST, len(words)), at, -1):
         value = read_value(" ".join(words[at:end]))
         if value is None or value.truth is not None:
             continue

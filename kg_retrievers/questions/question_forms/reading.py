@@ -155,7 +155,7 @@ class Whether:
         limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
         form = replace(form, quantity=None, limits=(limit,))
         way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
-        if way is None or (quantity.number <= MOST_COUNTED and self._walks.nearness(words, way) < SAME_NAME):
+        if way is None or (quantity.number <= MOST_COUNTED and self._walks.nearness(words, way.labels[-1]) < SAME_NAME):
             raise UnreadError
         return self.read(form)
 
@@ -170,7 +170,7 @@ class Whether:
             ways = self._walks.from_entity(text, at + len(opening), max_steps=1)
             unit = limit.unit if limit and kind == "number" else ""
             way = self._walks.best(ways, -1, (kind,), words, unit)
-            if kind == "truth" and way and self._walks.nearness(words, way) < SAME_NAME:
+            if kind == "truth" and way and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
                 continue  # "Does it have wifi?" is none of what is said to be true of it
             found += [way] if way else []
         return likeliest(found) if found else None
@@ -274,18 +274,14 @@ class FormReader:
         names = (readable(local_name(name)).casefold() for name in self._graph.relations)
         return frozenset(word for name in names for word in name.split())
 
-    def leads_to_number(self, labels: Sequence[int]) -> bool:
-        """Whether a walk leads to numbers without a unit."""
-        return self._ends_in_number(labels) and not self._walks.has_unit(Way(tuple(labels), 0.0, 0.0))
-
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
         if not self._ends_in_number(labels):
             return False
-        words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
-        if self._walks.has_unit(way):
+        words = " ".join(token.word for token in form.noun if token.word)
+        if self._walks.has_unit(labels[-1]):
             return False
-        named = self._walks.nearness(words, way)
+        named = self._walks.nearness(words, labels[-1])
         return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
 
     def is_other_number(self, labels: Sequence[int], word: str) -> bool:
@@ -293,15 +289,16 @@ class FormReader:
         if not self._ends_in_number(labels):
             return False
         other = self._walks.is_other_measure(word, labels[-1])
-        return other or self._walks.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
+        return other or self._walks.nearness(word, labels[-1]) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
-        words, way = telling_words(form.clause), Way(tuple(labels), 0.0, 0.0)
-        if not self.leads_to_number(labels):
+        if not self._ends_in_number(labels) or self._walks.has_unit(labels[-1]):
             return False
         unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
-        return (len(labels) == 1 and unknown) or self._walks.nearness(words, way) >= MAY_NAME
+        return (len(labels) == 1 and unknown) or self._walks.nearness(
+            telling_words(form.clause), labels[-1]
+        ) >= MAY_NAME
 
     def _ends_in_number(self, labels: Sequence[int]) -> bool:
         return self._classes.end_kind(labels) in ("number", "date")

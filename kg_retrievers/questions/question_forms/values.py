@@ -381,19 +381,15 @@ class WalkFinder:
         heads = self.classes.counts[reversed_label(way.labels[0])]
         return SHARE_WEIGHT * float(np.log(min(heads / max(self.classes.size_of(group), 1), 1.0)))
 
-    def has_unit(self, way: Way) -> bool:
-        """Whether most of the values where a walk ends have a unit."""
-        members = self.classes.members[self.classes.end_of(way.labels)]
+    def has_unit(self, label: int) -> bool:
+        """Whether most of the values to which a label leads have a unit."""
+        members = self.classes.members[self.classes.end_of([label])]
         return bool((self._columns.units[members] > 0).mean() > 0.5)
 
-    def nearness_of_steps(self, words: str, way: Way) -> float:
-        """Return the least cosine of the relations of a walk with the nearest of some words."""
-        return min(self.nearness(words, Way((label,), 0.0, 0.0)) for label in way.labels)
-
-    def nearness(self, words: str, way: Way) -> float:
-        """Return the cosine of the nearest word of a walk's last relation with some words."""
+    def nearness(self, words: str, label: int) -> float:
+        """Return the cosine of the nearest word of a label's relation with some words."""
         rows = [word.vector for word in question_words(self._table, words)]
-        own = self._words_of(way.labels[-1])
+        own = self._words_of(label)
         return max((float((own @ row).max()) for row in rows), default=0.0)
 
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
@@ -445,7 +441,7 @@ class WalkFinder:
 
     def _is_called(self, way: Way, words: Sequence[str], least: float) -> bool:
         """Whether the relation of a number is nearer to a word than all that can be counted."""
-        named = max((self.nearness(word, way), word) for word in words)
+        named = max((self.nearness(word, way.labels[-1]), word) for word in words)
         return named[0] >= least and named[0] > self.classes.closeness(named[1])
 
     def truth_way(self, form: Form, group: int) -> Way | None:
@@ -453,4 +449,4 @@ class WalkFinder:
         words = telling_words(form.clause, form.noun)
         text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
         way = self.find(text, (0, 1), group, ("truth",), words=words)
-        return way if way and self.nearness(words, way) >= SAME_NAME else None
+        return way if way and self.nearness(words, way.labels[-1]) >= SAME_NAME else None

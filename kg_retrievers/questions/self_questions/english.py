@@ -137,7 +137,7 @@ def _gerund(base: str) -> str:
     return (base if base.endswith("y") else _stem(base)) + "ing"
 
 
-def _verb(base: str, past: str = "", participle: str = "", also_noun: bool = False) -> Verb:
+def _verb(base: str, past: str = "", participle: str = "", *, also_noun: bool = False) -> Verb:
     """Return the forms of a verb, the regular ones if only the base is given."""
     past = past or (f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed")
     return Verb(base, _third(base), past, participle or past, _agent(base), _gerund(base), also_noun)
@@ -390,7 +390,8 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
     """
     ends = spread(graph.relation_samples.ends_of(label), ENDS_SEEN)
     values = Counter(value_kind(graph.names[int(graph.labels[end])]) for end in ends.tolist())
-    for value in ("date", "number"):
+    kinds_of_values: tuple[EndKind, ...] = ("date", "number")
+    for value in kinds_of_values:
         if values[value] >= SHARE * len(ends) > 0:
             return EndWords.of(value, value)
     kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))

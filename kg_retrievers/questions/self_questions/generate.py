@@ -71,7 +71,7 @@ def _written(graph: KnowledgeGraph, count: int, random: Random, max_hops: int) -
     while len(questions) < count and idle < IDLE_ROUNDS:
         before = len(questions)
         for hops in kinds[: count - before]:
-            shape = drawer.draw(hops) if hops else drawer.draw_conjunction()
+            shape = drawer.draw(hops)
             if shape is not None:
                 text = writer.write(shape)
                 words = text.casefold().rstrip("?.")

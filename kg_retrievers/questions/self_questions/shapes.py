@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -161,15 +160,9 @@ class ShapeDrawer:
         self._is_telling[self._relations] = True
 
     def draw(self, hops: int) -> Shape | None:
-        """Return a walk of so many hops; None where `TRIES` draws find none."""
-        return next(filter(None, (self._walk(hops) for _ in self._tries())), None)
-
-    def draw_conjunction(self) -> Shape | None:
-        """Return two steps that meet; None where `TRIES` draws find none."""
-        return next(filter(None, (self._conjunction() for _ in self._tries())), None)
-
-    def _tries(self) -> Iterator[int]:
-        return iter(range(TRIES if self._relations else 0))
+        """Return a walk of so many hops, for 0 two steps that meet; None if `TRIES` draws find none."""
+        tries = range(TRIES if self._relations else 0)
+        return next(filter(None, (self._walk(hops) if hops else self._conjunction() for _ in tries)), None)
 
     def _start(self) -> tuple[int, int]:
         """Return a label, and an entity that has a step with it."""

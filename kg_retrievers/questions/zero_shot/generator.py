@@ -340,8 +340,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         """Rank the walks from an entity; None where it has no facts."""
         steps = self.steps
         encoded = self._scorer.encode(masked_text(question, slots, topic))
-        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
-        walks = [walk.labels for walk in beam.walks[:WALKS_COMPARED]]
+        found, nothing = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
+        found = found[:WALKS_COMPARED]
+        walks = [walk.labels for walk in found]
         if not walks:
             return None
         covered = coverage(words, walks, steps)
@@ -349,7 +350,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         asked = asked_kind(text)
         features = walk_features(
             walks,
-            [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]],
+            [walk.log_probability for walk in found],
             covered,
             kinds_of_ends(asked, walks, steps),
             named_ends(words, walks, steps),
@@ -377,9 +378,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if steps.alike[relation_of(first := walks[0][0])]:
             direction = compare_directions(self._scorer, encoded, steps.states, around, first)
         lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], asked)
-        return Arm(
-            topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction, lacked
-        )
+        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, nothing, direction, lacked)
 
     def _understanding(self, choice: Choice, words: Sequence[Word], max_walks: int) -> Understanding:
         first = choice.arms[0]
@@ -459,8 +458,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         first, second = slots
         around, there = (self._around(slot) for slot in slots)
         encoded = self._scorer.encode(masked_text(question, slots, first))
-        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
-        joining = [walk for walk in beam.walks if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
+        found, _ = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
+        joining = [walk for walk in found if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
         if not joining:
             return None
         walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))

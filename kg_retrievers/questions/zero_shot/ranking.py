@@ -202,26 +202,6 @@ class ScoredWalk(NamedTuple):
     log_probability: float
 
 
-class Beam(NamedTuple):
-    """What a question may ask for.
-
-    Attributes:
-        walks: The walks found, the likeliest first.
-        nothing: How likely nothing around the entities fits.
-    """
-
-    walks: list[ScoredWalk]
-    nothing: float
-
-
-class _Longer(NamedTuple):
-    """Walks that are one step longer than others: logarithms of how likely they are, the positions of these, labels."""
-
-    logs: Array
-    rows: Array
-    labels: Array
-
-
 def rank_walks(
     scorer: RelationScorer,
     question: Encoded,
@@ -230,8 +210,8 @@ def rank_walks(
     *,
     max_hops: int,
     beam_width: int = BEAM_WIDTH,
-) -> Beam:
-    """Return the walks that a question may ask for, the likeliest first.
+) -> tuple[list[ScoredWalk], float]:
+    """Return the walks that a question may ask for, the likeliest first, and how likely nothing around fits.
 
     Args:
         scorer: Scores each next step.
@@ -253,13 +233,13 @@ def rank_walks(
             found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
             break
         decisions = scorer.decide(question, states, hop, offered_states)
-        longer: list[_Longer] = []
+        longer: list[tuple[Array, Array, Array]] = []
         for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
             logs = log_shares(decisions, row, np.searchsorted(offered, labels), hop)
             nothing += float(np.exp(prefix.log_probability + logs[-1]))
             if hop:
                 found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
-            longer.append(_Longer(prefix.log_probability + logs[: len(labels)], np.full(len(labels), row), labels))
+            longer.append((prefix.log_probability + logs[: len(labels)], np.full(len(labels), row), labels))
         best = max((walk.log_probability for walk in found), default=-np.inf)
         logs, rows, labels = _likeliest(longer, best, beam_width)
         if not len(logs):
@@ -267,7 +247,7 @@ def rank_walks(
         states = scorer.extend(states, decisions, rows, steps.take(labels))
         chosen = zip(logs.tolist(), rows.tolist(), labels.tolist(), strict=True)
         prefixes = [ScoredWalk((*prefixes[row].labels, label), log) for log, row, label in chosen]
-    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
+    return sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing
 
 
 def compare_directions(
@@ -302,12 +282,15 @@ def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Arra
     return logs
 
 
-def _likeliest(longer: Sequence[_Longer], best: float, most: int) -> _Longer:
-    """Return the likeliest of some walks, of those nearly as likely as all others and as some found before."""
+def _likeliest(longer: Sequence[tuple[Array, Array, Array]], best: float, most: int) -> tuple[Array, Array, Array]:
+    """Return the likeliest of some walks, of those nearly as likely as all others and as some found before.
+
+    Walks are one step longer than others: logarithms of how likely they are, the positions of these others, labels.
+    """
     logs, rows, labels = (np.concatenate(part) for part in zip(*longer, strict=True))
     near = np.flatnonzero(logs > max(best, logs.max(initial=-np.inf)) - MARGIN)
     order = near[np.lexsort((labels[near], rows[near], -logs[near]))[:most]]
-    return _Longer(logs[order], rows[order], labels[order])
+    return logs[order], rows[order], labels[order]
 
 
 class Surroundings:

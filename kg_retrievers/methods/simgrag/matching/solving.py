@@ -45,10 +45,7 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     STOPPED,
     Scratch,
     State,
-    arrays_of_plan,
-    arrays_of_state,
     borrowed_scratch,
-    sizes_of_plan,
 )
 from kg_retrievers.methods.simgrag.matching.search import run
 
@@ -216,8 +213,7 @@ def _search(
     capacity = FIRST_CAPACITY
     while True:
         state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
-        plan = around.plan
-        found = run(adjacency, arrays_of_plan(plan), sizes_of_plan(plan), arrays_of_state(state), (limits.matches,))
+        found = run(adjacency, around.plan, state)
         scratch.stamp = int(state.counts[STAMP])
         if not state.counts[FULL]:
             return state, found
