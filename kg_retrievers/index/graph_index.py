@@ -617,10 +617,6 @@ class GraphIndex(Immutable):
             else:
                 yield part, some
 
-    def names_in(self, question: str) -> list[str]:
-        """Return the keys of the entities of a connected graph whose names a question holds, in whatever case."""
-        return [] if self.connected is None else self.connected.in_question(question)
-
     def holding(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> GraphIndex:
         """Return a part of a connected graph that also holds some entities and facts of the database.
 
