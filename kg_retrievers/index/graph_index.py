@@ -578,11 +578,12 @@ class GraphIndex(Immutable):
         connected = self.connected
         if connected is None:
             return self
-        kept: dict[PartRequest, GraphIndex] = connected.parts.get_all([request])
-        if request not in kept:
-            kept[request] = self._as_part(connected.fetch(request, self.origin.embed))
-            connected.parts.keep(kept)
-        return kept[request]
+
+        def fetch(_: list[PartRequest]) -> dict[PartRequest, GraphIndex]:
+            return {request: self._as_part(connected.fetch(request, self.origin.embed))}
+
+        part: GraphIndex = connected.parts.get_or_make([request], fetch)[request]
+        return part
 
     def parts(
         self, items: Sequence[Item], request: Callable[[Sequence[Item]], PartRequest]

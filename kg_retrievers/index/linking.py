@@ -132,15 +132,14 @@ class EntityLinker:
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
         if (connected := self.index.connected) is not None:
             key = (question, self.max_candidates)
-            kept = connected.mentions.get_all([key])
-            if key not in kept:
-                kept[key] = self._mentions_in_database(question, connected)
-                connected.mentions.keep(kept)
+            kept = connected.mentions.get_or_make(
+                [key], lambda _: {key: self._mentions_in_database(question, connected)}
+            )
             return self._held(question, kept[key])
         made_from = (self.index, self.max_candidates, self.no_entity)
         return list(self._cache.get("links", made_from, lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
 
-    def _mentions_in_database(self, question: str, connected: ConnectedGraph) -> list[Mention]:
+    def _mentions_in(self, connected: ConnectedGraph, question: str) -> list[Mention]:
         """Find the mentions among the names of a connected graph.
 
         First, the names that the question holds are fetched, then those near to the words that are left.
