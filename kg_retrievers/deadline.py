@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import BudgetError, KGRetrieversError
@@ -166,14 +166,8 @@ async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
         work.close()
         raise
 
-    def start(wait: _Wait) -> asyncio.Future[T]:
-        token = _WAIT.set(wait)
-        try:
-            return asyncio.ensure_future(work)
-        finally:
-            _WAIT.reset(token)
-
-    return await _awaited_inside(start)
+    loop = asyncio.get_running_loop()
+    return await _awaited_inside(lambda wait: loop.create_task(work, context=_context_with(wait)))
 
 
 async def await_foreign_function(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -213,8 +207,7 @@ def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
     """Run something in a daemon thread, in a copy of this context with this wait."""
     future: futures.Future[T] = futures.Future()
     future.set_running_or_notify_cancel()
-    context = copy_context()
-    context.run(_WAIT.set, wait)
+    context = _context_with(wait)
 
     def run() -> None:
         _THREAD.ends = wait.ends
@@ -227,6 +220,12 @@ def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
 
     threading.Thread(target=run, name="kg_retrievers-foreign", daemon=True).start()
     return future
+
+
+def _context_with(wait: _Wait) -> Context:
+    context = copy_context()
+    context.run(_WAIT.set, wait)
+    return context
 
 
 def _outcome(future: futures.Future[T], wait: _Wait) -> T:

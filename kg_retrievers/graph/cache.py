@@ -6,7 +6,7 @@ import math
 import os
 import pickle
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import Any, Generic, Self, TypeVar
@@ -176,6 +176,20 @@ class Recent(Generic[Value]):
                 self._size += size
             while self._size > self._most:
                 self._drop(next(iter(self._values)))
+
+    def get_or_make(self, keys: Sequence[Key], make: Callable[[list[Key]], Mapping[Key, Value]]) -> dict[Key, Value]:
+        """Return the values of keys; those that are missing are made in one call and kept.
+
+        Example:
+            >>> Recent[int](9).get_or_make(["a", "bc"], lambda keys: {key: len(key) for key in keys})
+            {'a': 1, 'bc': 2}
+        """
+        found = self.get_all(keys)
+        if missing := [key for key in dict.fromkeys(keys) if key not in found]:
+            made = make(missing)
+            self.keep(made)
+            found |= made
+        return found
 
     def clear(self) -> None:
         """Forget all."""

@@ -13,7 +13,6 @@ from kg_retrievers.index.embeddings import (
 )
 from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index, check_same_embeddings
-from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.index.linking import (
     MASK,
     EntityLinker,
@@ -25,13 +24,12 @@ from kg_retrievers.index.linking import (
     question_entities,
 )
 from kg_retrievers.index.names import FUNCTION_WORDS, LinkedEntity, Mention
-from kg_retrievers.index.server_names import LoadedNames, ServerNames, StoredName, load_names
+from kg_retrievers.index.server_names import ServerNames, StoredName, load_names
 from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
 from kg_retrievers.index.stores import open_store
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
 __all__ = [
-    "EXACT_NAME_MARGIN",
     "FUNCTION_WORDS",
     "MASK",
     "Candidates",
@@ -42,7 +40,6 @@ __all__ = [
     "HashedEmbeddings",
     "Homonym",
     "LinkedEntity",
-    "LoadedNames",
     "Mention",
     "PartRequest",
     "QuestionEntity",

@@ -269,13 +269,13 @@ class ConnectedGraph(Immutable):
 
     def _describe(self, keys: Sequence[str]) -> Mapping[str, StoredEntity]:
         """Return the descriptions of those of some entities that the database has."""
-        kept = self._described.get_all(keys)
-        if wanted := [key for key in keys if key not in kept]:
-            read = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
-            found = {key: read.get(key) for key in wanted}
-            self._described.keep(found)
-            kept |= found
-        return {key: entity for key, entity in kept.items() if entity is not None}
+
+        def read(wanted: Sequence[str]) -> dict[str, StoredEntity | None]:
+            found = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
+            return {key: found.get(key) for key in wanted}
+
+        described = self._described.get_or_make(keys, read)
+        return {key: entity for key, entity in described.items() if entity is not None}
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -328,12 +328,8 @@ class ConnectedGraph(Immutable):
 
     def _entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the keys of the entities whose key, label or alias is exactly one of some names."""
-        kept = self._named.get_all(names)
-        if wanted := [name for name in names if name not in kept]:
-            found = self.reader.entities_named(wanted, timeout=self.timeout)
-            self._named.keep(found)
-            kept |= found
-        return {name: kept[name] for name in names}
+        timeout = self.timeout
+        return self._named.get_or_make(names, lambda wanted: self.reader.entities_named(wanted, timeout=timeout))
 
     def _waiting(self) -> AbstractContextManager[None]:
         """Let all waits for the store in this block end after the timeout of a query."""

@@ -201,12 +201,13 @@ class EmbeddingCache:
 
     def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
         """Return the vectors that are known, float32 of shape (d), by text."""
-        recent = self._recent.get_all((name, text) for text in texts)
-        missing = [(name, text) for text in texts if (name, text) not in recent]
-        rows = self._run("SELECT text, vector FROM vectors WHERE name = ? AND text = ?", missing)
-        read = {text: np.frombuffer(vector, np.float32) for text, vector in rows}
-        self._recent.keep({(name, text): vector for text, vector in read.items()})
-        return {text: vector for (_, text), vector in recent.items()} | read
+
+        def read(missing: list[tuple[str, str]]) -> dict[tuple[str, str], Array]:
+            rows = self._run("SELECT text, vector FROM vectors WHERE name = ? AND text = ?", missing)
+            return {(name, text): np.frombuffer(vector, np.float32) for text, vector in rows}
+
+        found = self._recent.get_or_make([(name, text) for text in texts], read)
+        return {text: vector for (_, text), vector in found.items()}
 
     def put(self, name: str, vectors: Mapping[str, Array]) -> None:
         """Keep vectors, float32 of shape (d), by text."""
@@ -474,15 +475,8 @@ def embed(
         InvalidArgumentError: If the batch size is less than 1, or the embeddings return too few or too many vectors,
             vectors of different lengths, not-a-number, infinity, or a vector of zeros.
     """
-    vectors, done = np.empty((0, 0), np.float32), 0
-    for rows in embed_batches(
-        embeddings, texts, batch_size=batch_size, cache=cache, progress=progress, workers=workers
-    ):
-        if not done:
-            vectors = np.empty((len(texts), rows.shape[1]), np.float32)
-        vectors[done : done + len(rows)] = rows
-        done += len(rows)
-    return vectors
+    batches = embed_batches(embeddings, texts, batch_size=batch_size, cache=cache, progress=progress, workers=workers)
+    return np.concatenate([*batches] or [np.empty((0, 0), np.float32)])
 
 
 def embed_batches(

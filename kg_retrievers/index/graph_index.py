@@ -578,11 +578,12 @@ class GraphIndex(Immutable):
         connected = self.connected
         if connected is None:
             return self
-        kept: dict[PartRequest, GraphIndex] = connected.parts.get_all([request])
-        if request not in kept:
-            kept[request] = self._as_part(connected.fetch(request, self.origin.embed))
-            connected.parts.keep(kept)
-        return kept[request]
+
+        def fetch(_: list[PartRequest]) -> dict[PartRequest, GraphIndex]:
+            return {request: self._as_part(connected.fetch(request, self.origin.embed))}
+
+        part: GraphIndex = connected.parts.get_or_make([request], fetch)[request]
+        return part
 
     def parts(
         self, items: Sequence[Item], request: Callable[[Sequence[Item]], PartRequest]
@@ -616,10 +617,6 @@ class GraphIndex(Immutable):
                 waiting[:0] = [some[:half], some[half:]]
             else:
                 yield part, some
-
-    def names_in(self, question: str) -> list[str]:
-        """Return the keys of the entities of a connected graph whose names a question holds, in whatever case."""
-        return [] if self.connected is None else self.connected.in_question(question)
 
     def holding(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> GraphIndex:
         """Return a part of a connected graph that also holds some entities and facts of the database.

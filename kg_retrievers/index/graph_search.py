@@ -51,15 +51,12 @@ def find_nearest(
     if not len(table) or not texts:
         return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
 
-    def scan(texts: Sequence[str]) -> list[tuple[Array, Array]]:
-        ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
-        return list(zip(ids, distances, strict=True))
-
     equal = {text: exact(text) for text in texts}
     vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
     rows = {}
     if vague and len(search):  # else none of the names can be found
-        rows = dict(zip(vague, scan(vague), strict=True))
+        found = search.search(embed([readable(text) for text in vague]), min(k, len(table)))
+        rows = dict(zip(vague, zip(*found, strict=True), strict=True))
     nothing = np.empty(0, np.int64), np.empty(0, np.float32)
     return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
 

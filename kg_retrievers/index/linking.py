@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from kg_retrievers.graph import Known
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.index.connected_graph import PartRequest
+from kg_retrievers.index.connected_graph import ConnectedGraph, PartRequest
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
 from kg_retrievers.index.misspelt_names import (
@@ -132,20 +132,19 @@ class EntityLinker:
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
         if (connected := self.index.connected) is not None:
             key = (question, self.max_candidates)
-            kept = connected.mentions.get_all([key])
-            if key not in kept:
-                kept[key] = self._mentions_in_database(question)
-                connected.mentions.keep(kept)
+            kept = connected.mentions.get_or_make(
+                [key], lambda _: {key: self._mentions_in_database(question, connected)}
+            )
             return self._held(question, kept[key])
         made_from = (self.index, self.max_candidates, self.no_entity)
         return list(self._cache.get("links", made_from, lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
 
-    def _mentions_in_database(self, question: str) -> list[Mention]:
+    def _mentions_in(self, connected: ConnectedGraph, question: str) -> list[Mention]:
         """Find the mentions among the names of a connected graph.
 
         First, the names that the question holds are fetched, then those near to the words that are left.
         """
-        keys = tuple(self.index.names_in(question))
+        keys = tuple(connected.in_question(question))
         names: tuple[str, ...] = ()
         if self.index.finds_near_names:
             part = self.index.part(PartRequest(keys, hops=1, labels=False))
@@ -222,11 +221,6 @@ class EntityLinker:
         return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
     @property
-    def _schema(self) -> _Schema:
-        whole = self.index.whole
-        return whole.derived.get("schema words", (), lambda: _Schema.of(whole.graph))
-
-    @property
     def _short_names(self) -> ShortNames:
         index = self.index
         made_from = (index.graph, self.max_candidates)
@@ -275,7 +269,10 @@ class EntityLinker:
         return tuple(entities.values())[: self.max_candidates]
 
     def _is_generic(self, word: str) -> bool:
-        return word in FUNCTION_WORDS or self._schema.has(word)
+        """Return whether a word is a function word, or begins as one of the schema."""
+        whole = self.index.whole
+        stems, length = whole.derived.get("schema words", (), lambda: _schema_stems(whole.graph))
+        return word in FUNCTION_WORDS or word[:length] in stems
 
     def _without_words(self, text: QuestionText, matches: list[Match]) -> list[Match]:
         """Leave out words of English, and lower-case words beside a mention with capitals, hardly meant as names."""
@@ -323,23 +320,11 @@ class EntityLinker:
         return [self.index.graph.entities.find(candidate.entity) for candidate in candidates]
 
 
-class _Schema(NamedTuple):
-    """The first letters of the words in relations and types, and how many letters they are."""
-
-    stems: frozenset[str]
-    length: int
-
-    @classmethod
-    def of(cls, graph: KnowledgeGraph) -> _Schema:
-        """Read the relations and types of a graph."""
-        words = set(chain.from_iterable(map(words_of, chain(graph.relations, graph.types))))
-        words = {word for word in words if len(word) >= _STEM}
-        length = _STEM if len(words) <= _MANY_WORDS else _LONG_STEM
-        return cls(frozenset(word[:length] for word in words), length)
-
-    def has(self, word: str) -> bool:
-        """Return whether a word begins as one of the schema."""
-        return word[: self.length] in self.stems
+def _schema_stems(graph: KnowledgeGraph) -> tuple[frozenset[str], int]:
+    """Return the first letters of the words in relations and types, and how many letters they are."""
+    words = {word for name in chain(graph.relations, graph.types) for word in words_of(name) if len(word) >= _STEM}
+    length = _STEM if len(words) <= _MANY_WORDS else _LONG_STEM
+    return frozenset(word[:length] for word in words), length
 
 
 def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.index.embeddings import embed
 
 try:
     import psycopg
@@ -36,9 +36,7 @@ SETTINGS = {
 IN_PAGE = 1500
 
 
-def open_table(
-    url: str, schema: str, table: str, embeddings: Embeddings, dimension: Callable[[], int] | None
-) -> PGVectorStore | None:
+def open_table(url: str, schema: str, table: str, embeddings: Embeddings, create: bool) -> PGVectorStore | None:
     """Open a table, and make it if it is not there.
 
     Args:
@@ -46,7 +44,7 @@ def open_table(
         schema: The schema of the table.
         table: The table.
         embeddings: The model.
-        dimension: Returns the length of its vectors, for a table that is made; None to make none.
+        create: Whether a table is made.
 
     Returns:
         A store whose scores are L2 distances; None if there is no table and none is made.
@@ -67,9 +65,9 @@ def open_table(
     try:
         _execute(url, sql.SQL("SELECT {} FROM {} LIMIT 0").format(sql.SQL(columns), name))
     except errors.UndefinedTable:
-        if dimension is None:
+        if not create:
             return None
-        width = dimension()
+        width = embed(embeddings, ["a name"]).shape[1]
         _make(engine, schema, table, width)
         if width <= IN_PAGE:
             _execute(url, sql.SQL("ALTER TABLE {} ALTER COLUMN embedding SET STORAGE PLAIN").format(name))

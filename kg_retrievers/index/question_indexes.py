@@ -6,15 +6,15 @@ from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.graph.cache import LocalLock
+from kg_retrievers.graph.cache import Recent
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import EmbeddingCache
 from kg_retrievers.index.graph_index import GraphIndex
 
-#: How many vectors of names stay in memory, those used last: 0.3 GB with 384 numbers each.
+#: How many vectors of names stay in memory, those that came last: 0.3 GB with 384 numbers each.
 KEPT_VECTORS = 200_000
 
-#: How many indexes are kept, those used last, since neighbouring questions may share a graph.
+#: How many indexes are kept, those made last, since neighbouring questions may share a graph.
 KEPT_INDEXES = 8
 
 
@@ -45,8 +45,7 @@ class QuestionIndexes:
     def __init__(self, embeddings: Embeddings, cache: str | Path | None = None) -> None:
         """Open the cache."""
         self.embeddings, self.cache = embeddings, EmbeddingCache(cache, KEPT_VECTORS)
-        self._recent: list[GraphIndex] = []
-        self._lock = LocalLock()
+        self._recent: Recent[GraphIndex] = Recent(KEPT_INDEXES)
 
     def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, Path | None]]:
         """Copy and pickle without the indexes."""
@@ -54,9 +53,8 @@ class QuestionIndexes:
 
     def of(self, graph: KnowledgeGraph) -> GraphIndex:
         """Return the index of a graph."""
-        with self._lock:
-            index = next((one for one in self._recent if one.graph is graph), None)
-            if index is None:
-                index = GraphIndex.build(graph, self.embeddings, cache=self.cache)
-            self._recent = [index, *(one for one in self._recent if one is not index)][:KEPT_INDEXES]
-            return index
+
+        def build(_: list[KnowledgeGraph]) -> dict[KnowledgeGraph, GraphIndex]:
+            return {graph: GraphIndex.build(graph, self.embeddings, cache=self.cache)}
+
+        return self._recent.get_or_make([graph], build)[graph]

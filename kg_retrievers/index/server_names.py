@@ -189,14 +189,14 @@ class ServerNames:
         asked = k + 2  # one is no name, one says whether the last is as near as the next
         for _ in range(MAX_TRIES):
             documents, distances = self.store.near(vector, asked)
-            hits = _in_order(documents, distances)
-            ties = len(hits) > k > 0 and hits[-1].rank == hits[k - 1].rank
+            near, ranks = _in_order(documents, distances)
+            ties = len(near) > k > 0 and ranks[-1] == ranks[k - 1]
             if not ties or len(documents) < asked:
                 break
             asked *= 4
-        if len(hits) < k:
-            self._warn(len(hits), k, is_limited=len(documents) == MOST)
-        return [Near(_stored_name(hit.document), hit.distance) for hit in hits[:k]]
+        if len(near) < k:
+            self._warn(len(near), k, is_limited=len(documents) == MOST)
+        return near[:k]
 
     def _warn(self, found: int, wanted: int, is_limited: bool) -> None:
         if self._has_warned:
@@ -269,7 +269,10 @@ class ServerNames:
         """
         made, waiting = 0, iter(names)
         while batch := list(islice(waiting, batch_size)):
-            made += self._add(_by_name(batch), cache, workers)
+            keys: dict[str, set[str]] = {}
+            for name in batch:
+                keys.setdefault(name.name, set()).update(name.keys)
+            made += self._add(keys, cache, workers)
         about = self.about
         if about is not None and about.position != position:
             self._write_about(replace(about, position=position))
@@ -288,11 +291,13 @@ class ServerNames:
             document = next((one for one in same if one.metadata["name"] == name), None)
             if document is None:
                 metadata = {"number": count + len(new), "name": name, **_kept_keys(keys)}
-                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
+                document = Document(
+                    _UNKEPT.sub("\ufffd", readable(name)), id=name_key(letters[name], len(same)), metadata=metadata
+                )
                 same.append(document)
                 new.append(document)
-            elif _gains(document, keys):
-                document.metadata |= _kept_keys(keys | set(_keys_of(document)))
+            elif not document.metadata["more_keys"] and not keys.issubset(known := _keys_of(document)):
+                document.metadata |= _kept_keys(keys.union(known))
                 changed.append(document)
         made = self._embed([*new, *changed], cache, workers)
         if (about := self.about) is not None and about.count != count + len(new):
@@ -345,11 +350,6 @@ def name_key(letters: str, ordinal: int) -> str:
     return str(uuid5(_NAMES, f"{ordinal} {letters}"))
 
 
-def _text_of(name: str) -> str:
-    """Return the text of the document of a name: the name in words, without what a store cannot keep."""
-    return _UNKEPT.sub("\ufffd", readable(name))
-
-
 def _kept_keys(keys: Iterable[str]) -> dict[str, Any]:
     """Return the metadata of keys: the first of them, and whether there are more."""
     ordered = sorted(keys)
@@ -362,44 +362,20 @@ def _keys_of(document: Document) -> list[str]:
     return keys
 
 
-def _gains(document: Document, keys: set[str]) -> bool:
-    """Return whether a document must be written again to hold some further keys."""
-    known = _keys_of(document)
-    return not keys <= set(known) and not document.metadata["more_keys"]
-
-
 def _stored_name(document: Document) -> StoredName:
     """Return the name that a document keeps."""
     metadata = document.metadata
     return StoredName(metadata["name"], tuple(_keys_of(document)), bool(metadata["more_keys"]))
 
 
-class _Hit(NamedTuple):
-    """A name found: its place, the same for those that are equally near, when it was added, and its distance."""
-
-    rank: int
-    number: int
-    distance: float
-    document: Document
-
-
-def _in_order(documents: Sequence[Document], distances: Array) -> list[_Hit]:
-    """Return the names among documents, ascending by distance, then by number."""
+def _in_order(documents: Sequence[Document], distances: Array) -> tuple[list[Near], Array]:
+    """Return the names among documents, ascending by distance, then by number, and ranks that equal distances share."""
+    numbers = np.array([document.metadata["number"] for document in documents], np.int64)
+    ranks = np.empty(len(documents), np.int64)
     ascending = np.argsort(distances, kind="stable")
-    ranks = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)
-    hits = [
-        _Hit(rank, documents[at].metadata["number"], float(distances[at]), documents[at])
-        for rank, at in zip(ranks.tolist(), ascending.tolist(), strict=True)
-        if "name" in documents[at].metadata
-    ]
-    return sorted(hits, key=lambda hit: hit[:2])
-
-
-def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:
-    keys: dict[str, set[str]] = {}
-    for name in names:
-        keys.setdefault(name.name, set()).update(name.keys)
-    return keys
+    ranks[ascending] = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)
+    order = [at for at in np.lexsort((numbers, ranks)).tolist() if "name" in documents[at].metadata]
+    return [Near(_stored_name(documents[at]), float(distances[at])) for at in order], ranks[order]
 
 
 @dataclass(frozen=True)

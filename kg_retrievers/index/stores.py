@@ -14,7 +14,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
-from kg_retrievers.index.embeddings import embed
 from kg_retrievers.index.vector_store import KnownVectors, Score, VectorStoreSearch, store_errors, tried_again
 from kg_retrievers.redaction import names_secret, without_secrets
 
@@ -154,8 +153,7 @@ def _postgres(address: StoreAddress, embeddings: Embeddings, create: bool) -> tu
     """Open a table of PostgreSQL, or make it."""
     from kg_retrievers.index.postgres_store import open_table  # it needs an extra
 
-    make = (lambda: int(embed(embeddings, ["a name"]).shape[1])) if create else None
-    store = open_table(address.url, address.schema, address.collection, embeddings, make)
+    store = open_table(address.url, address.schema, address.collection, embeddings, create)
     if store is None:
         raise _not_there(f"table {address.collection!r} in the schema {address.schema!r}")
     return store, "l2"

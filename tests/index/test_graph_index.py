@@ -24,7 +24,6 @@ from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleInde
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
-    EXACT_NAME_MARGIN,
     Candidates,
     GraphIndex,
     HashedEmbeddings,
@@ -32,6 +31,7 @@ from kg_retrievers.index import (
     local_embeddings,
 )
 from kg_retrievers.index.embeddings import HASHED_DIMENSION
+from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 
 TRIPLES = [
     ("Inferno", "directed_by", "Ron Howard"),
