@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from urllib.parse import unquote
 
-from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
+from kg_retrievers.database.sparql.schema import SparqlSchema, names_of
 from kg_retrievers.database.sparql.terms import (
     BLOCK,
     STRING,
@@ -159,7 +159,8 @@ class SparqlParts:
 
     def of_called(self, called: dict[str, Called]) -> Iterator[StoredEntity]:
         """Yield what things that are called so are."""
-        names = self._type_names({iri for one in called.values() for iri in one.types})
+        types = (iri for one in called.values() for iri in one.types)
+        names = self._names(types, self._schema().type_by_iri, self._types)
         for iri, one in called.items():
             key = self._schema().vocabulary.names.compact(iri)
             label = one.label or local_words(iri) or key
@@ -170,12 +171,14 @@ class SparqlParts:
         keys = self.of_terms(term for term in terms if isinstance(term, Text))
         return [StoredEntity(key, term.value, [], []) for term, key in keys.items() if isinstance(term, Text)]
 
-    def _type_names(self, iris: set[str]) -> dict[str, str]:
-        schema = self._schema()
-        known = {iri: schema.type_by_iri.get(iri) or self._types.get(iri) for iri in iris}
-        if missing := sorted(iri for iri, name in known.items() if name is None):
-            self._types |= type_labels(self._ask, schema.vocabulary, missing)
-        return {iri: name or self._types[iri] for iri, name in known.items()}
+    def _names(self, iris: Iterable[str], listed: Mapping[str, str], learnt: dict[str, str]) -> dict[str, str]:
+        """Return what relations or types are called; of those that the schema lacks, names are learnt."""
+        wanted = sorted(set(iris))
+        if missing := [iri for iri in wanted if iri not in listed and iri not in learnt]:
+            vocabulary, taken = self._schema().vocabulary, {*listed.values(), *learnt.values()}
+            read = names_of(self._ask, vocabulary, missing)
+            learnt |= {iri: vocabulary.names.compact(iri) if name in taken else name for iri, name in read.items()}
+        return {iri: listed.get(iri) or learnt[iri] for iri in wanted}
 
     def _held(self, texts: Sequence[Text]) -> list[Text]:
         """Return which of some literals are tails of facts."""
@@ -351,24 +354,14 @@ class SparqlParts:
     def by_rows(self, rows: Sequence[_Row]) -> list[Triple | None]:
         """Return the fact of each row; None where one of its terms has no key or is not bound."""
         keys = self.of_terms(term for head, _, tail in rows for term in (head, tail))
-        names = self._relation_names({relation.value for _, relation, _ in rows if isinstance(relation, Iri)})
+        iris = (relation.value for _, relation, _ in rows if isinstance(relation, Iri))
+        names = self._names(iris, self._schema().relation_names, self._relations)
         return [
             Triple(keys[head], names[relation.value], keys[tail])
             if head in keys and tail in keys and isinstance(relation, Iri)
             else None
             for head, relation, tail in rows
         ]
-
-    def _relation_names(self, iris: set[str]) -> dict[str, str]:
-        schema = self._schema()
-        listed = schema.relation_names
-        known = {iri: listed.get(iri) or self._relations.get(iri) for iri in iris}
-        if missing := sorted(iri for iri, name in known.items() if name is None):
-            read = relation_labels(self._ask, schema.vocabulary, missing)
-            taken = set(listed.values()) | set(self._relations.values())
-            compact = schema.vocabulary.names.compact
-            self._relations |= {iri: name if name not in taken else compact(iri) for iri, name in read.items()}
-        return {iri: name or self._relations[iri] for iri, name in known.items()}
 
 
 def _free_key(text: str, taken: set[str]) -> str:
