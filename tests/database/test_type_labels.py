@@ -11,8 +11,6 @@ from kg_retrievers.database.ladybug import DatabaseQueryError
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel
 from kg_retrievers.database.type_labels import types_as_conditions
 from kg_retrievers.errors import CypherSafetyError
-from kg_retrievers.methods.sg_rag import LLMCypherWriter
-from kg_retrievers.testing import ScriptedChatModel
 
 TYPES = {
     "Her": ["Movie"],
@@ -134,12 +132,3 @@ def test_queries_that_are_given_or_written_may_name_types() -> None:
     assert retriever.invoke("Who made films?", cypher=query)[0].metadata["answers"] == ["Jonze", "Nolan"]
     with pytest.raises(CypherSafetyError, match=r"Film.*one of.*Movie"):
         retriever.invoke("Who made films?", cypher=query.replace("Movie", "Film"))
-
-
-@pytest.mark.heavy
-def test_arrows_between_types_are_turned() -> None:
-    index = GraphIndex.build(GRAPH, HashedEmbeddings())
-    turned = "MATCH (m:Movie)<-[r:by]-(p:People) WHERE p.key IN $e0 RETURN m.key AS target, r"
-    writer = LLMCypherWriter(index, ScriptedChatModel(replies=[turned]))
-    (document,) = CypherRetriever.from_index(index, writer=writer).invoke("What did Nolan make?")
-    assert document.metadata["answers"] == ["Tenet"]
