@@ -8,7 +8,7 @@ from functools import cached_property
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.rendering import SparqlWriter
-from kg_retrievers.database.sparql.terms import STRING, Ask, Iri, Text, is_writable, read_names, value, values
+from kg_retrievers.database.sparql.terms import STRING, Ask, Iri, Text, is_writable, read_names, value
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError
@@ -37,7 +37,6 @@ class SparqlSchema(DatabaseSchema):
         type_iris: The IRIs of types by their names.
         kinds: The kinds of literals, as of `Text`.
         has_names: Whether there are entities whose keys are names, not IRIs.
-        described: Whether anything has a label, an alias or a type.
         plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
@@ -47,7 +46,6 @@ class SparqlSchema(DatabaseSchema):
     type_iris: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = KINDS
     has_names: bool = False
-    described: bool = True
     plain: frozenset[str] = frozenset()
 
     @cached_property
@@ -72,7 +70,6 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
     names = names_of(ask, vocabulary, relations)
     type_names = names_of(ask, vocabulary, sorted(types))
     kinds, has_names = _sample(ask)
-    by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
     wanted = [f"@{language}" for language in vocabulary.languages if language != ANY]
     return SparqlSchema(
         tuple(NodeLabel(name, "", {}) for name in sorted(type_names.values())),
@@ -82,7 +79,6 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
         type_iris={name: iri for iri, name in type_names.items()},
         kinds=tuple(dict.fromkeys([*KINDS, *wanted, *kinds])),
         has_names=has_names,
-        described=bool(ask(f"SELECT ?thing WHERE {{ {by} ?thing ?by ?name }} LIMIT 1").rows),
         plain=frozenset(plain),
     )
 
