@@ -260,7 +260,7 @@ class SparqlParts:
         def wheres() -> Iterator[str]:
             for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
                 heads, tails = self._ends(block)
-                ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
+                ends: dict[str, Sequence[Iri | Text]] = {"?head": heads} | ({"?tail": tails} if tails else {})
                 parts = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
                 yield " UNION ".join(parts)
 
