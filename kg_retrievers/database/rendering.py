@@ -176,8 +176,8 @@ def render(
             hint_python="If it has some now, read the schema again: schema(refresh=True).",
             hint_shell="Name another database, or write a graph into this one.",
         )
-    limits = _limits(pattern, allowed or {})
-    given = entities or {}
+    limits, given = allowed or {}, entities or {}
+    _check_limits(pattern, limits)
     keys: dict[Term, list[str]] = {
         node: list(given.get(node) or [node.text if node.entity is None else node.entity])
         for node in pattern.nodes
@@ -196,8 +196,7 @@ def render(
     return "\n".join(lines), writer.parameters
 
 
-def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Return the keys that unknowns may have, checked."""
+def _check_limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> None:
     if missing := [one.unknown for one in pattern.conditions if one.unknown not in allowed]:
         raise InvalidArgumentError(
             f"render: the pattern has a condition on {missing[0]!r}. Give the keys of the entities that satisfy it, as "
@@ -210,7 +209,6 @@ def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[s
             hint_python="Narrow the conditions, or use SimGRAGRetriever, which holds them in memory.",
             hint_shell="Narrow the conditions, or use --method simgrag, which holds them in memory.",
         )
-    return allowed
 
 
 @dataclass

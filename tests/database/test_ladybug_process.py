@@ -31,7 +31,6 @@ from kg_retrievers.errors import (
     DatabaseQueryError,
     DatabaseTimeoutError,
     InvalidArgumentError,
-    KGRetrieversError,
 )
 from kg_retrievers.graph import KnowledgeGraph
 
@@ -443,25 +442,3 @@ def test_a_wait_for_busy_processes_ends(full_pool: LadybugExecutor) -> None:
         full_pool._fetch("RETURN 1", {}, 1, 0.1)
     with deadline(0.2, lambda: BudgetError("no time")), pytest.raises(BudgetError, match="no time"):
         full_pool.run("RETURN 1")
-
-
-@pytest.mark.heavy
-async def test_a_wait_for_busy_processes_ends_when_nobody_waits(full_pool: LadybugExecutor) -> None:
-    errors: list[Exception] = []
-
-    def ask() -> None:
-        try:
-            full_pool.run("RETURN 1", timeout=20)
-        except KGRetrieversError as error:
-            errors.append(error)
-
-    task = asyncio.ensure_future(await_foreign_function(ask))
-    await asyncio.sleep(0.3)
-    assert not errors
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    until = time.monotonic() + 60
-    while not errors and time.monotonic() < until:
-        await asyncio.sleep(0.02)
-    assert isinstance(errors[0], BudgetError)

@@ -238,26 +238,3 @@ def test_all_that_an_engine_reads_is_read(group: str) -> None:
     check_read_only(query)
     with pytest.raises(SparqlSafetyError, match="shares no variable"):
         check_read_only(asked(f"?s <urn:p> ?o . {group} ?far ?by ?away . ?one ?is ?two ."))
-
-
-JOIN_WORDS = """
-?a ?b <urn:p> a . ; , { } ( ) [ ] _:x 'a' @en ^^ ^ / | * + 3 {} () [] (?a) VALUES BIND AS FILTER EXISTS NOT UNION
-OPTIONAL MINUS GRAPH SELECT WHERE LIMIT GROUP BY COUNT
-"""
-JOIN_PIECES = st.sampled_from(JOIN_WORDS.split())
-
-
-@pytest.mark.heavy
-@settings(max_examples=1000, deadline=None)
-@given(st.lists(JOIN_PIECES, max_size=14).map(" ".join), st.lists(JOIN_PIECES, max_size=5).map(" ".join))
-def test_nothing_else_is_raised(group: str, tail: str) -> None:
-    for query in (
-        asked(group),
-        asked(f"{{ {group} }} {tail}"),
-        f"{asked(group)} {tail}",
-        f"SELECT ?a {tail} {{ {group}",
-    ):
-        try:
-            check_read_only(query)
-        except SparqlSafetyError:
-            continue

@@ -9,7 +9,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import httpx
@@ -238,7 +237,8 @@ class Endpoint:
             if len(body) > 4 * MAX_MESSAGE:
                 break
         reason = body.decode("utf-8", "replace").strip()[:MAX_MESSAGE] or f"HTTP status {status}"
-        raise self._error(status, reason, query, _seconds(response.headers.get("retry-after")))
+        wait = response.headers.get("retry-after", "").strip()  # a date is not read
+        raise self._error(status, reason, query, float(wait) if wait.isdecimal() else None)
 
     def _error(self, status: int, reason: str, query: str, wait: float | None) -> Exception:
         who = f"SparqlExecutor: {self.url}"
@@ -262,15 +262,3 @@ class Endpoint:
             f"SparqlExecutor: {self.url} does not answer as a SPARQL endpoint: {what}. Is this the address of its "
             "queries, as http://localhost:7878/query?"
         )
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """Return how many seconds a server asks to wait."""
-    if not retry_after:
-        return None
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None

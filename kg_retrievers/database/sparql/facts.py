@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from urllib.parse import unquote
 
-from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
+from kg_retrievers.database.sparql.schema import SparqlSchema, names_of
 from kg_retrievers.database.sparql.terms import (
     BLOCK,
     STRING,
@@ -38,9 +38,8 @@ _POSITION = re.compile(r"[01][\w.~%-]*", re.ASCII)
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
 
-#: How many kinds of literals that were met are kept beside those of the schema, and of how many IRIs is known whether
-#: they are entities.
-MAX_KINDS, MAX_KNOWN = 200, 100_000
+#: How many kinds of literals that were met are kept beside those of the schema.
+MAX_KINDS = 200
 
 _UNNAMED = Called(None, [], [])
 
@@ -68,7 +67,6 @@ class SparqlParts:
     def forget(self) -> None:
         """Forget what was learnt of the endpoint, such as the names of types and relations that the schema lacks."""
         self._kinds: dict[str, None] = {}
-        self._is_entity: dict[str, bool] = {}
         self._types: dict[str, str] = {}
         self._relations: dict[str, str] = {}
 
@@ -77,13 +75,9 @@ class SparqlParts:
     def of_terms(self, terms: Iterable[Term | None]) -> dict[Term, str]:
         """Return the keys of some terms, but for blank nodes."""
         compact = self._schema().vocabulary.names.compact
-        keys: dict[Term, str] = {}
-        texts: list[Text] = []
-        for term in dict.fromkeys(terms):
-            if isinstance(term, Iri):
-                keys[term] = compact(term.value)
-            elif isinstance(term, Text):
-                texts.append(term)
+        unique = list(dict.fromkeys(terms))
+        keys: dict[Term, str] = {term: compact(term.value) for term in unique if isinstance(term, Iri)}
+        texts = [term for term in unique if isinstance(term, Text)]
         known = set(self._schema().kinds)
         for text in texts:
             if text.kind not in known and is_writable(text) and len(self._kinds) < MAX_KINDS:
@@ -117,26 +111,16 @@ class SparqlParts:
             iri = names.expand(text)
             if (schema.has_names or not iri.startswith(NAMED)) and is_sendable(iri) and names.compact(iri) == text:
                 of_text[text] = iri
-        existing = self.existing(of_text.values())
-        return {text for text, iri in of_text.items() if iri in existing}
-
-    def existing(self, iris: Iterable[str]) -> set[str]:
-        """Return which of some IRIs are entities."""
-        wanted = sorted(set(iris))
-        known = {iri: is_entity for iri in wanted if (is_entity := self._is_entity.get(iri)) is not None}
-        types = ", ".join(f"<{iri}>" for iri in self._schema().vocabulary.types)
+        taken = set[str]()
+        types = ", ".join(f"<{iri}>" for iri in schema.vocabulary.types)
         as_tail = f"EXISTS {{ ?head ?relation ?thing FILTER(?relation NOT IN ({types})) }}"
-        for block in blocks([iri for iri in wanted if iri not in known], BLOCK):
+        for block in blocks(sorted(of_text), BLOCK):
             found = self._ask(
-                f"SELECT DISTINCT ?thing WHERE {{ {values('?thing', [Iri(iri) for iri in block])} "
+                f"SELECT DISTINCT ?thing WHERE {{ {values('?thing', [Iri(of_text[text]) for text in block])} "
                 f"FILTER(EXISTS {{ ?thing ?any ?value }} || {as_tail}) }}"
             )
-            held = {term.value for term in found.column("thing") if isinstance(term, Iri)}
-            known |= {iri: iri in held for iri in block}
-        if len(self._is_entity) > MAX_KNOWN:
-            self._is_entity.clear()
-        self._is_entity |= known
-        return {iri for iri, is_entity in known.items() if is_entity}
+            taken |= {names.compact(term.value) for term in found.column("thing") if isinstance(term, Iri)}
+        return taken
 
     # --- entities ---
 
@@ -152,14 +136,10 @@ class SparqlParts:
         found |= {entity.key: entity for entity in self.of_literals(self._held(texts)) if entity.key not in found}
         return [found[key] for key in wanted if key in found]
 
-    def _called(self, iris: Sequence[str]) -> dict[str, Called]:
-        """Return what things are called, and their types."""
-        schema = self._schema()
-        return read_names(self._ask, schema.vocabulary, iris) if schema.described else {}
-
     def of_called(self, called: dict[str, Called]) -> Iterator[StoredEntity]:
         """Yield what things that are called so are."""
-        names = self._type_names({iri for one in called.values() for iri in one.types})
+        types = (iri for one in called.values() for iri in one.types)
+        names = self._names(types, self._schema().type_by_iri, self._types)
         for iri, one in called.items():
             key = self._schema().vocabulary.names.compact(iri)
             label = one.label or local_words(iri) or key
@@ -170,12 +150,14 @@ class SparqlParts:
         keys = self.of_terms(term for term in terms if isinstance(term, Text))
         return [StoredEntity(key, term.value, [], []) for term, key in keys.items() if isinstance(term, Text)]
 
-    def _type_names(self, iris: set[str]) -> dict[str, str]:
-        schema = self._schema()
-        known = {iri: schema.type_by_iri.get(iri) or self._types.get(iri) for iri in iris}
-        if missing := sorted(iri for iri, name in known.items() if name is None):
-            self._types |= type_labels(self._ask, schema.vocabulary, missing)
-        return {iri: name or self._types[iri] for iri, name in known.items()}
+    def _names(self, iris: Iterable[str], listed: Mapping[str, str], learnt: dict[str, str]) -> dict[str, str]:
+        """Return what relations or types are called; of those that the schema lacks, names are learnt."""
+        wanted = sorted(set(iris))
+        if missing := [iri for iri in wanted if iri not in listed and iri not in learnt]:
+            vocabulary, taken = self._schema().vocabulary, {*listed.values(), *learnt.values()}
+            read = names_of(self._ask, vocabulary, missing)
+            learnt |= {iri: vocabulary.names.compact(iri) if name in taken else name for iri, name in read.items()}
+        return {iri: listed.get(iri) or learnt[iri] for iri in wanted}
 
     def _held(self, texts: Sequence[Text]) -> list[Text]:
         """Return which of some literals are tails of facts."""
@@ -247,7 +229,7 @@ class SparqlParts:
         """Return entities by their IRIs, but for what is in no fact and describes relations and types."""
         schema = self._schema()
         schema_types = {schema.vocabulary.names.expand(name) for name in SCHEMA_TYPES}
-        called = self._called(iris)
+        called = read_names(self._ask, schema.vocabulary, iris)
         unsure = [iri for iri in iris if iri not in called or schema_types.intersection(called[iri].types)]
         unsure += [iri for iri in iris if self._describes(iri)]
         lone = set(unsure) - self._in_facts(sorted(set(unsure)))
@@ -278,7 +260,7 @@ class SparqlParts:
         def wheres() -> Iterator[str]:
             for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
                 heads, tails = self._ends(block)
-                ends = {"?head": heads, "?tail": tails} if tails else {"?head": heads}
+                ends: dict[str, Sequence[Iri | Text]] = {"?head": heads} | ({"?tail": tails} if tails else {})
                 parts = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
                 yield " UNION ".join(parts)
 
@@ -351,24 +333,14 @@ class SparqlParts:
     def by_rows(self, rows: Sequence[_Row]) -> list[Triple | None]:
         """Return the fact of each row; None where one of its terms has no key or is not bound."""
         keys = self.of_terms(term for head, _, tail in rows for term in (head, tail))
-        names = self._relation_names({relation.value for _, relation, _ in rows if isinstance(relation, Iri)})
+        iris = (relation.value for _, relation, _ in rows if isinstance(relation, Iri))
+        names = self._names(iris, self._schema().relation_names, self._relations)
         return [
             Triple(keys[head], names[relation.value], keys[tail])
             if head in keys and tail in keys and isinstance(relation, Iri)
             else None
             for head, relation, tail in rows
         ]
-
-    def _relation_names(self, iris: set[str]) -> dict[str, str]:
-        schema = self._schema()
-        listed = schema.relation_names
-        known = {iri: listed.get(iri) or self._relations.get(iri) for iri in iris}
-        if missing := sorted(iri for iri, name in known.items() if name is None):
-            read = relation_labels(self._ask, schema.vocabulary, missing)
-            taken = set(listed.values()) | set(self._relations.values())
-            compact = schema.vocabulary.names.compact
-            self._relations |= {iri: name if name not in taken else compact(iri) for iri, name in read.items()}
-        return {iri: name or self._relations[iri] for iri, name in known.items()}
 
 
 def _free_key(text: str, taken: set[str]) -> str:

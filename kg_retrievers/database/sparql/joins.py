@@ -8,17 +8,12 @@ not count, since it has many members. A group may have one part without a beginn
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from kg_retrievers.errors import MissingExtraError
-
-try:
-    from rdflib.namespace import RDF
-    from rdflib.plugins.sparql.parserutils import CompValue
-    from rdflib.term import BNode, Variable
-except ModuleNotFoundError as cause:
-    raise MissingExtraError("SparqlExecutor", "sparql") from cause
+from rdflib.namespace import RDF
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import BNode, Variable
 
 #: How much a group may join: its triples, the further steps of its paths, two triples for each item of a collection,
 #: and VALUES, UNION and sub-queries. (Oxigraph plans 0.1 s for 60 triples at one node, 0.8 s for 100, 4 s for 150.)
@@ -40,36 +35,21 @@ APART = (
 Refuse = Callable[[Iterable[str], str], None]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What shares variables.
 
     Attributes:
         variables: Those of its subjects and objects.
         begins: Whether it begins at a term.
+        relations: Variables for relations. Two parts that share no other variable are still all pairs, nearly. A part
+            whose relations are the subjects of another is one with it.
         many: Whether it holds what may have any number of rows.
-        relations: Variables for relations and graphs. Two parts that share no other variable are still all pairs,
-            nearly. A part whose relations are the subjects of another is one with it.
     """
 
     variables: frozenset[str]
     begins: bool = False
-    many: bool = True
     relations: frozenset[str] = frozenset()
-
-    def meets(self, other: Part) -> bool:
-        """Return whether both are one part."""
-        related = self.relations & other.variables or other.relations & self.variables
-        return bool(self.variables & other.variables or (related and self.many and other.many))
-
-    def joined(self, other: Part) -> Part:
-        """Return both as one part."""
-        return Part(
-            self.variables | other.variables,
-            self.begins or other.begins,
-            self.many or other.many,
-            self.relations | other.relations,
-        )
+    many: bool = True
 
 
 @dataclass
@@ -94,18 +74,16 @@ class _Group:
         self.count += 1
 
 
-def merged(parts: Sequence[Part]) -> list[Part]:
+def merged(parts: Iterable[Part], *, by_relations: bool = False) -> list[Part]:
     """Return parts that are apart from each other."""
     found: list[Part] = []
     for part in parts:
-        apart: list[Part] = []
-        for one in found:
-            if one.meets(part):
-                part = one.joined(part)
-            else:
-                apart.append(one)
-        found = [*apart, part]
-    return merged(found) if len(found) < len(parts) else found
+        met = part.variables | part.relations if by_relations else part.variables
+        joined = [one for one in found if one.variables & met or (by_relations and one.relations & part.variables)]
+        found = [one for one in found if one not in joined]
+        variables, begins, relations, many = zip(part, *joined, strict=True)
+        found.append(Part(frozenset().union(*variables), any(begins), frozenset().union(*relations), any(many)))
+    return found
 
 
 def walk(tree: Any) -> Iterator[Any]:
@@ -171,7 +149,8 @@ class _Joins:
         return _Group(parts, count=group.count)
 
     def _check_apart(self, parts: Sequence[Part], given: Collection[str]) -> None:
-        free = [part for part in parts if part.many and not part.begins and not part.variables.intersection(given)]
+        lone = [part for part in parts if part.many and not part.begins and not part.variables.intersection(given)]
+        free = merged(lone, by_relations=True)
         if len(free) > 1:
             self.refuse(sorted(free[1].variables), APART)
 
@@ -182,7 +161,7 @@ class _Joins:
                     for at in range(0, len(terms), 3):
                         self._triple(group, *terms[at : at + 3])
             case "InlineData":
-                group.join(Part(_names(element.var), begins=True, many=False))
+                group.join(Part(_names(element.var), begins=True))
             case "GroupOrUnionGraphPattern":
                 self._alternatives(group, element)
             case "OptionalGraphPattern":
@@ -190,8 +169,8 @@ class _Joins:
             case "MinusGraphPattern":
                 self.group(element.graph)
             case "GraphGraphPattern":
-                inside, name = self.group(element.graph), _names([element.term])
-                group.parts += [replace(part, relations=part.relations | name) for part in inside.parts]
+                inside = self.group(element.graph)
+                group.parts += inside.parts
                 group.count += inside.count
             case "Filter" | "Bind":
                 self._expression(group, element)
@@ -222,7 +201,7 @@ class _Joins:
         # Classes have many members, and every collection ends at the same term.
         of_class = any(one in (RDF.type, RDF.rest) or (_is(one, "pname") and self.is_type(one)) for one in path)
         begins = not _names([head]) or not (_names([tail]) or of_class)
-        group.join(Part(names, begins, relations=_names([relation])))
+        group.join(Part(names, begins, _names([relation])))
 
     def _sub_query(self, query: CompValue) -> Part:
         inside = self.of_select(query)

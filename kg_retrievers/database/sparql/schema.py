@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.rendering import SparqlWriter
-from kg_retrievers.database.sparql.terms import STRING, Ask, Iri, Text, is_writable, read_names, value, values
+from kg_retrievers.database.sparql.terms import STRING, Ask, Iri, Text, is_writable, read_names, value
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError
@@ -37,7 +37,6 @@ class SparqlSchema(DatabaseSchema):
         type_iris: The IRIs of types by their names.
         kinds: The kinds of literals, as of `Text`.
         has_names: Whether there are entities whose keys are names, not IRIs.
-        described: Whether anything has a label, an alias or a type.
         plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
@@ -47,7 +46,6 @@ class SparqlSchema(DatabaseSchema):
     type_iris: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = KINDS
     has_names: bool = False
-    described: bool = True
     plain: frozenset[str] = frozenset()
 
     @cached_property
@@ -69,10 +67,9 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
     odd = {*vocabulary.labels, *vocabulary.aliases, *vocabulary.types}
     all_listed = not some_relations and not vocabulary.listing
     plain = {iri for iri in listed.keys() - odd if all_listed and listed[iri] == {"fact"}}
-    names = relation_labels(ask, vocabulary, relations)
-    type_names = type_labels(ask, vocabulary, sorted(types))
+    names = names_of(ask, vocabulary, relations)
+    type_names = names_of(ask, vocabulary, sorted(types))
     kinds, has_names = _sample(ask)
-    by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
     wanted = [f"@{language}" for language in vocabulary.languages if language != ANY]
     return SparqlSchema(
         tuple(NodeLabel(name, "", {}) for name in sorted(type_names.values())),
@@ -82,38 +79,20 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
         type_iris={name: iri for iri, name in type_names.items()},
         kinds=tuple(dict.fromkeys([*KINDS, *wanted, *kinds])),
         has_names=has_names,
-        described=bool(ask(f"SELECT ?thing WHERE {{ {by} ?thing ?by ?name }} LIMIT 1").rows),
         plain=frozenset(plain),
     )
 
 
-def relation_labels(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
-    """Return what relations are called in triples, by their IRIs."""
+def names_of(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
+    """Return what relations or types are called, by their IRIs; where two have one name, prefixed names follow."""
+    by_id = {vocabulary.names.compact(iri): iri for iri in sorted(iris)}
     entities = {iri: wikidata_entity(iri) for iri in iris}
     called = read_names(ask, vocabulary, [*iris, *filter(None, entities.values())])
 
     def name(iri: str) -> str:
-        of_entity, own = called.get(entities[iri] or ""), called.get(iri)
-        label = (of_entity.label if of_entity else None) or (own.label if own else None)
-        return label or vocabulary.names.name_of(iri)
+        labels = (called[one].label for one in (entities[iri], iri) if one in called)
+        return next(filter(None, labels), None) or vocabulary.names.name_of(iri)
 
-    return _unique(vocabulary, iris, name)
-
-
-def type_labels(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
-    """Return what types are called, by their IRIs."""
-    called = read_names(ask, vocabulary, iris)
-
-    def name(iri: str) -> str:
-        own = called.get(iri)
-        return (own.label if own else None) or vocabulary.names.name_of(iri)
-
-    return _unique(vocabulary, iris, name)
-
-
-def _unique(vocabulary: Vocabulary, iris: Sequence[str], name: Callable[[str], str]) -> dict[str, str]:
-    """Return the names by IRI; where two things have one, the prefixed names follow."""
-    by_id = {vocabulary.names.compact(iri): iri for iri in sorted(iris)}
     names = relation_names(by_id, {id: name(iri) for id, iri in by_id.items()})
     return dict(zip(by_id.values(), names, strict=True))
 
