@@ -23,7 +23,7 @@ from pydantic import Field
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.replies import last_line_answers, marked_answers
+from kg_retrievers.core.replies import MAX_REPLY, marked_answers, without_reasoning
 from kg_retrievers.core.stages import MAX_K, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence, Triple
@@ -97,6 +97,17 @@ class Baseline(BaseNeighborhoodRetriever):
             Evidence(tuple(self.facts_of(ids)), score, truncated=cut, details=details)
             for ids, score in islice(found, state["k"])
         ]
+
+
+def last_line_answers(reply: str) -> list[str]:
+    r"""Read the answers from the last line of a reply, after a chain of thought; behind "Answer:" if it has that.
+
+    Example:
+        >>> last_line_answers("Rusalka is an opera.\nAnswer: Dvořák wrote Armida, too.\nAnswer: Antonín Dvořák")
+        ['Antonín Dvořák']
+    """
+    filled = [line for line in without_reasoning(reply)[:MAX_REPLY].split("\n") if line.strip()]
+    return marked_answers(filled[-1]) if filled else []
 
 
 class ClosedBookRetriever(Baseline):

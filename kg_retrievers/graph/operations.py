@@ -51,7 +51,11 @@ def short(value: object) -> str:
 
 T = TypeVar("T")
 
-_adapter: Callable[[type[Any]], TypeAdapter[Any]] = cache(TypeAdapter)
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
 
 #: No key may be unknown.
 CONFIG = ConfigDict(extra="forbid")
