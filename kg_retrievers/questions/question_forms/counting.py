@@ -13,7 +13,6 @@ from kg_retrievers.questions.question_forms.forms import (
     Limit,
     Quantity,
     Token,
-    is_plural,
     telling_words,
     words_of,
 )
@@ -31,6 +30,7 @@ from kg_retrievers.questions.question_forms.values import (
     likeliest_classes,
     span_of,
 )
+from kg_retrievers.questions.self_questions.english import is_plural
 
 #: A greater number of things is rather a number that the graph states.
 MOST_COUNTED = 12

@@ -23,7 +23,6 @@ from kg_retrievers.questions.question_forms.forms import (
     base_of,
     direction,
     find_limits,
-    is_plural,
     is_unit,
     joined,
     noun_end,
@@ -32,7 +31,7 @@ from kg_retrievers.questions.question_forms.forms import (
     time_direction,
     words_of,
 )
-from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
 _MORE, _FEWER = "(?:more|over|above|up)", "(?:fewer|less|under)"

@@ -13,7 +13,9 @@ from urllib.parse import unquote
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import spread
-from kg_retrievers.questions.zero_shot.steps import value_kind
+
+_DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
+_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
 
 #: Frequent verbs with regular forms that are seldom nouns.
 _REGULAR = """
@@ -435,3 +437,15 @@ def _seems_person(graph: KnowledgeGraph, label: int) -> bool:
         agent = verb_of_agent(singular_of(words.words).rpartition(" ")[2])
         return agent is not None and backward == (words.form == "noun of")
     return False
+
+
+def value_kind(text: str) -> str:
+    """Return the kind of a text as a value: "date", "number" or "".
+
+    Example:
+        >>> value_kind("1987-03-02"), value_kind("1,200 km"), value_kind("Apollo 13")
+        ('date', 'number', '')
+    """
+    if _DATE.fullmatch(text):
+        return "date"
+    return "number" if _NUMBER.fullmatch(text) else ""
