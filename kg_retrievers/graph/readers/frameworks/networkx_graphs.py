@@ -131,7 +131,8 @@ def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuild
 def read_node_link(path: Path, document: Any, options: FileOptions) -> GraphBuilder:
     """Read what `networkx.node_link_data` returns, with its edges under "edges" or "links".
 
-    The relation of an edge is found as by `read_xml`, or is its key. `columns` name its source, relation and target. A document that does not say whether it is directed is taken as directed.
+    The relation of an edge is found as by `read_xml`, or is its key. `columns` name its source, relation and target. A
+    document that does not say whether it is directed is taken as directed.
 
     Raises:
         GraphLoadError: If the document is no such graph, or is undirected.
