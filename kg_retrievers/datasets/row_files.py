@@ -1,4 +1,4 @@
-"""Rows of published question sets: JSON lines and Parquet."""
+"""Rows of published question sets: JSON lines, Parquet, and the folders that the package `datasets` saves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, Questions
 
 T = TypeVar("T")
 
-#: What is wanted of a file that is not Parquet.
+#: What is wanted of a file that is neither Parquet nor Arrow.
 _WANTED = "wanted JSON lines, one object a line"
 
 #: What is said of a pickle.
@@ -23,21 +23,22 @@ _IS_PICKLE = (
 #: How a pickle begins, with the number of its protocol.
 _PICKLED = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
-#: How many rows of Parquet are turned into Python objects at a time: each may hold a graph.
+#: How many rows of Parquet and Arrow files are turned into Python objects at a time: each may hold a graph.
 ROWS_AT_ONCE = 16
 
 #: Names of one split in different sets.
 _SAME_SPLIT = ("validation", "dev", "val")
 
-#: The suffix of tables; files with other suffixes are read as JSON lines.
-_PARQUET = ".parquet"
+#: The suffixes that are read, each with the name of the format; other suffixes are read as JSON lines.
+_ARROW = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 
 def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T]) -> Iterator[T]:
     """Yield what is read of each row, one after the other: graphs fill gigabytes.
 
     Args:
-        path: A file of JSON lines or Parquet; or a folder of files whose names begin with the split, as
+        path: A file of JSON lines, Parquet or Arrow IPC; or a folder: one that `save_to_disk` of the package `datasets`
+            wrote, of a data set or of several by split, or one of files whose names begin with the split, as
             `train-00000-of-00002.parquet`, in it or in its folder `data`.
         split: Which of a folder: "train", "validation" (also "dev" or "val") or "test".
         read: Makes an object of a row; raises ValueError for a malformed one.
@@ -45,8 +46,8 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
     Raises:
         InvalidArgumentError: If the folder has no such split, or a file is given with one.
         QuestionsLoadError: When it is reached: if a file cannot be read, or holds no row, or a row is malformed; names
-            the line, or in Parquet the number of the row.
-        MissingExtraError: If a file is Parquet, and pyarrow is not installed.
+            the line, or in Parquet and Arrow files the number of the row.
+        MissingExtraError: If a file is Parquet or Arrow, and pyarrow is not installed.
     """
     for file in split_files(Path(path), split):
         number = 0
@@ -66,10 +67,15 @@ def split_files(home: Path, split: str | None) -> list[Path]:
         if split is not None:
             raise InvalidArgumentError(f"{home} is no folder, so it has no split {split!r}. Leave it out.")
         return [home]
+    if saved := sorted(home.glob("data-*.arrow")):
+        if split is not None:
+            raise InvalidArgumentError(f"{home} holds one data set without splits, not {split!r}. Leave it out.")
+        return saved
     found: dict[str, list[Path]] = {}
-    for file in sorted([*home.glob("*.*"), *home.glob("data/*.*")]):
-        if file.is_file() and file.suffix in (_PARQUET, ".jsonl"):
-            found.setdefault(file.stem.partition("-")[0], []).append(file)
+    for file in sorted([*home.glob("*.*"), *home.glob("data/*.*"), *home.glob("*/data-*.arrow")]):
+        if file.is_file() and file.suffix in (*_ARROW, ".jsonl"):
+            name = file.parent.name if file.name.startswith("data-") else file.stem.partition("-")[0]
+            found.setdefault(name, []).append(file)
     wanted = next((name for name in _same(split) if name in found), None)
     if wanted is None:
         raise _no_split(home, split, sorted(found))
@@ -95,15 +101,16 @@ def _same(split: str | None) -> tuple[str | None, ...]:
 
 def _rows(file: Path) -> Iterator[tuple[int, Any]]:
     """Yield each row with its number from 1."""
-    return _parquet_rows(file) if file.suffix == _PARQUET else _json_rows(file)
+    return _arrow_rows(file) if file.suffix in _ARROW else _json_rows(file)
 
 
-def _parquet_rows(file: Path) -> Iterator[tuple[int, Any]]:
+def _arrow_rows(file: Path) -> Iterator[tuple[int, Any]]:
     from kg_retrievers.graph.readers.opening import Limits
-    from kg_retrievers.graph.readers.tables.arrow_files import ParquetTable  # it needs an extra
+    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile  # it needs an extra
 
     try:
-        yield from enumerate(ParquetTable(file, Limits()).rows(ROWS_AT_ONCE), start=1)
+        table = ArrowFile(file, _ARROW[file.suffix], Limits())
+        yield from enumerate(table.rows(ROWS_AT_ONCE), start=1)
     except GraphLoadError as error:
         raise QuestionsLoadError(error.message.removeprefix(f"{file}: "), file) from error
 

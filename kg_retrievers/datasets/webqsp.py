@@ -25,8 +25,8 @@ def read_webqsp(path: str | Path, split: str | None = None) -> Iterator[GraphQue
     """Yield the questions of a split, one after the other: its graphs fill gigabytes. RoG's CWQ is read alike.
 
     A row is `{"id": text, "question": text, "answer": [text, ...], "q_entity": [key, ...], "graph": [[head, relation,
-    tail], ...]}`; other keys are ignored. Rows stand in JSON lines, or in Parquet as published, which needs the extra
-    `arrow`. The package `datasets` writes both: `dataset.to_parquet(path)`. See `read_each_row`.
+    tail], ...]}`; other keys are ignored. Rows stand in JSON lines, in Parquet as published, or in a folder of Arrow
+    files that the package `datasets` saved; the latter two need the extra `arrow`. See `read_each_row`.
 
     Triples with an empty name are left out. A graph may be empty, as that of one published question is.
 

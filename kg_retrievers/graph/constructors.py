@@ -87,9 +87,10 @@ class GraphConstructors(Immutable):
     ) -> Self:
         """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
 
-        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet (extra
-        `arrow`). Graphs: GraphML, and RDF (extra `rdf`; `from_rdf` has its options). Exports: Neo4j CSV. Each may be
-        packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet, which is packed within.
+        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
+        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
+        Exports: Neo4j CSV, APOC JSON. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet and Arrow,
+        which are packed within.
 
         Args:
             path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
@@ -195,7 +196,7 @@ class GraphConstructors(Immutable):
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD, or a graph of rdflib.
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
 
         The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
         is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.

@@ -34,6 +34,7 @@ from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, read_typed_value, read_value
 from kg_retrievers.graph.writers.content import GraphContent
 from kg_retrievers.graph.writers.files import OnLoss, WriteFormat, write_graph
+from kg_retrievers.graph.writers.texts import edge_attributes, node_attributes
 
 #: How many triples are read at once where all are asked for.
 TRIPLES_AT_ONCE = 256
@@ -209,33 +210,46 @@ class KnowledgeGraph(GraphConstructors):
         samples = self.relation_samples.columns() if len(self) >= SAVED_FROM else {}
         return Part(without_silent(self._columns) | samples, meta)
 
-    def write(self, path: str | Path, format: WriteFormat | None = None, *, on_loss: OnLoss = "raise") -> None:
+    def write(
+        self,
+        path: str | Path,
+        format: WriteFormat | None = None,
+        *,
+        entities: str | Path | None = None,
+        on_loss: OnLoss = "raise",
+    ) -> None:
         """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
 
         - "jsonl": facts, their sources, and all that is said of entities and relations. No text may be blank.
+        - "graphml", "node-link" (`.json`): the same, but not which relations are `text_relations`.
+        - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
+          and line breaks in texts.
         - "nt", "ttl", "rdf", and with sources "nq", "trig", "jsonld" (extra `rdf`): RDF. A name that is no IRI becomes
           one that `from_rdf` reads as this name; so do the types that were called by a label. A prefix that is not well
           known comes back from "ttl" and "trig" alone: `from_rdf` makes the same keys of the others with
-          `prefixes=graph.prefixes`. It does not hold which relations are `text_relations`.
+          `prefixes=graph.prefixes`.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
             format: How to write; None goes by the suffix.
-            on_loss: "raise" refuses to write a graph that holds more than the file can; "drop" leaves that out.
+            entities: A second file for what a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold all
+                that is known of entities, `.jsonl` also the ids of relations and which of them
+                are `text_relations`.
+            on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
 
         Raises:
-            InvalidArgumentError: If the file cannot hold the graph, or no format has this name or suffix.
+            InvalidArgumentError: If the files cannot hold the graph, or no format has this name or suffix.
             FileWriteError: If the disk is full, or this user may not write there.
-            MissingExtraError: If pyoxigraph is needed and not installed.
+            MissingExtraError: If pyarrow or pyoxigraph is needed and not installed.
 
         Example:
-            >>> graph = KnowledgeGraph.from_triples([("Her", "zip code", "10115")], text_relations=["zip code"])
-            >>> graph.write("her.nt")
+            >>> KnowledgeGraph.from_triples([("Q1", "r", "Q2")], labels={"Q1": "Her"}).write("her.csv")
             Traceback (most recent call last):
-            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: nt cannot hold 1 text relations. Write \
-JSONL, which holds all; or leave out what it cannot hold with on_loss="drop".
+            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write JSONL or \
+GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it \
+cannot hold with on_loss="drop".
         """
-        write_graph(self._content(), path, format, on_loss)
+        write_graph(self._content(), path, format, entities, on_loss)
 
     def to_triples(self) -> list[Triple]:
         """Return all triples in the order of their ids, as `from_triples` takes them."""
@@ -249,12 +263,9 @@ JSONL, which holds all; or leave out what it cannot hold with on_loss="drop".
         """
         content, graph = self._content(), nx.MultiDiGraph()
         for entity in content.entities():
-            about = {"label": entity.label, "aliases": entity.aliases, "types": entity.types}
-            graph.add_node(entity.key, **about, **({"datatype": entity.datatype} if entity.datatype else {}))
+            graph.add_node(entity.key, **node_attributes(entity))
         for fact in content.facts():
-            known: dict[str, Any] = {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
-            known |= {"sources": fact.sources} if fact.sources else {}
-            graph.add_edge(fact.head, fact.tail, key=fact.relation, relation=fact.relation, **known)
+            graph.add_edge(fact.head, fact.tail, key=fact.relation, **edge_attributes(fact))
         return graph
 
     def _content(self) -> GraphContent:

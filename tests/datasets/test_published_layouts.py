@@ -34,6 +34,21 @@ def write_lines(path: Path, rows: list[Any]) -> Path:
     return path
 
 
+def write_saved(folder: Path, rows: list[Any], parts: int = 2) -> Path:
+    """Write what `save_to_disk` of the package `datasets` writes: streams of Arrow, and a state that names them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    folder.mkdir(parents=True)
+    names = [f"data-{part:05}-of-{parts:05}.arrow" for part in range(parts)]
+    size = -(-len(rows) // parts)
+    for part, name in enumerate(names):
+        table = pyarrow.Table.from_pylist(rows[part * size : (part + 1) * size])
+        with pyarrow.ipc.new_stream(str(folder / name), table.schema) as stream:
+            stream.write_table(table, max_chunksize=7)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}), "utf-8")
+    (folder / "dataset_info.json").write_text("{}", "utf-8")
+    return folder
+
+
 def write_parquet(path: Path, rows: list[Any]) -> Path:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -55,11 +70,15 @@ def test_one_set_in_every_layout(tmp_path: Path, format: Any) -> None:
     write_parquet(tmp_path / "hub" / "data" / "test-00001-of-00002.parquet", ROWS[20:])
     write_parquet(tmp_path / "hub" / "data" / "test-00000-of-00002.parquet", ROWS[:20])
     write_parquet(tmp_path / "hub" / "data" / "validation-00000-of-00001.parquet", ROWS[:3])
+    write_saved(tmp_path / "dict" / "test", ROWS)
+    write_saved(tmp_path / "dict" / "train", ROWS[:5])
     read = [
         read_question_set(write_lines(tmp_path / "lines" / "test.jsonl", ROWS), format),
         read_question_set(tmp_path / "lines", format, split="test"),
         read_question_set(write_parquet(tmp_path / "test.parquet", ROWS), format),
+        read_question_set(write_saved(tmp_path / "saved", ROWS), format),
         read_question_set(tmp_path / "hub", format, split="test"),
+        read_question_set(tmp_path / "dict", format, split="test"),
     ]
     for questions in read:
         assert ids(questions) == [one["id"] for one in ROWS]
@@ -68,19 +87,25 @@ def test_one_set_in_every_layout(tmp_path: Path, format: Any) -> None:
         assert (first.text, first.answers, first.seed_entities) == ("what is 0", ("a0",), ("t0",))
         assert list(map(tuple, first.graph.triples())) == [("t0", "r", "a0")]
     assert len(read_question_set(tmp_path / "hub", format, split="dev")) == 3
+    assert len(read_question_set(tmp_path / "dict", format, split="train")) == 5
     drawn = read_question_set(tmp_path / "hub", format, split="test", limit=5, seed=1)
-    assert ids(drawn) == ids(read_question_set(tmp_path / "lines", format, split="test", limit=5, seed=1))
+    assert ids(drawn) == ids(read_question_set(tmp_path / "dict", format, split="test", limit=5, seed=1))
     assert len(drawn) == 5
     assert ids(drawn) != ids(read_question_set(tmp_path / "hub", format, split="test", limit=5, seed=2))
 
 
 def test_malformed_rows_are_named_in_every_layout(tmp_path: Path) -> None:
     bad = [*ROWS[:30], ROWS[30] | {"question": " "}]
-    files = write_lines(tmp_path / "test.jsonl", bad), write_parquet(tmp_path / "test.parquet", bad)
-    for path in files:
+    saved = write_saved(tmp_path / "saved", bad, parts=1)
+    files = {
+        write_lines(tmp_path / "test.jsonl", bad): None,
+        write_parquet(tmp_path / "test.parquet", bad): None,
+        saved: saved / "data-00000-of-00001.arrow",
+    }
+    for path, file in files.items():
         with pytest.raises(QuestionsLoadError, match="the text must not be empty") as caught:
             list(read_webqsp(path))
-        assert (caught.value.path, caught.value.line) == (path, 31)
+        assert (caught.value.path, caught.value.line) == (file or path, 31)
 
 
 def test_folders_that_hold_no_such_split(tmp_path: Path) -> None:
@@ -107,17 +132,20 @@ def test_a_file_has_no_split(tmp_path: Path) -> None:
     write_lines(tmp_path / "set" / "test.jsonl", ROWS)
     with pytest.raises(InvalidArgumentError, match="is no folder, so it has no split 'test'"):
         list(read_webqsp(tmp_path / "set" / "test.jsonl", "test"))
+    with pytest.raises(InvalidArgumentError, match="holds one data set without splits, not 'test'"):
+        list(read_webqsp(write_saved(tmp_path / "saved", ROWS), "test"))
 
 
-def test_tables_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "test.parquet"
+@pytest.mark.parametrize("name", ["test.parquet", "test.arrow"])
+def test_tables_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
     with pytest.raises(QuestionsLoadError, match="test") as caught:
-        list(read_webqsp(path))
-    assert caught.value.path == path
-    path.write_bytes(b"no table")
+        list(read_webqsp(tmp_path / name))
+    assert caught.value.path == tmp_path / name
+    (tmp_path / name).write_bytes(b"no table")
     with pytest.raises(QuestionsLoadError) as caught:
-        list(read_webqsp(path))
-    assert str(caught.value).count(str(path)) == 1
+        list(read_webqsp(tmp_path / name))
+    assert str(caught.value).count(str(tmp_path / name)) == 1
     empty = write_parquet(tmp_path / "empty.parquet", [])
     with pytest.raises(QuestionsLoadError, match="the file is empty"):
         list(read_webqsp(empty))

@@ -161,7 +161,7 @@ def test_a_fact_that_is_also_given_without_a_source_stays(tmp_path: Path) -> Non
     graph = made([(fact, "review.txt"), (fact, None), (other, "review.txt")], {}, {})
     assert graph.sources(fact) == ["review.txt"]
     assert graph.schema().sources == {"review.txt": 2}
-    for name in ("a.jsonl", "a.nq"):
+    for name in ("a.jsonl", "a.csv", "a.nq", "a.parquet", "a.json", "a.graphml"):
         graph.write(tmp_path / name, on_loss="drop")
         again = KnowledgeGraph.from_file(tmp_path / name)
         lost = again.with_changes(removed_sources=[*again.sources(again.triple(0))])

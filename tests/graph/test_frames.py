@@ -1,4 +1,4 @@
-"""Frames of pandas, polars and Arrow, lists of dictionaries, Parquet files."""
+"""Frames of pandas, polars and Arrow, lists of dictionaries, Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, ipc, parquet
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -263,17 +263,32 @@ def test_entities_need_keys() -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["kb.parquet", "parquet-by-content"])
+def write_stream(table: Any, path: Path) -> None:
+    with ipc.new_stream(str(path), table.schema) as sink:
+        sink.write_table(table)
+
+
+WRITERS = {
+    "kb.parquet": parquet.write_table,
+    "kb.feather": feather.write_feather,
+    "kb.arrow": feather.write_feather,
+    "kb.arrows": write_stream,
+    "parquet-by-content": parquet.write_table,
+    "arrow-by-content": lambda table, path: feather.write_feather(table, path, compression="uncompressed"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("encoded", [False, True])
-def test_files_of_parquet(tmp_path: Path, name: str, encoded: bool) -> None:
+def test_files_of_arrow(tmp_path: Path, name: str, encoded: bool) -> None:
     table = pyarrow.Table.from_pylist([dict(row, source="IMDb") for row in ROWS])
     if encoded:
         table = pyarrow.table({column: table[column].dictionary_encode() for column in table.column_names})
-    parquet.write_table(table, tmp_path / name)
+    WRITERS[name](table, tmp_path / name)
     graph = KnowledgeGraph.from_file(tmp_path / name)
     assert {*graph.triples()} == {*TRIPLES}
     assert graph.sources(TRIPLES[0]) == ["IMDb"]
-    assert graph.reading.format == "Parquet"
+    assert graph.reading.format in ("Parquet", "Arrow IPC")
 
 
 def test_columns_of_a_file_are_named(tmp_path: Path) -> None:
@@ -309,14 +324,14 @@ def test_long_cells_of_a_file_are_refused(tmp_path: Path) -> None:
     assert len(KnowledgeGraph.from_file(tmp_path / "kb.parquet", limits=limits)) == 1
 
 
-def test_damaged_files(tmp_path: Path) -> None:
-    path = tmp_path / "kb.parquet"
-    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-    whole = path.read_bytes()
+@pytest.mark.parametrize("name", ["kb.parquet", "kb.arrow", "kb.arrows"])
+def test_damaged_files(tmp_path: Path, name: str) -> None:
+    WRITERS[name](pyarrow.Table.from_pylist(ROWS), tmp_path / name)
+    whole = (tmp_path / name).read_bytes()
     for content in (b"", b"text", whole[:-40], whole[:40], whole[:8] + b"\xff" * (len(whole) - 16) + whole[-8:]):
-        path.write_bytes(content)
+        (tmp_path / name).write_bytes(content)
         with pytest.raises(GraphLoadError):
-            KnowledgeGraph.from_file(path)
+            KnowledgeGraph.from_file(tmp_path / name)
 
 
 def test_a_packed_table_is_refused(tmp_path: Path) -> None:
@@ -329,10 +344,12 @@ def test_a_table_of_a_billion_rows_in_a_small_file_is_refused(tmp_path: Path) ->
     rows = 3_000_000
     column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(rows, np.int8)), ["a"])
     parquet.write_table(pyarrow.table(dict.fromkeys(("s", "p", "o"), column)), tmp_path / "kb.parquet")
+    feather.write_feather(pyarrow.table(dict.fromkeys(("s", "p", "o"), column)), tmp_path / "kb.arrow")
     assert (tmp_path / "kb.parquet").stat().st_size < 30_000
-    with pytest.raises(GraphLoadError, match=r"becomes more than 20,000,000 bytes.*limits=Limits\(unpacked_bytes="):
-        KnowledgeGraph.from_file(tmp_path / "kb.parquet", limits=Limits(unpacked_bytes=20_000_000))
-    assert KnowledgeGraph.from_file(tmp_path / "kb.parquet").duplicates == rows - 1
+    for name in ("kb.parquet", "kb.arrow"):
+        with pytest.raises(GraphLoadError, match=r"becomes more than 20,000,000 bytes.*limits=Limits\(unpacked_bytes="):
+            KnowledgeGraph.from_file(tmp_path / name, limits=Limits(unpacked_bytes=20_000_000))
+        assert KnowledgeGraph.from_file(tmp_path / name).duplicates == rows - 1
 
 
 def test_a_table_of_many_columns_is_refused(tmp_path: Path) -> None:

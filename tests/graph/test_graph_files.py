@@ -1,21 +1,24 @@
-"""GraphML, good and hostile."""
+"""GraphML, GEXF and node-link JSON, good and hostile."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 import pytest
 
 from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_graphml
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.text_files import FileOptions
 
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
+GEXF = '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph {}>{}</graph></gexf>'
 
 #: A megabyte of XML that becomes 3 GB.
 BOMB = (
@@ -39,8 +42,12 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def read(path: Path, **options: Any) -> GraphBuilder:
-    return read_graphml(path, FileOptions(**options))
+def read(path: Path, format: str = "graphml", **options: Any) -> GraphBuilder:
+    return read_xml(path, format, FileOptions(**options))
+
+
+def read_document(document: object, **options: Any) -> GraphBuilder:
+    return read_node_link(Path("g.json"), document, FileOptions(**options))
 
 
 def facts(rows: GraphBuilder) -> set[tuple[str, str, str]]:
@@ -58,14 +65,15 @@ FILM_FACTS = {
 
 
 @pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
-def test_what_networkx_writes(tmp_path: Path, kind: Any) -> None:
-    graph, path = film(kind), tmp_path / "film.graphml"
-    nx.write_graphml(graph, path)
-    rows = read(path)
+@pytest.mark.parametrize("format", ["graphml", "gexf"])
+def test_what_networkx_writes(tmp_path: Path, format: Literal["graphml", "gexf"], kind: Any) -> None:
+    graph, path = film(kind), tmp_path / f"film.{format}"
+    (nx.write_gexf if format == "gexf" else nx.write_graphml)(graph, path)
+    rows = read(path, format)
     assert facts(rows) == FILM_FACTS
     assert (rows.labels["Her"], rows.types["Her"]) == ("Her (film)", ["film"])
     assert rows.datatypes == {"2013": "xsd:integer"}
-    assert rows.reading.format == "GraphML"
+    assert rows.reading.format == {"graphml": "GraphML", "gexf": "GEXF"}[format]
     assert rows.reading.understood["relations"] == "edge attribute 'relation'"
     assert rows.reading.left_out["edge attribute 'weight' (a fact holds none)"] >= 1
 
@@ -104,14 +112,81 @@ def test_default_values_count(tmp_path: Path) -> None:
     assert rows.types == {"a": ["person"], "b": ["dog"]}
 
 
+def test_gephi(tmp_path: Path) -> None:
+    nodes = '<nodes><node id="1" label="Her"/><node id="2" label="Spike Jonze"/></nodes>'
+    edges = '<edges><edge id="0" source="1" target="2" label="directed_by" weight="2.0"/></edges>'
+    path = write(tmp_path, "g.gexf", GEXF.format('defaultedgetype="directed"', nodes + edges))
+    rows = read(path, "gexf")
+    assert facts(rows) == {("1", "directed_by", "2")}
+    assert rows.labels == {"1": "Her", "2": "Spike Jonze"}
+
+
+# --- node-link ---
+
+
+@pytest.mark.parametrize("edges", ["links", "edges"])
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
+def test_node_link(kind: Any, edges: str) -> None:
+    document = json.loads(json.dumps(nx.node_link_data(film(kind), edges=edges)))
+    rows = read_document(document)
+    assert facts(rows) == FILM_FACTS
+    assert (rows.reading.format, rows.labels["Her"]) == ("node-link JSON", "Her (film)")
+    assert rows.reading.left_out == {"edge attribute 'weight' (a fact holds none)": 1}
+
+
+def test_node_link_with_other_names_and_ids() -> None:
+    document = {
+        "nodes": [{"id": 1, "label": "Her"}, {"id": [2, "x"]}, {"id": "alone"}],
+        "links": [{"from": 1, "to": [2, "x"], "how": "by"}, {"from": 1, "to": 3, "how": "by"}],
+    }
+    rows = read_document(document, columns=("from", "how", "to"))
+    assert facts(rows) == {("1", "by", "(2, 'x')"), ("1", "by", "3")}
+    assert set(rows.types) == {"(2, 'x')", "alone", "3"}
+    assert rows.reading.understood["direction"] == "from source to target, as the file does not say"
+    keyed = {"nodes": [], "edges": [{"source": "a", "target": "b", "key": "r"}]}
+    assert facts(read_document(keyed)) == {("a", "r", "b")}
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"nodes": 3, "links": []}, 'wanted a list of objects under "nodes"'),
+        ({"nodes": [], "links": [3]}, 'wanted a list of objects under "edges"'),
+        ({"nodes": [], "links": [], "directed": False}, r"got an undirected graph.*graph\.to_directed\(\)"),
+        ({"nodes": [{}], "links": []}, "wanted a text or number under 'id'"),
+        ({"nodes": [], "links": [{"source": "a"}]}, "wanted a text or number under 'source' and 'target'"),
+        ({"nodes": [], "links": [{"source": "a", "target": "b", "w": 1}]}, r"its attributes are \['w'\]"),
+        ({"nodes": [{"id": 1}, {"id": "1"}], "links": []}, "two nodes are both written '1'"),
+    ],
+)
+def test_what_is_no_node_link(document: dict[str, Any], words: str) -> None:
+    with pytest.raises(GraphLoadError, match=words):
+        read_document(document)
+
+
+@pytest.mark.parametrize("document", ["{}", '{"nodes": []}', '"nodes"', "null", '{"links": []}', '{\n"nodes": [1]}'])
+def test_documents_that_are_no_graph(tmp_path: Path, document: str) -> None:
+    path = write(tmp_path, "g.json", document)
+    with pytest.raises(GraphLoadError) as caught:
+        KnowledgeGraph.from_file(path, format="node-link")
+    assert caught.match("is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_file_of_nodes_and_links_is_told_by_its_content(tmp_path: Path, indent: int | None) -> None:
+    path = write(tmp_path, "g.json", json.dumps(nx.node_link_data(film(), edges="links"), indent=indent))
+    assert {*map(tuple, KnowledgeGraph.from_file(path).triples())} == FILM_FACTS
+
+
 # --- hostile ---
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_entity_bombs(tmp_path: Path, encoding: str) -> None:
-    path = write(tmp_path, "bomb.graphml", BOMB.encode(encoding))
+@pytest.mark.parametrize("format", ["graphml", "gexf"])
+def test_entity_bombs(tmp_path: Path, format: Literal["graphml", "gexf"], encoding: str) -> None:
+    path = write(tmp_path, f"bomb.{format}", BOMB.encode(encoding))
     with pytest.raises(GraphLoadError, match=r"declares a document type .* Remove the declaration") as caught:
-        read(path)
+        read(path, format)
     assert caught.value.line == 2
 
 
@@ -134,16 +209,20 @@ DEEP = 50_000
         ),
         (GRAPHML.format("<key id='x' attr.name='x' attr.type='matrix'/><graph edgedefault='directed'/>"), "KeyError"),
         (GRAPHML.format("<graph edgedefault='directed'><edge source='a' target='b'/></graph>"), "no text as relation"),
+        (GEXF.format("", ""), "an undirected graph"),
         (b"\xff\xfe\x00\xd8", "no graph that can be read"),
         ("<graphml>\0</graphml>", "no graph that can be read"),
     ],
-    ids=[*map(str, range(12))],
+    ids=[*map(str, range(13))],
 )
-def test_what_is_no_graph(tmp_path: Path, content: Any, words: str) -> None:
+@pytest.mark.parametrize("format", ["graphml", "gexf"])
+def test_what_is_no_graph(tmp_path: Path, format: Literal["graphml", "gexf"], content: Any, words: str) -> None:
     path = write(tmp_path, "g.xml", content)
-    with pytest.raises(GraphLoadError, match=words) as caught:
-        read(path)
+    with pytest.raises(GraphLoadError) as caught:
+        read(path, format)
     assert str(caught.value).startswith(str(path))
+    if format == "graphml" and not (isinstance(content, str) and "gexf" in content):
+        assert caught.match(words)
 
 
 def test_nested_groups_that_are_too_deep(tmp_path: Path) -> None:

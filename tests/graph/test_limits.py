@@ -128,7 +128,7 @@ def test_a_limit_allows_something(name: str, value: Any) -> None:
 
 # --- through every reader of text -------------------------------------------------------------------------------------
 
-NAMES = ("kb.tsv", "kb.csv", "kb.txt", "kb.jsonl", "kb.json", "kb", "kb.parquet", "kb.graphml", "kb.nt")
+NAMES = ("kb.tsv", "kb.csv", "kb.txt", "kb.jsonl", "kb.json", "kb", "kb.parquet", "kb.arrow", "kb.graphml", "kb.nt")
 CONTENTS = {
     "zeros": b"\0" * (1 << 20),
     "an endless line": b"x" * (3 << 20),
@@ -141,7 +141,7 @@ CONTENTS = {
     "no utf-8": b"\xff\xfe\xfd" * (1 << 16),
     "surrogates": b"a\xed\xa0\x80\tr\tb\n",
     "a digit": b"[" + b"9" * (1 << 20),
-    "magic": b"PAR1" * 1000,
+    "magic": b"PAR1ARROW1" * 1000,
 }
 
 

@@ -1,9 +1,11 @@
-"""Exports of graph databases: Neo4j CSV."""
+"""Exports of graph databases: Neo4j CSV, APOC JSON."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,3 +109,49 @@ def test_folders_of_other_files(tmp_path: Path) -> None:
     write(tmp_path / "kb.tsv", "a\tb\tc")
     with pytest.raises(GraphLoadError, match=r"is a folder; wanted a file.*KnowledgeGraph\.open"):
         KnowledgeGraph.from_file(tmp_path)
+
+
+# --- APOC JSON --------------------------------------------------------------------------------------------------------
+
+HER = {
+    "type": "node",
+    "id": "0",
+    "labels": ["Film"],
+    "properties": {"title": "Her", "year": 2013, "tags": ["love", "AI"]},
+}
+ANN = {"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Ann", "title": "Dr"}}
+SAW = {"id": "0", "type": "relationship", "label": "SAW", "start": {"id": "1"}, "end": {"id": "0"}}
+
+
+@pytest.mark.parametrize("name", ["kb.json", "kb.jsonl", "kb.txt", "array.json"])
+def test_exports_of_apoc(tmp_path: Path, name: str) -> None:
+    rows = [HER, ANN, SAW | {"properties": {"since": 2014}}]
+    lines = [json.dumps(rows, indent=1)] if name == "array.json" else [*map(json.dumps, rows)]
+    graph = KnowledgeGraph.from_file(write(tmp_path / name, *lines))
+    assert [*graph.triples()] == [
+        Triple("0", "year", "2013"),
+        Triple("0", "tags", "love"),
+        Triple("0", "tags", "AI"),
+        Triple("1", "title", "Dr"),
+        Triple("1", "SAW", "0"),
+    ]
+    assert (graph.label("0"), graph.types_of("0"), graph.label("1")) == ("Her", ["Film"], "Ann")
+    assert graph.reading.format == "APOC JSON"
+    assert graph.reading.left_out == {"edge attribute 'since' (a fact holds none)": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"type": "path", "id": "7"}, 'wanted "type": "node" or "relationship"'),
+        (SAW | {"label": None}, '"label" of a relationship must be a text'),
+        (SAW | {"end": {}}, 'wanted the "id" of a node'),
+        (HER | {"properties": [1]}, '"properties" must be an object'),
+    ],
+)
+def test_malformed_rows_of_apoc(tmp_path: Path, row: Any, wanted: str) -> None:
+    path = write(tmp_path / "kb.jsonl", *map(json.dumps, [HER, ANN, SAW, row]))
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        KnowledgeGraph.from_file(path)
+    assert caught.value.line == 4
+    assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1

@@ -380,6 +380,13 @@ def test_every_format_says_the_same(read: Read, suffix: str) -> None:
     assert content(read(by_rdflib.serialize(format=names[suffix]), suffix)) == expected
 
 
+def test_formulas_of_n3_state_nothing(read: Read) -> None:
+    graph = read("@prefix : <http://e.org/> . { :a :b :c } => { :d :e :f } . :x :y :z .", "n3")
+    assert (":a", ":b", ":c") not in graph
+    assert (":x", ":y", ":z") in graph
+    assert graph.reading.left_out == {"statements within formulas, which state nothing": 2}
+
+
 def test_a_graph_of_rdflib(read: Read) -> None:
     graph = rdflib.Graph().parse(data=PREFIXES + FILM, format="turtle")
     assert content(KnowledgeGraph.from_rdf(graph)) == content(read(FILM))

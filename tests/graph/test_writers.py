@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,8 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
+from kg_retrievers.graph.readers.text_files import FileOptions
 
 
 def rich_graph() -> KnowledgeGraph:
@@ -50,6 +55,10 @@ def content_of(graph: KnowledgeGraph) -> dict[str, Any]:
     }
 
 
+def graph_of(builder: GraphBuilder) -> KnowledgeGraph:
+    return KnowledgeGraph._from_builder(builder)
+
+
 # --- round trips ---
 
 
@@ -66,19 +75,38 @@ def test_to_networkx_and_back() -> None:
     assert content_of(KnowledgeGraph.from_networkx(out)) == content_of(graph)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_all_that_a_graph_says_comes_back(tmp_path: Path, name: str) -> None:
-    graph = rich_graph()
-    graph.write(tmp_path / name)
-    assert content_of(KnowledgeGraph.from_file(tmp_path / name)) == content_of(graph)
+@pytest.mark.parametrize(
+    ("facts", "entities"),
+    [("a.csv.gz", "e.jsonl.gz"), ("a.parquet", "e.jsonl"), ("a.jsonl", None), ("a.graphml", None), ("a.json", None)],
+)
+def test_all_that_a_graph_says_comes_back(tmp_path: Path, facts: str, entities: str | None) -> None:
+    graph, beside = rich_graph(), None if entities is None else tmp_path / entities
+    graph.write(tmp_path / facts, entities=beside)
+    assert content_of(KnowledgeGraph.from_file(tmp_path / facts, entities=beside)) == content_of(graph)
 
 
-def test_what_is_in_a_file(tmp_path: Path) -> None:
+def test_what_is_in_the_files(tmp_path: Path) -> None:
+    plain_graph().write(tmp_path / "a.csv")
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        assert [*csv.reader(file)][:2] == [["head", "relation", "tail"], ["Her", "by", 'Spike "Jonze"']]
+    plain_graph().write(tmp_path / "a.tsv.gz")
+    lines = gzip.decompress((tmp_path / "a.tsv.gz").read_bytes()).decode().splitlines()
+    assert lines[1] == 'Her\tby\tSpike "Jonze"'
     plain_graph().write(tmp_path / "a.txt", "jsonl")
     rows = [json.loads(line) for line in (tmp_path / "a.txt").read_text().splitlines()]
     assert rows == [{"head": head, "relation": by, "tail": tail} for head, by, tail in plain_graph().triples()]
-    KnowledgeGraph.from_triples([]).write(tmp_path / "a.txt", "jsonl")
-    assert (tmp_path / "a.txt").read_bytes() == b""
+    rich_graph().write(tmp_path / "a.parquet", on_loss="drop")
+    table = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pydict()
+    assert table["head"] == ["dbr:Her"] * 4 + ["[1]"]
+    assert table["source"] == ["film.nt", "wiki.nt", None, "film.nt", None]
+
+
+def test_an_empty_graph_is_written(tmp_path: Path) -> None:
+    empty = KnowledgeGraph.from_triples([])
+    for name in ("a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.graphml", "a.json"):
+        empty.write(tmp_path / name)
+    assert len(graph_of(read_xml(tmp_path / "a.graphml", "graphml", FileOptions()))) == 0
+    assert len(graph_of(read_node_link(tmp_path, json.loads((tmp_path / "a.json").read_text()), FileOptions()))) == 0
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('\r\n\t"|[],;'), min_size=1)
@@ -86,12 +114,12 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from
 WHOLE_TEXTS = TEXTS.filter(lambda text: text == text.strip() and "\0" not in text and "://" not in text)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ttl", "a.nq", "a.rdf"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.graphml", "a.json", "a.ttl", "a.nq", "a.rdf"])
 @given(triples=st.lists(st.tuples(WHOLE_TEXTS, WHOLE_TEXTS, WHOLE_TEXTS), min_size=1))
 @settings(max_examples=40)
 def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, name: str, triples: list[Any]) -> None:
     texts = "".join(chain.from_iterable(triples))
-    assume(not (name.endswith(".rdf") and {"\ufffe", "\uffff"} & {*texts}))  # no characters of XML
+    assume(not (name.endswith((".graphml", ".rdf")) and {"\ufffe", "\uffff"} & {*texts}))  # no characters of XML
     path = tmp_path_factory.mktemp("any", numbered=True) / name
     graph = KnowledgeGraph.from_triples(triples)
     graph.write(path)
@@ -105,14 +133,16 @@ def test_text_relations_come_back_from_json_lines(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     texts = [{"relation": "P281", "label": "postal code", "text": True}, {"relation": "year", "text": True}]
     assert [row for row in rows if "head" not in row] == texts
-    again = KnowledgeGraph.from_file(tmp_path / "a.jsonl")
-    assert again.text_relations == ("postal code", "year")
-    assert again.value("10115") is None
+    graph.write(tmp_path / "a.csv", entities=tmp_path / "e.jsonl")
+    for name, entities in (("a.jsonl", None), ("a.csv", tmp_path / "e.jsonl")):
+        again = KnowledgeGraph.from_file(tmp_path / name, entities=entities)
+        assert again.text_relations == ("postal code", "year")
+        assert again.value("10115") is None
     more = KnowledgeGraph.from_file(tmp_path / "a.jsonl", text_relations="year")
     assert more.text_relations == ("postal code", "year")
 
 
-@pytest.mark.parametrize("name", ["a.nt", "a.nq"])
+@pytest.mark.parametrize("name", ["a.graphml", "a.json", "a.nt", "a.nq", "a.csv"])
 def test_other_formats_do_not_lose_text_relations_in_silence(tmp_path: Path, name: str) -> None:
     graph = KnowledgeGraph.from_triples([("a", "code", "10115")], text_relations=["code"])
     with pytest.raises(InvalidArgumentError, match=r"cannot hold 1 text relations\. Write JSONL, which holds all; or"):
@@ -129,6 +159,13 @@ def test_formats_with_named_graphs_keep_sources(tmp_path: Path, suffix: str) -> 
     assert content_of(again)["sources"] == content_of(graph)["sources"]
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_a_second_file_of_a_graph_without_labels_comes_back(tmp_path: Path, suffix: str) -> None:
+    facts, entities = tmp_path / "a.csv", tmp_path / f"e.{suffix}"
+    plain_graph().write(facts, entities=entities)
+    assert KnowledgeGraph.from_file(facts, entities=entities).fingerprint == plain_graph().fingerprint
+
+
 @pytest.mark.parametrize("name", ["a.nt", "a.nq", "a.jsonld", "a.ttl", "a.rdf"])
 def test_prefixes_of_the_graph_make_the_keys_again(tmp_path: Path, name: str) -> None:
     (tmp_path / "in.ttl").write_text("@prefix ex: <http://museum.example/id/> . ex:o1 ex:by ex:klee .")
@@ -143,41 +180,82 @@ def test_prefixes_of_the_graph_make_the_keys_again(tmp_path: Path, name: str) ->
 # --- what cannot be written ---
 
 
-def test_what_is_lost_is_told_before_anything_is_written(tmp_path: Path) -> None:
-    words = r"ttl cannot hold 3 sources of facts .*\. Write JSONL, which holds all; or leave out"
+@pytest.mark.parametrize(
+    ("name", "entities", "words"),
+    [
+        (
+            "a.csv",
+            None,
+            r"csv cannot hold 2 labels, 3 aliases, 3 types, 2 datatypes, 2 entities without a fact, 2 ids of relations"
+            r'\. .* give a second file, entities="entities.jsonl"',
+        ),
+        ("a.parquet", "e.parquet", "parquet cannot hold 2 ids of relations"),
+    ],
+)
+def test_what_is_lost_is_told_before_anything_is_written(
+    tmp_path: Path, name: str, entities: str | None, words: str
+) -> None:
+    beside = None if entities is None else tmp_path / entities
     with pytest.raises(InvalidArgumentError, match=words):
-        rich_graph().write(tmp_path / "a.ttl")
+        rich_graph().write(tmp_path / name, entities=beside)
     assert [*tmp_path.iterdir()] == []
-    rich_graph().write(tmp_path / "a.ttl", on_loss="drop")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.ttl"]
+    rich_graph().write(tmp_path / name, entities=beside, on_loss="drop")
+    assert {path.name for path in tmp_path.iterdir()} == {name, *([entities] if entities else [])}
 
 
-def test_white_space_around_a_text_stays_and_a_blank_text_is_told(tmp_path: Path) -> None:
-    graph = KnowledgeGraph.from_triples([("a ", "r", "b"), ("a", "r", "\0"), ("a", "r", " ")])
-    with pytest.raises(InvalidArgumentError, match="jsonl cannot hold 4 blank texts or texts with NUL in them"):
+def test_white_space_around_a_text_is_told(tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("a ", "r", "b"), ("a", "r", "\0")])
+    with pytest.raises(InvalidArgumentError, match="csv cannot hold 4 texts with white space around them or NUL"):
+        graph.write(tmp_path / "a.csv", entities=tmp_path / "e.csv")
+    with pytest.raises(InvalidArgumentError, match="jsonl cannot hold 2 blank texts or texts with NUL in them"):
         graph.write(tmp_path / "a.jsonl")
     spaced = KnowledgeGraph.from_triples([("a ", "r", " b")])
     spaced.write(tmp_path / "a.jsonl")
     assert [*KnowledgeGraph.from_file(tmp_path / "a.jsonl").triples()] == [("a ", "r", " b")]
+    graph.write(tmp_path / "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert content_of(graph_of(read_node_link(tmp_path, document, FileOptions()))) == content_of(graph)
 
 
-def test_an_earlier_file_stays_where_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.nt"
+def test_texts_that_a_format_has_no_place_for(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="TSV has no quotes, and a tab or line break ends a cell"):
+        KnowledgeGraph.from_triples([("a", "r", "b\nc")]).write(tmp_path / "a.tsv")
+    with pytest.raises(InvalidArgumentError, match=r"holds the character '\\x0b', which XML cannot hold"):
+        KnowledgeGraph.from_triples([("a", "r", "b\x0bc")]).write(tmp_path / "a.graphml")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_earlier_file_stays_where_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.graphml"
     plain_graph().write(path)
     before = path.read_bytes()
-    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
-    with pytest.raises(MissingExtraError, match=r"RDF needs an optional package\. Run: .*rdf"):
-        plain_graph().write(path)
+    with pytest.raises(InvalidArgumentError):
+        KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "\x01")]).write(path)
     assert path.read_bytes() == before
     assert [*tmp_path.iterdir()] == [path]
+
+
+def test_two_files_are_replaced_together(tmp_path: Path) -> None:
+    facts, entities = tmp_path / "a.csv", tmp_path / "e.tsv"
+    rich_graph().write(facts, entities=tmp_path / "e.csv", on_loss="drop")
+    before = facts.read_bytes()
+    graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "tab\there"})
+    with pytest.raises(InvalidArgumentError, match="TSV has no quotes"):
+        graph.write(facts, entities=entities)
+    assert (facts.read_bytes(), entities.exists()) == (before, False)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("a.docx", {}, r"ends in none of \.jsonl.* For a table: pandas.DataFrame"),
-        ("a.jsonl", {"format": "excel"}, "format is one of .* but got 'excel'"),
-        ("a.jsonl", {"on_loss": "ignore"}, 'on_loss is "raise" or "drop"'),
+        ("a.docx", {}, r"ends in none of \.csv"),
+        ("a.parquet.gz", {}, "ends in none of"),
+        ("a.csv", {"format": "excel"}, "format is one of .* but got 'excel'"),
+        ("a.csv", {"on_loss": "ignore"}, 'on_loss is "raise" or "drop"'),
+        ("a.jsonl", {"entities": "e.csv"}, "jsonl holds the entities too"),
+        ("a.csv", {"entities": "e.nt"}, "entities are written as JSONL, CSV, TSV or Parquet, but got 'nt'"),
+        ("a.csv", {"entities": "a.csv"}, "entities='a.csv' is the file of the facts"),
+        ("a.csv", {"entities": "e.graphml"}, "entities are written as JSONL, CSV, TSV or Parquet"),
     ],
 )
 def test_arguments_that_do_not_fit(
@@ -189,6 +267,13 @@ def test_arguments_that_do_not_fit(
     assert [*tmp_path.iterdir()] == []
 
 
+def test_parquet_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"Parquet needs an optional package\. Run: .*arrow"):
+        plain_graph().write(tmp_path / "a.parquet")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileWriteError, match="Make its folder"):
-        plain_graph().write(tmp_path / "no" / "a.jsonl")
+        plain_graph().write(tmp_path / "no" / "a.csv")

@@ -1,4 +1,4 @@
-"""Exports of Neo4j: CSV as neo4j-admin imports it."""
+"""Exports of Neo4j: CSV as neo4j-admin imports it, and JSON as APOC writes it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.tables.delimited import find_layout, split_rows
+from kg_retrievers.graph.readers.tables.json_rows import add_each
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: What separates the texts of a list in one cell.
@@ -150,3 +151,51 @@ def _column(cell: str) -> _Column:
         return _Column(cell, "string", "", False)
     kind = match["kind"]
     return _Column(match["name"], kind if kind.isupper() else kind.lower(), match["group"] or "", bool(match["many"]))
+
+
+def is_apoc_row(row: Any) -> bool:
+    """Whether a row of JSON is a node or relationship of an export.
+
+    Example:
+        >>> is_apoc_row({"type": "node", "id": "0", "labels": ["Film"], "properties": {"title": "Her"}})
+        True
+    """
+    return isinstance(row, dict) and row.get("type") in ("node", "relationship") and "id" in row
+
+
+def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
+    """Add the nodes and relationships of an export.
+
+    The key of a node is its id. "label", "name" or "title" is its label, the labels of Neo4j are its types, and other
+    properties are facts, by `attributes`. Properties of relationships are left out, since no fact can hold them.
+
+    Raises:
+        GraphLoadError: If a row is neither.
+    """
+    reader = AttributeReader(builder, file.options.attributes, str(file.path))
+
+    def add(row: Any) -> None:
+        if not is_apoc_row(row):
+            raise ValueError(f'wanted "type": "node" or "relationship" and an "id", but got {short(row)}.')
+        properties = row.get("properties") or {}
+        if not isinstance(properties, dict):
+            raise ValueError(f'"properties" must be an object, but got {short(properties)}.')
+        if row["type"] == "node":
+            labels = row.get("labels") or []
+            reader.add_node(_node_id(row, row), _titled(properties | ({"types": labels} if labels else {})))
+            return
+        relation = row.get("label")
+        if not isinstance(relation, str) or not relation:
+            raise ValueError(f'"label" of a relationship must be a text, but got {short(relation)}.')
+        reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), properties)
+
+    add_each(file, add, is_array=is_array)
+    builder.skipped += file.skipped
+    reader.finish()
+
+
+def _node_id(node: Any, row: Any) -> str:
+    id = node.get("id") if isinstance(node, dict) else None
+    if not isinstance(id, str) or not id:
+        raise ValueError(f'wanted the "id" of a node, but got {short(row)}.')
+    return id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -10,8 +11,8 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.exports import is_neo4j_header, read_neo4j_files
-from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_graphml
+from kg_retrievers.graph.readers.exports import is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
+from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimited import (
     find_layout,
@@ -20,35 +21,40 @@ from kg_retrievers.graph.readers.tables.delimited import (
     read_fact_table,
 )
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
-from kg_retrievers.graph.readers.tables.json_rows import add_rows
+from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, read_json
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 GraphFormat = Literal[
-    "tsv", "csv", "pipe", "jsonl", "json", "parquet", "graphml", "neo4j-csv",
-    "nt", "nq", "ttl", "trig", "rdf", "jsonld",
+    "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
+    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl",
 ]  # fmt: skip
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
+RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 
 #: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "neo4j-csv")
+_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl")
 
 #: The formats by the suffixes of files.
 SUFFIXES: dict[str, GraphFormat] = {
     **{f".{format}": format for format in get_args(GraphFormat) if format not in _WITHOUT_SUFFIX},
-    ".ndjson": "jsonl", ".pq": "parquet",
+    ".ndjson": "jsonl", ".pq": "parquet", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
     ".ntriples": "nt", ".nquads": "nq", ".turtle": "ttl", ".owl": "rdf", ".rdfs": "rdf",
 }  # fmt: skip
 
 #: How many bytes of a file tell its format.
 PREFIX = 1 << 14
 
+#: How many bytes of JSON hold its first row.
+_JSON_START = 1 << 20
+
 #: What a file begins with, white space aside, in the order in which it is looked for.
 _CONTENTS: tuple[tuple[re.Pattern[bytes], GraphFormat], ...] = (
     (re.compile(rb"PAR1"), "parquet"),
+    (re.compile(rb"ARROW1"), "arrow"),
     (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE.*?>|\s)*<(?:\w+:)?RDF\b", re.DOTALL), "rdf"),
     (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|\s)*<graphml\b", re.DOTALL), "graphml"),
+    (re.compile(rb"(?:<\?xml.*?\?>|<!--.*?-->|\s)*<gexf\b", re.DOTALL), "gexf"),
     (re.compile(rb"(?:#[^\n]*\n|\s)*(?:@prefix|@base|PREFIX|BASE)\s", re.IGNORECASE), "ttl"),
     (re.compile(rb"(?:#[^\n]*\n|\s)*(?:<[^>\s]+>|_:\S+)\s+<[^>\s]+>\s+[^\n]+\.\s*(?:\n|$)"), "nt"),
     (re.compile(rb"\s*[{\[]"), "json"),
@@ -69,30 +75,32 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
     if format is None and os.path.isdir(path):
         return _folder_format(path)
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
-    return _json_format(path, options) if found == "json" else found
+    is_json = found == "json" or (found == "jsonl" and format is None)
+    return _json_format(path, found, options) if found and is_json else found
 
 
-def _json_format(path: Path, options: FileOptions) -> GraphFormat:
-    """Return what JSON holds: lines, an array of rows, or JSON-LD.
-
-    Raises:
-        GraphLoadError: If it is a graph of nodes and links.
-    """
-    with open_bytes(path, options.limits, by_line=False) as opened:
-        start = opened.read(PREFIX).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if re.search(rb'"@(?:context|graph|id)"\s*:', start):
+def _json_format(path: Path, found: GraphFormat, options: FileOptions) -> GraphFormat:
+    """Return what JSON holds: lines, an array of rows, an export of APOC, JSON-LD, or a graph of nodes and links."""
+    start = _json_start(path, options)
+    is_array = start.startswith("[")
+    try:
+        row = DECODER.raw_decode(start[1:].lstrip())[0] if is_array else DECODER.decode(start.partition("\n")[0])
+    except (ValueError, RecursionError):  # no JSON, or a document of several lines
+        row = None
+    if is_apoc_row(row):
+        return "apoc-jsonl"
+    if found == "jsonl":
+        return found
+    if re.search(r'"@(?:context|graph|id)"\s*:', start[:PREFIX]):
         return "jsonld"
-    if start.startswith(b"["):
+    if is_array:
         return "json"
-    if re.search(rb'"nodes"\s*:', start):
-        read = "KnowledgeGraph.from_networkx(networkx.node_link_graph(json.load(file)))"
-        raise GraphLoadError(
-            "is a graph of nodes and links in JSON; wanted rows of facts.",
-            path,
-            hint_python=f"Read it with NetworkX: {read}.",
-            hint_shell="Write it as GraphML, which NetworkX does.",
-        )
-    return "jsonl"
+    return "jsonl" if isinstance(row, dict) and "nodes" not in row else "node-link"
+
+
+def _json_start(path: Path, options: FileOptions) -> str:
+    with open_bytes(path, options.limits, by_line=False) as opened:
+        return opened.read(_JSON_START).decode(options.codec, "ignore").lstrip("\ufeff \t\r\n")
 
 
 def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
@@ -129,8 +137,8 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
     """
     found = find_format(path, None, options)
     skipped = builder.skipped
-    if found == "parquet":
-        count = _add_parquet_entities(path, options, builder)
+    if found in ("parquet", "arrow"):
+        count = _add_arrow_entities(path, found, options, builder)
     elif found in ("jsonl", "json"):
         count = add_rows(TextFile(path, options), builder, with_facts=False, is_array=found == "json")
     elif found in (None, "tsv", "csv", "pipe", "neo4j-csv"):
@@ -155,10 +163,10 @@ def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOpt
     return count
 
 
-def _add_parquet_entities(path: Path, options: FileOptions, builder: GraphBuilder) -> int:
-    from kg_retrievers.graph.readers.tables.arrow_files import ParquetTable
+def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
+    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
-    table = ParquetTable(path, options.limits)
+    table = ArrowFile(path, format, options.limits)
     try:
         return add_entity_frame(builder, table, options.attributes, str(path), options.on_error)
     except InvalidArgumentError as error:
@@ -166,7 +174,7 @@ def _add_parquet_entities(path: Path, options: FileOptions, builder: GraphBuilde
 
 
 #: The formats of tables of facts; None is text whose delimiter is to be found.
-_TABLES = (None, "tsv", "csv", "pipe", "parquet")
+_TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
 
 #: How `Reading` calls the formats.
 SHOWN = {
@@ -176,8 +184,12 @@ SHOWN = {
     "jsonl": "JSON lines",
     "json": "JSON array",
     "neo4j-csv": "Neo4j CSV",
+    "apoc-jsonl": "APOC JSON",
     "parquet": "Parquet",
+    "arrow": "Arrow IPC",
     "graphml": "GraphML",
+    "gexf": "GEXF",
+    "node-link": "node-link JSON",
 }
 
 
@@ -194,10 +206,10 @@ def read_graph_rows(
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
-    - "parquet": a table; see `FrameReader`.
-    - "graphml": nodes and edges with attributes.
-    - "nt", "nq", "ttl", "trig", "rdf", "jsonld": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv": see `read_neo4j_files`.
+    - "parquet", "arrow": a table; see `FrameReader`.
+    - "graphml", "gexf", "node-link": nodes and edges with attributes.
+    - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
+    - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 
@@ -271,18 +283,25 @@ def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) ->
     return builder
 
 
-def _read_parquet(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.tables.arrow_files import ParquetTable
+def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    builder = GraphBuilder()
+    builder.reading.format = SHOWN["apoc-jsonl"]
+    read_apoc(TextFile(path, options), builder, is_array=_json_start(path, options).startswith("["))
+    return builder
+
+
+def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
     builder = GraphBuilder()
-    table = ParquetTable(path, options.limits)
+    table = ArrowFile(path, str(format), options.limits)
     named = [*(options.columns or ()), *(None,) * 4][:4]
     FrameReader(builder, options.on_error, path, options.limits).add_facts(table, named, options.facts)
     return builder
 
 
-def _read_graphml(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    return read_graphml(path, options)
+def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    return read_node_link(path, read_json(TextFile(path, options), json.JSONDecoder()), options)
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
@@ -295,8 +314,12 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuilder]] = {
     "jsonl": _read_json,
     "json": _read_json,
+    "apoc-jsonl": _read_apoc,
     "neo4j-csv": _read_neo4j,
-    "parquet": _read_parquet,
-    "graphml": _read_graphml,
+    "parquet": _read_arrow,
+    "arrow": _read_arrow,
+    "graphml": read_xml,
+    "gexf": read_xml,
+    "node-link": _read_node_link,
     **dict.fromkeys(RDF, _read_rdf),
 }

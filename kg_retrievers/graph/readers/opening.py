@@ -320,11 +320,6 @@ _TEXT = _Kind(
 _PAGE = _Kind("a web page", "Perhaps a download went wrong: fetch the file itself.")
 _TAR_KIND = _Kind("a tar archive", "Unpack it, and name the file of the graph: tar -xf FILE")
 _SQLITE = _Kind("a database of SQLite", "Write the table of facts as CSV: sqlite3 -header -csv FILE 'SELECT ...'")
-_ARROW = _Kind(
-    "a table of Arrow IPC",
-    "Read it with pyarrow, and give the table: KnowledgeGraph.from_frame(pyarrow.feather.read_table(path)).",
-    "Write it as Parquet, which pyarrow and pandas do.",
-)
 _POINTER = _Kind("a pointer of Git LFS in place of the file", "Fetch the file: git lfs pull")
 _PICKLE = _Kind(
     "a pickle, which is not opened since it can run any program",
@@ -346,11 +341,10 @@ _STARTS = {
     b"\x80\x04": _PICKLE,
     b"\x80\x05": _PICKLE,
     b"LBUG": _LADYBUG,
-    b"ARROW1": _ARROW,
 }
 
 #: Those of the first bytes that may begin a text, unless a NUL follows.
-_LIKE_TEXT = (b"LBUG", b"ARROW1")
+_LIKE_TEXT = (b"LBUG",)
 
 #: What a zip archive, or an old file of an office program, is by its suffix.
 _ZIPPED = {

@@ -22,16 +22,17 @@ OnError = Literal["raise", "skip"]
 
 _TEXT_TABLES = ("csv", "tsv", "pipe")
 
-_TABLES = (*_TEXT_TABLES, "parquet")
+_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
+_GRAPHS = ("graphml", "gexf", "node-link")
 
 #: The formats that know an option; the other options are for all.
 FORMATS_OF = {
-    "columns": (*_TABLES, "graphml"),
+    "columns": (*_TABLES, *_GRAPHS),
     "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
     "header": _TEXT_TABLES,
     "facts": _TABLES,
-    "attributes": (*_TABLES, "graphml", "neo4j-csv"),
-    "encoding": (*_TEXT_TABLES, "jsonl", "json", "neo4j-csv"),
+    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
 }
 
 #: The defaults of `attributes` and `encoding`.

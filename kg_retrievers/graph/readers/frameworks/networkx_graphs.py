@@ -1,11 +1,11 @@
-"""From directed NetworkX graphs and GraphML to the rows of a knowledge graph."""
+"""From directed NetworkX graphs, GraphML, GEXF and node-link JSON to the rows of a knowledge graph."""
 
 from __future__ import annotations
 
 import io
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,8 +106,8 @@ _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxEr
 _PREFIX = 1 << 16
 
 
-def read_graphml(path: Path, options: FileOptions) -> GraphBuilder:
-    """Read GraphML through networkx; see `read_networkx_rows`.
+def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuilder:
+    """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
 
     Fit for up to about a million edges: the file is read as a whole, in about twenty times its size.
 
@@ -121,13 +121,56 @@ def read_graphml(path: Path, options: FileOptions) -> GraphBuilder:
     content = read_document(path, options.limits)
     with _graph_errors(path):
         _check_prefix(content, path)
+        whole = io.BytesIO(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports, which hold nothing of a fact
-            graph = nx.read_graphml(io.BytesIO(content), edge_key_type=str)
-        relation = options.columns[1] if options.columns else _relation_attribute(graph)
-        builder = read_networkx_rows(graph, relation, options.attributes, who=str(path))
-    builder.reading.format = "GraphML"
-    shown = "keys of edges" if relation == "" else f"edge attribute {relation!r}"
+            graph = nx.read_gexf(whole) if format == "gexf" else nx.read_graphml(whole, edge_key_type=str)
+        return _read_graph(graph, path, options, "GEXF" if format == "gexf" else "GraphML")
+
+
+def read_node_link(path: Path, document: Any, options: FileOptions) -> GraphBuilder:
+    """Read what `networkx.node_link_data` returns, with its edges under "edges" or "links".
+
+    The relation of an edge is found as by `read_xml`, or is its key. `columns` name its source, relation and target. A
+    document that does not say whether it is directed is taken as directed.
+
+    Raises:
+        GraphLoadError: If the document is no such graph, or is undirected.
+    """
+    with _graph_errors(path):
+        if not isinstance(document, dict) or "nodes" not in document or not document.keys() & {"edges", "links"}:
+            raise InvalidArgumentError(
+                "is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges."
+            )
+        edges = document["edges" if "edges" in document else "links"]
+        source, _, target = options.columns or ("source", "", "target")
+        _check_objects(document["nodes"], "nodes", ["id"])
+        _check_objects(edges, "edges", [source, target])
+        whole = {"graph": {}, **document, "edges": edges, "multigraph": True}
+        graph = nx.node_link_graph(whole, directed=True, edges="edges", source=source, target=target)
+        builder = _read_graph(graph, path, options, "node-link JSON")
+    if "directed" not in document:
+        builder.reading.understood["direction"] = "from source to target, as the file does not say"
+    return builder
+
+
+def _check_objects(rows: Any, name: str, keys: Sequence[str]) -> None:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InvalidArgumentError(f'wanted a list of objects under "{name}".')
+    if lacking := [row for row in rows if any(isinstance(row.get(key), dict | None) for key in keys)]:
+        wanted = " and ".join(map(repr, keys))
+        raise InvalidArgumentError(f"wanted a text or number under {wanted}, but got {lacking[0]!r:.200}.")
+
+
+def _read_graph(graph: nx.DiGraph[Any], path: Path, options: FileOptions, format: str) -> GraphBuilder:
+    """Read a graph of a file, whose relations are found by the names of the attributes of edges."""
+    if options.columns:
+        relation = options.columns[1]
+    else:
+        relation = _relation_attribute(graph, has_keys=format == "node-link JSON")
+    builder = read_networkx_rows(graph, relation, options.attributes, who=str(path))
+    builder.reading.format = format
+    shown = "keys of edges" if relation in ("", "key") else f"edge attribute {relation!r}"
     builder.reading.understood["relations"] = shown
     return builder
 
@@ -171,15 +214,21 @@ def _check_prefix(content: bytes, path: Path) -> None:
             return
 
 
-def _relation_attribute(graph: nx.Graph[Any]) -> str:
-    """Return the attribute that holds the relation of each edge, or an empty text if its key does."""
+def _relation_attribute(graph: nx.Graph[Any], *, has_keys: bool) -> str:
+    """Return the attribute that holds the relation of each edge, or an empty text if its key does.
+
+    Args:
+        graph: The graph.
+        has_keys: Whether a key names a relation even if no two edges share it.
+    """
     defaults = graph.graph.get("edge_default") or {}
     edges = [{**defaults, **data} for *_, data in graph.edges(data=True)]
     for name in RELATION_ATTRIBUTES:
         if all(isinstance(edge.get(name), str) and edge[name] for edge in edges):
             return name
     keys = [key for *_, key in graph.edges(keys=True)] if graph.is_multigraph() else [edge.get("id") for edge in edges]
-    if len(set(keys)) < len(keys) and all(isinstance(key, str) for key in keys):  # an id of one edge is no relation
+    is_shared = len(set(keys)) < len(keys)  # an id of one edge is no relation
+    if (has_keys or is_shared) and all(isinstance(key, str) for key in keys):
         return "" if graph.is_multigraph() else "id"
     raise InvalidArgumentError(
         f"an edge has no text as relation; its attributes are {[*map(str, edges[0])]}. Name the one that holds the "

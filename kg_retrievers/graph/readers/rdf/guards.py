@@ -61,7 +61,7 @@ class Guard(Protocol):
 
 
 class DepthGuard:
-    """Refuses Turtle or TriG that is nested more deeply than `MAX_DEPTH`.
+    """Refuses Turtle, TriG or N3 that is nested more deeply than `MAX_DEPTH`.
 
     Args:
         refuse: Raises the error.

@@ -21,6 +21,7 @@ FORMATS = {
     "TriG": ("trig", "application/trig"),
     "RDF/XML": ("rdf", "owl", "rdfs", "xml", "rdfxml", "rdf-xml", "application/rdf+xml"),
     "JSON-LD": ("jsonld", "json-ld", "json", "application/ld+json"),
+    "N3": ("n3", "text/n3"),
 }
 
 #: The formats whose parser goes on behind an error.

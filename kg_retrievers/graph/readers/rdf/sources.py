@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -362,7 +363,10 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    statements = Statements(options, file.module, path)
+    has_formulas = file.format == "N3" and options.graphs is None
+    statements = Statements(replace(options, graphs=[DEFAULT]) if has_formulas else options, file.module, path)
+    if has_formulas:
+        statements.of_other_graphs = "statements within formulas, which state nothing"
     file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):

@@ -200,6 +200,7 @@ class Statements:
         names: Labels and aliases.
         uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
+        of_other_graphs: What `left_out` calls statements of graphs that are not wanted.
     """
 
     def __init__(self, options: RdfOptions, oxigraph: Any, place: Path) -> None:
@@ -215,6 +216,7 @@ class Statements:
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
+        self.of_other_graphs = "statements of other graphs (graphs=None)"
         self._graph_numbers: dict[str, int] = {}
         self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
@@ -279,7 +281,7 @@ class Statements:
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self._oxigraph.DefaultGraph else self._graph(graph)
         if source == _NOT_TAKEN or (source == NONE and not self._takes_default):
-            self.left_out["statements of other graphs (graphs=None)"] += 1
+            self.left_out[self.of_other_graphs] += 1
             return
         head = self._thing(subject)
         if head is None:

@@ -1,4 +1,4 @@
-"""Tables that pyarrow reads: Parquet files, and columns of Arrow."""
+"""Tables that pyarrow reads: Parquet and Arrow IPC files, and columns of Arrow."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 
 try:
     import pyarrow
-    from pyarrow import compute, parquet
+    from pyarrow import compute, ipc, parquet
 except ImportError as cause:
-    raise MissingExtraError("Reading Parquet", "arrow") from cause
+    raise MissingExtraError("Reading Parquet and Arrow files", "arrow") from cause
 
 #: How many rows are read at a time.
 BATCH_ROWS = 1 << 18
@@ -32,12 +32,12 @@ def arrow_columns(frame: Any) -> dict[str, Any]:
     return dict(zip(map(str, table.column_names), table.columns, strict=True))
 
 
-class ParquetTable:
-    """The table of a Parquet file, read in batches."""
+class ArrowFile:
+    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
 
-    kind, lines = "Parquet", None
+    lines = None
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, format: str, limits: Limits) -> None:
         """Open the file and read the names of its columns.
 
         Raises:
@@ -45,18 +45,21 @@ class ParquetTable:
         """
         check_regular(path)
         if packing := packing_of(path):
-            raise GraphLoadError(f"is packed ({packing}), but Parquet is packed within. Unpack it first.", path)
-        self._path, most = path, limits.bytes_of(path.stat().st_size)
+            raise GraphLoadError(f"is packed ({packing}), but such a table is packed within. Unpack it first.", path)
+        self._path, self._most = path, limits.bytes_of(path.stat().st_size)
+        self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
         with _arrow_errors(path):
-            about = parquet.read_metadata(path)
-            size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-            if max(size, ROW_BYTES * about.num_rows) > most:
-                exceeded = f"the compressed file becomes more than {most:,} bytes"
-                raise limit_error(path, None, exceeded, "unpacked_bytes")
-            if about.num_columns > limits.columns:
-                exceeded = f"a table of {about.num_columns:,} columns"
-                raise limit_error(path, None, exceeded, "columns", about.num_columns)
-            self.names = [str(name) for name in about.schema.to_arrow_schema().names]
+            if format == "parquet":
+                about = parquet.read_metadata(path)
+                size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+                self._check_size(max(size, ROW_BYTES * about.num_rows))
+                schema, columns = about.schema.to_arrow_schema(), about.num_columns
+            else:
+                with _open_ipc(path) as reader:
+                    schema, columns = reader.schema, len(reader.schema)
+            if columns > limits.columns:
+                raise limit_error(path, None, f"a table of {columns:,} columns", "columns", columns)
+            self.names = [str(name) for name in schema.names]
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""
@@ -73,8 +76,33 @@ class ParquetTable:
                     yield from batch.slice(start, at_once).to_pylist()
 
     def _read(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        with parquet.ParquetFile(self._path, memory_map=True) as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+        if self.kind == "Parquet":
+            with parquet.ParquetFile(self._path, memory_map=True) as file:
+                yield from file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+            return
+        size = 0
+        with _open_ipc(self._path) as reader:
+            is_file = hasattr(reader, "num_record_batches")
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+                batch.validate(full=True)  # what is read from the file may point anywhere
+                size += max(batch.get_total_buffer_size(), ROW_BYTES * batch.num_rows)
+                self._check_size(size)
+                yield batch
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most:
+            exceeded = f"the compressed file becomes more than {self._most:,} bytes"
+            raise limit_error(self._path, None, exceeded, "unpacked_bytes")
+
+
+def _open_ipc(path: Path) -> Any:
+    """Open the file format of Arrow IPC (Feather version 2), or else its stream format."""
+    source = pyarrow.memory_map(str(path))
+    try:
+        return ipc.open_file(source)
+    except pyarrow.ArrowInvalid:
+        source.seek(0)
+        return ipc.open_stream(source)
 
 
 def encoded_column(column: Any) -> Encoded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from reprlib import repr as short
 from typing import Any, NoReturn
 
@@ -123,20 +123,25 @@ class _LongTextError(ValueError):
 
 
 def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_array: bool) -> int:
-    """Add what each line, or each element of an array, says; return how many did. A malformed one is raised or counted.
+    """Add what each line, or each element of an array, says; return how many did."""
+    rows = JsonRows(builder, with_facts, file.options.limits.cell_length)
+    add_each(file, rows.add, is_array=is_array)
+    builder.skipped += file.skipped
+    return rows.count
+
+
+def add_each(file: TextFile, add: Callable[[Any], None], *, is_array: bool) -> None:
+    """Hand each line, or each element of an array, to `add`; a malformed one is raised or counted.
 
     An element has its number, from 1, in place of a line.
     """
-    rows = JsonRows(builder, with_facts, file.options.limits.cell_length)
     for value in _array_elements(file) if is_array else _lines(file):
         try:
-            rows.add(value)
+            add(value)
         except _LongTextError as error:
             file.reject_cell(error.args[0], file.line)
         except ValueError as error:
             file.reject(str(error), file.line)
-    builder.skipped += file.skipped
-    return rows.count
 
 
 def _lines(file: TextFile) -> Iterator[Any]:
@@ -156,7 +161,7 @@ def _decode(text: str) -> Any:
         ValueError: If it is no JSON, or nested too deeply for Python.
     """
     try:
-        return _DECODER.decode(text)
+        return DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
     except RecursionError:
@@ -169,6 +174,19 @@ def _array_elements(file: TextFile) -> Iterator[Any]:
     Raises:
         GraphLoadError: If the file is no JSON array, or exceeds a limit.
     """
+    elements = read_json(file, DECODER)
+    if not isinstance(elements, list):
+        file.fail(f"wanted a JSON array, but found {short(elements)}.")
+    for file.line, element in enumerate(elements, 1):
+        yield element
+
+
+def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
+    """Return what a file of JSON holds as a whole.
+
+    Raises:
+        GraphLoadError: If it is no JSON, or exceeds a limit.
+    """
     content = read_document(file.path, file.options.limits)
     try:
         text = content.decode(file.options.codec)
@@ -177,21 +195,17 @@ def _array_elements(file: TextFile) -> Iterator[Any]:
     if "\0" in text:
         file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
     try:
-        elements = _DECODER.decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
         file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
     except RecursionError:
         file.fail("JSON that is nested too deeply for Python.")
     except ValueError as error:
         file.fail(f"not JSON: {error!s:.100}")
-    if not isinstance(elements, list):
-        file.fail(f"wanted a JSON array, but found {short(elements)}.")
-    for file.line, element in enumerate(elements, 1):
-        yield element
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON.")
 
 
-_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)

@@ -1,0 +1,100 @@
+"""From the content of a graph to CSV, TSV and Parquet (extra `arrow`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import BinaryIO
+
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.writers.content import Entity, GraphContent
+
+#: The columns of a table by their names.
+Columns = Mapping[str, Sequence[str | list[str] | None]]
+
+_TO_QUOTE = re.compile('[",\r\n]')
+
+#: What ends a cell or a row of TSV, which has no quotes.
+_BREAKS = re.compile("[\t\r\n]")
+
+#: The columns whose cells are lists of texts.
+_LISTS = ("aliases", "types")
+
+
+def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
+    """Return head, relation and tail of the facts; and source if facts have some, in a row for each source.
+
+    Args:
+        content: The graph.
+        by_id: Whether relations are written as the source wrote them.
+    """
+    rows, sources = content.rows_by_source()
+    heads, relations, tails = content.edges[rows].T.tolist()
+    names = content.relation_ids if by_id else content.relations
+    columns: Columns = {
+        "head": [content.keys[id] for id in heads],
+        "relation": [names[id] for id in relations],
+        "tail": [content.keys[id] for id in tails],
+    }
+    return {**columns, "source": sources} if content.has_sources else columns
+
+
+def entity_columns(content: GraphContent) -> Columns:
+    """Return all that is known of the entities; their datatypes if some have one."""
+    entities = [*content.entities()]
+    names = ("entity", *Entity._fields[1:])
+    columns = {name: [entity[place] for entity in entities] for place, name in enumerate(names)}
+    if not any(columns["datatype"]):
+        del columns["datatype"]
+    return columns
+
+
+def write_table(columns: Columns, file: BinaryIO, format: str) -> None:
+    """Write columns as "csv", "tsv" or "parquet".
+
+    Raises:
+        InvalidArgumentError: If a text holds a tab or line break, and the format is TSV.
+        MissingExtraError: If pyarrow is needed and not installed.
+    """
+    if format == "parquet":
+        _write_parquet(columns, file)
+    else:
+        file.writelines(line.encode() for line in _lines(columns, format))
+
+
+def _write_parquet(columns: Columns, file: BinaryIO) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as cause:
+        raise MissingExtraError("Parquet", "arrow") from cause
+    texts = pyarrow.string()
+    kinds = {name: pyarrow.list_(texts) if name in _LISTS else texts for name in columns}
+    arrays = {name: pyarrow.array(values, kinds[name]) for name, values in columns.items()}
+    parquet.write_table(pyarrow.table(arrays), file)
+
+
+def _lines(columns: Columns, format: str) -> Iterator[str]:
+    """Yield a header and a line for each row. Lists are written in JSON."""
+    for row in chain([columns], zip(*columns.values(), strict=True)):
+        cells = [*map(_text, row)]
+        if format == "csv":
+            yield ",".join(map(_quoted, cells)) + "\n"
+        elif bad := next(filter(_BREAKS.search, cells), None):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.write: {bad!r:.100} cannot be written: TSV has no quotes, and a tab or line break "
+                "ends a cell. Write CSV, JSONL or Parquet."
+            )
+        else:
+            yield "\t".join(cells) + "\n"
+
+
+def _text(cell: str | list[str] | None) -> str:
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) if cell else ""
+
+
+def _quoted(cell: str) -> str:
+    """Return a cell of CSV, in quotes if RFC 4180 wants them."""
+    return '"' + cell.replace('"', '""') + '"' if _TO_QUOTE.search(cell) else cell
