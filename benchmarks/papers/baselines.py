@@ -197,7 +197,13 @@ class DenseSubgraphRetriever(Baseline):
 
     def evidence(self, state: Mapping[str, Any]) -> list[Evidence]:
         """Take the subgraph."""
-        triples, hops, cut = self.facts_by_distance(state["seed_entities"])
+        around = self.neighborhood(state["seed_entities"])
+        hops_of_node = np.full(len(self.graph.entities), self.max_hops, np.int64)
+        hops_of_node[around.nodes] = around.hops
+        triples, cut = around.triples, around.truncated
+        hops = 1 + hops_of_node[self.graph.edges[triples][:, [0, 2]]].min(axis=1)
+        order = np.argsort(hops, kind="stable")
+        triples, hops = triples[order], hops[order]
         if self.granularity == "subgraph":
             return self.of_triples(state, [(triples, 1.0)] if len(triples) else [], cut)
         return self.of_triples(state, ((triples[hops == hop], 1 / hop) for hop in np.unique(hops).tolist()), cut)
