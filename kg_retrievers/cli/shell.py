@@ -127,9 +127,8 @@ def _about(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    r"""Fetch the part of a knowledge graph that answers a question.
+    """Fetch the part of a knowledge graph that answers a question.
 
-    \b
     Examples:
       kg-retrievers demo
       kg-retrievers ask films.csv "Who directed Her?"
@@ -260,6 +259,8 @@ def run(argv: Sequence[str] | None) -> int:
 def _usage_message(error: typer.TyperException) -> str:
     """Return one line about a mistake in the arguments, with the command that helps; passwords are hidden."""
     text = re.sub(r"://\S*@", "://...@", error.format_message()).replace("Value error, ", "")
+    text = re.sub("Input should be a valid integer.*", "wanted a whole number", text)
+    text = re.sub("Input should be a valid number.*", "wanted a number", text)
     text = text.replace("Input should be", "wanted a value")
     text = re.sub(r"^Invalid value for '(\S*)':", r"\1:", text)
     text = re.sub(r" \(Possible options: (.*)\)$", r"; did you mean \1?", " ".join(text.split()))
