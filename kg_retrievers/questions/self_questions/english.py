@@ -117,12 +117,6 @@ def _stem(base: str) -> str:
     return base + base[-1] if is_short or base in _DOUBLING else base
 
 
-def _third(base: str) -> str:
-    if base.endswith("y") and base[-2] not in _VOWELS:
-        return base[:-1] + "ies"
-    return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
-
-
 def _agent(base: str) -> str:
     if base.endswith(("ate", "ct", "it")):
         return base.removesuffix("e") + "or"
@@ -140,7 +134,27 @@ def _gerund(base: str) -> str:
 def _verb(base: str, past: str = "", participle: str = "", *, also_noun: bool = False) -> Verb:
     """Return the forms of a verb, the regular ones if only the base is given."""
     past = past or (f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed")
-    return Verb(base, _third(base), past, participle or past, _agent(base), _gerund(base), also_noun)
+    third = f"{base}es" if base.endswith("o") else plural_of(base)
+    return Verb(base, third, past, participle or past, _agent(base), _gerund(base), also_noun)
+
+
+#: The plurals that no rule gives.
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun.
+
+    Example:
+        >>> plural_of("animated film"), plural_of("city"), plural_of("person")
+        ('animated films', 'cities', 'people')
+    """
+    before, blank, last = noun.rpartition(" ")
+    if last.casefold() in _PLURALS:
+        return before + blank + _PLURALS[last.casefold()]
+    if re.search(r"[^aeiou]y$", last):
+        return noun[:-1] + "ies"
+    return noun + ("es" if re.search(r"(?:s|x|z|ch|sh)$", last) else "s")
 
 
 _VERBS = [
@@ -235,9 +249,7 @@ def read_relation(name: str) -> RelationWords:
         return RelationWords("noun of", " ".join(words[:-1]))
     if first and rest and words[0] == first.third and (found := _with_object(first, rest)):
         return found
-    if words[-1] in _PREPOSITIONS:
-        return RelationWords("copula", " ".join(words))
-    return RelationWords("noun", " ".join(words))
+    return _state(words)
 
 
 def _words(name: str) -> list[str]:
@@ -273,7 +285,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
 
 
 def _state(words: list[str]) -> RelationWords:
-    if words[-1] == "of" and words[0] not in _STATES.split():
+    if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES.split():
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
     if words[-1] in _PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
@@ -291,9 +303,6 @@ _PLACE = frozenset(
     {"place", "location", "city", "town", "village", "country", "state", "region", "continent", "county"}
 )
 
-#: The plurals that no rule gives.
-_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
-
 
 @dataclass(frozen=True)
 class EndWords:
@@ -302,17 +311,15 @@ class EndWords:
     Attributes:
         kind: What it is.
         noun: A noun for one of it.
-        plural: A noun for several.
     """
 
     kind: EndKind
     noun: str
-    plural: str
 
-    @classmethod
-    def of(cls, kind: EndKind, noun: str) -> EndWords:
-        """Add the plural."""
-        return cls(kind, noun, plural_of(noun))
+    @property
+    def plural(self) -> str:
+        """A noun for several."""
+        return plural_of(self.noun)
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -328,21 +335,6 @@ class EndWords:
     def adverb(self) -> str:
         """The question word in place of a preposition and it, if there is one."""
         return {"place": "where", "date": "when"}.get(self.kind, "")
-
-
-def plural_of(noun: str) -> str:
-    """Return the plural of a noun.
-
-    Example:
-        >>> plural_of("animated film"), plural_of("city"), plural_of("person")
-        ('animated films', 'cities', 'people')
-    """
-    before, blank, last = noun.rpartition(" ")
-    if last.casefold() in _PLURALS:
-        return before + blank + _PLURALS[last.casefold()]
-    if re.search(r"[^aeiou]y$", last):
-        return noun[:-1] + "ies"
-    return noun + ("es" if re.search(r"(?:s|x|z|ch|sh)$", last) else "s")
 
 
 def is_plural(noun: str) -> bool:
@@ -393,12 +385,12 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
     kinds_of_values: tuple[EndKind, ...] = ("date", "number")
     for value in kinds_of_values:
         if values[value] >= SHARE * len(ends) > 0:
-            return EndWords.of(value, value)
+            return EndWords(value, value)
     kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))
     shared = [graph.types[kind] for kind, count in kinds.items() if count >= SHARE * len(ends)]
     if shared:
         return _of_types(graph, shared)
-    return EndWords.of("person", "person") if _seems_person(graph, label) else EndWords.of("unknown", "one")
+    return EndWords("person", "person") if _seems_person(graph, label) else EndWords("unknown", "one")
 
 
 def _of_types(graph: KnowledgeGraph, types: Sequence[str]) -> EndWords:
@@ -406,7 +398,7 @@ def _of_types(graph: KnowledgeGraph, types: Sequence[str]) -> EndWords:
     rarest = min(types, key=lambda kind: (len(graph.type_entities(graph.types.find(kind))), kind))
     words = {word for kind in types for word in (type_noun(kind) or readable(kind).casefold()).split()}
     kind: EndKind = "person" if words & _PERSON else "place" if words & _PLACE else "thing"
-    return EndWords.of(kind, type_noun(rarest) or kind)
+    return EndWords(kind, type_noun(rarest) or kind)
 
 
 def type_noun(kind: str) -> str:
