@@ -120,12 +120,13 @@ def nearest_only(candidates: Candidates) -> Candidates:
     return Candidates(candidates.ids[nearest], candidates.distances[nearest])
 
 
-def nearest_named(index: GraphIndex, texts: Sequence[str]) -> list[Candidates]:
+def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> list[Candidates]:
     """Return the entities with the name nearest to each text; those of its very name without a search.
 
     Args:
         index: Finds the names nearest to texts.
         texts: The texts.
+        k: How many names are looked at to find all of those that are equally near.
     """
     exact = zip(texts, index.exact_entities(texts), strict=True)
     found = {text: entities for text, entities in exact if len(entities.ids)}
@@ -133,7 +134,7 @@ def nearest_named(index: GraphIndex, texts: Sequence[str]) -> list[Candidates]:
     for first in range(0, len(others), NAMES_AT_ONCE):
         check_deadline()
         some = others[first : first + NAMES_AT_ONCE]
-        found |= zip(some, map(nearest_only, index.nearest_entities(some, NAMES)), strict=True)
+        found |= zip(some, map(nearest_only, index.nearest_entities(some, k)), strict=True)
     return [found[text] for text in texts]
 
 

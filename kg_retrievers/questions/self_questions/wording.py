@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -106,68 +106,50 @@ def step_phrases(words: RelationWords, backward: bool, start: Start) -> StepPhra
         parts.append(("agent", backward))
     elif words.form == "verb" and words.is_past and not words.words:
         parts.append(("passive", not backward))
-    filling = _of_start(start) | _of_name(words, start) | (_of_verb(words, verb, start) if verb else {})
+    filling = {key: word for key, word in _filling(words, verb, start).items() if word is not None}
     phrases: StepPhrases = defaultdict(list)
     for part in parts:
-        for *of, kind, templates in _TEMPLATES:
-            if part == tuple(of):
-                phrases[kind] += _filled(templates, filling)
+        for form, leads_back, kind, templates in _TEMPLATES:
+            ways = [template.partition("|") for template in templates if part == (form, leads_back)]
+            for one, _, several in ways:
+                with suppress(KeyError):
+                    phrases[kind].append((one.format_map(filling), (several or one).format_map(filling)))
     return phrases
 
 
-def _filled(templates: Sequence[str], filling: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    """Return the phrases of templates of which no word is missing."""
-    known = {key: value for key, value in filling.items() if value is not None}
-    phrases = []
-    for template in templates:
-        one, _, several = template.partition("|")
-        with suppress(KeyError):
-            phrases.append((one.format_map(known), (several or one).format_map(known)))
-    return phrases
-
-
-def _of_start(start: Start) -> dict[str, str | None]:
-    possessive = start.text + ("'" if start.text.endswith("s") else "'s")
+def _filling(words: RelationWords, verb: Verb | None, start: Start) -> dict[str, str | None]:
+    """Return what stands for the fields of `_TEMPLATES`; None for words that are missing."""
+    said, verb = words.words, verb or Verb("", "", "", "")
+    one, amount = singular_of(said), said.removeprefix("number of ")
+    before, _, last = said.rpartition(" ")
+    once = said.partition(" ")[0] in _ONCE
+    says_one, say_several = (verb.past, verb.past) if words.is_past else (verb.third, verb.base)
     return {
         "x": start.text,
         "name": start.text if start.form == "name" else None,
-        "owner": possessive if start.form != "clause" else None,
+        "owner": start.text + ("'" if start.text.endswith("s") else "'s") if start.form != "clause" else None,
         "is": be(start.plural),
         "was": be(start.plural, past=True),
-    }
-
-
-def _of_name(words: RelationWords, start: Start) -> dict[str, str | None]:
-    one, amount = singular_of(words.words), words.words.removeprefix("number of ")
-    before, _, last = words.words.rpartition(" ")
-    past = words.words.partition(" ")[0] in _ONCE
-    return {
-        "words": words.words,
-        "one": one,
-        "agreeing": words.words if start.plural else one,
-        "amount": amount if amount != words.words else None,
         "do": "did" if words.is_past else "do" if start.plural else "does",
-        "stands": be(start.plural, past),
-        "one stands": be(False, past),
-        "several stand": be(True, past),
+        "words": said,
+        "one": one,
+        "agreeing": said if start.plural else one,
+        "amount": amount if amount != said else None,
+        "stands": be(start.plural, once),
+        "one stands": be(False, once),
+        "several stand": be(True, once),
         "before": before if before and last in ("in", "at", "on") else None,
-    }
-
-
-def _of_verb(words: RelationWords, verb: Verb, start: Start) -> dict[str, str | None]:
-    one, several = (verb.past, verb.past) if words.is_past else (verb.third, verb.base)
-    return {
         "base": verb.base or None,
-        "base before": verb.base if verb.base and words.words else None,
+        "base before": verb.base if verb.base and said else None,
         "past": verb.past,
         "past alone": None if verb.base else verb.past,
-        "participle": words.words if words.form == "passive" else verb.participle,
+        "participle": said if words.form == "passive" else verb.participle,
         "agent": verb.agent or None,
         "gerund": verb.gerund if verb.gerund and not words.is_past else None,
-        "says one": one,
-        "say several": several,
-        "says": several if start.plural else one,
-        "rest": f" {words.words}" if words.words else "",
+        "says one": says_one,
+        "say several": say_several,
+        "says": say_several if start.plural else says_one,
+        "rest": f" {said}" if said else "",
     }
 
 
