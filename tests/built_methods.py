@@ -31,7 +31,8 @@ def drawn_model(method: Method) -> Any:
 def built(method: Method, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
     """Return the retriever of a method over an index of hashed embeddings."""
     if method is UNION:
-        return UnionRetriever.of(*(built(one, index) for one in METHODS if one.name in ("simgrag", "kaping")), k=3)
+        members = (built(one, index) for one in METHODS if one.name in ("simgrag", "kaping"))
+        return UnionRetriever.of(*members, **{"k": 3, **fields})
     if method.runs_queries:
         pytest.importorskip("ladybug")
     if "model" in method.needs:

@@ -65,9 +65,9 @@ class _Recorder(ZeroShotPatternGenerator):
             self.rankings.append((arm.features, [self._names(ends) for ends in arm.ends]))
         return arm
 
-    def _understanding(self, choice: Any, words: Any, *rest: Any) -> Any:
-        self.rated.append((choice.features(words), self._names(choice.ends)))
-        return super()._understanding(choice, words, *rest)
+    def _understanding(self, choice: Any, max_walks: int) -> Any:
+        self.rated.append((choice.features(), self._names(choice.ends)))
+        return super()._understanding(choice, max_walks)
 
     def _names(self, ends: Array) -> set[str]:
         return {self.index.graph.entities[entity] for entity in ends.tolist()}

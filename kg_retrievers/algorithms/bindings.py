@@ -28,7 +28,7 @@ class Edge(NamedTuple):
 
 
 def joined_bindings(
-    edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]] = (), max_rows: int = MAX_ROWS
+    edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]] = ()
 ) -> set[Row]:
     """Return what some unknowns of a pattern are together in at least one match.
 
@@ -39,10 +39,9 @@ def joined_bindings(
         edges: The edges of a pattern.
         wanted: The unknowns to return, in this order.
         different: Pairs that must not be the same.
-        max_rows: The most rows to hold.
 
     Raises:
-        SearchBudgetError: If there are more.
+        SearchBudgetError: If there are more than `MAX_ROWS` rows at a time.
 
     Example:
         >>> directed, starring = Edge((0, 1), [(7, 8), (7, 9)]), Edge((1, 2), [(8, 3), (9, 3), (9, 4)])
@@ -55,7 +54,7 @@ def joined_bindings(
     while left:
         edge = next((edge for edge in left if {*edge.unknowns} & {*unknowns}), left[0])
         left.remove(edge)
-        unknowns, rows = _joined(unknowns, rows, edge, max_rows)
+        unknowns, rows = _joined(unknowns, rows, edge)
         rows = {row for row in rows if _differ(unknowns, row, different)}
         needed = {*wanted, *(unknown for later in left for unknown in later.unknowns)}
         needed |= {unknown for pair in different for unknown in pair if not {*pair} <= {*unknowns}}
@@ -65,7 +64,7 @@ def joined_bindings(
     return {tuple(row[at] for at in order) for row in rows}
 
 
-def _joined(unknowns: list[int], rows: set[Row], edge: Edge, max_rows: int) -> tuple[list[int], set[Row]]:
+def _joined(unknowns: list[int], rows: set[Row], edge: Edge) -> tuple[list[int], set[Row]]:
     """Join rows with those of an edge."""
     new = [unknown for unknown in dict.fromkeys(edge.unknowns) if unknown not in unknowns]
     shared = [unknown for unknown in dict.fromkeys(edge.unknowns) if unknown in unknowns]
@@ -78,8 +77,8 @@ def _joined(unknowns: list[int], rows: set[Row], edge: Edge, max_rows: int) -> t
     joined: set[Row] = set()
     for row in rows:
         joined.update(row + more for more in options.get(tuple(row[position] for position in at), ()))
-        if len(joined) > max_rows:
-            raise SearchBudgetError(f"joined_bindings: more than {max_rows} combinations of the pattern's unknowns.")
+        if len(joined) > MAX_ROWS:
+            raise SearchBudgetError(f"joined_bindings: more than {MAX_ROWS} combinations of the pattern's unknowns.")
     return unknowns + new, joined
 
 

@@ -296,9 +296,7 @@ _STRING_ENDS = {
 }
 
 #: A backslash before any character.
-ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-#: The escapes of JSON; other backslashes stay, as those of regular expressions.
-JSON_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -360,21 +358,19 @@ class ReplyNode:
             self.next_key = str(self.values.pop()).strip()
 
 
-def read_nodes(text: str, escapes: re.Pattern[str] = ESCAPE) -> tuple[list[ReplyNode], bool]:
+def read_nodes(text: str) -> tuple[list[ReplyNode], bool]:
     """Return all nodes of the text, outer ones first, and whether it ends inside a string.
 
-    Args:
-        text: Any text; time and memory are linear in its length.
-        escapes: What a backslash escapes between quotes; see `JSON_ESCAPE`.
+    Time and memory are linear in the length of the text.
     """
-    return _NodeReader(text, escapes).read()
+    return _NodeReader(text).read()
 
 
 class _NodeReader:
     """Reads nodes, token by token."""
 
-    def __init__(self, text: str, escapes: re.Pattern[str]) -> None:
-        self.text, self.escapes, self.position = text, escapes, 0
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
         self.nodes: list[ReplyNode] = []
         self.stack: list[ReplyNode] = []
         self.still_open = {"{": 0, "[": 0}
@@ -428,12 +424,12 @@ class _NodeReader:
         ends = (found for found in _STRING_ENDS[quote].finditer(self.text, self.position) if found[0][0] != "\\")
         if not (end := next(ends, None)):
             return False
-        self.stack[-1].add(_unescaped(self.text[self.position : end.start()], self.escapes), quoted=True)
+        self.stack[-1].add(_unescaped(self.text[self.position : end.start()]), quoted=True)
         self.position = end.end()
         return True
 
 
-def _unescaped(text: str, escapes: re.Pattern[str]) -> str:
+def _unescaped(text: str) -> str:
     def character(escape: re.Match[str]) -> str:
         code = escape[1]
         if len(code) == 1:
@@ -443,7 +439,7 @@ def _unescaped(text: str, escapes: re.Pattern[str]) -> str:
 
     if "\\" not in text:
         return text
-    return _whole_characters(escapes.sub(character, text))
+    return _whole_characters(_ESCAPE.sub(character, text))
 
 
 def _whole_characters(text: str) -> str:

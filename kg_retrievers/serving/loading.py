@@ -183,15 +183,12 @@ def _read_model(folder: str) -> SavedModel:
     return SavedModel(folder, entry, model, f"{header.digest}{header.config.get('adapter') or ''}")
 
 
-def choose_methods(
-    named: str | None, models: Mapping[str, SavedModel], default: str = registry.DEFAULT.name
-) -> tuple[Method, ...]:
+def choose_methods(named: str | None, models: Mapping[str, SavedModel]) -> tuple[Method, ...]:
     """Return the named methods, else the method of the only model, else the default.
 
     Args:
         named: The name of a method, or several joined by "+".
         models: Trained models of methods, by the names of these.
-        default: The name of the default method.
 
     Raises:
         InvalidArgumentError: If there is no such method, or a model is of another one.
@@ -200,7 +197,7 @@ def choose_methods(
         if not isinstance(saved.entry, Method):
             raise InvalidArgumentError(f"the model in {saved.folder} answers, and retrieves nothing. Leave it out.")
     only_model = next(iter(models)) if len(models) == 1 else None
-    methods = registry.find_methods(named or only_model or default)
+    methods = registry.find_methods(named or only_model or registry.DEFAULT.name)
     for name, saved in models.items():
         if name not in [method.name for method in methods]:
             together = registry.SEPARATOR.join(models)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from kg_retrievers.core.replies import (
-    JSON_ESCAPE,
     MAX_REPLY,
     NO_ANSWER,
     NO_TARGET,
@@ -164,10 +163,8 @@ def test_no_text_breaks_the_readers(text: str) -> None:
         assert len(answers) == len(set(answers))
 
 
-def test_backslashes_may_stay() -> None:
+def test_escapes_are_read() -> None:
     text = r'{"query": "a\d \"b\" \u00e9 \ud83d\ude00 \\w"}'
-    (node,), _ = read_nodes(text, JSON_ESCAPE)
-    assert node.values == [r'a\d "b" é 😀 \w']
     (node,), _ = read_nodes(text)
     assert node.values == [r'ad "b" é 😀 \w']
 

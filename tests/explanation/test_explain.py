@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation.methods import built, each_method
+from built_methods import built
+from explanation.methods import each_method
 from langchain_core.documents import Document
 
 from kg_retrievers import (

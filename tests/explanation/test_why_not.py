@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explanation.methods import LOOKING, built, each_method
+from built_methods import built
+from explanation.methods import LOOKING, each_method
 from graph_reader import GraphReader
 from langchain_core.language_models import FakeListChatModel
 

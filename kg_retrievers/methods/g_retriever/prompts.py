@@ -17,11 +17,7 @@ from kg_retrievers.core.replies import marked_answers
 VERSION = "3"
 
 #: Asks for an answer from subgraphs. Placeholders: `question`, `evidence`.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template("""\
 Below is a part of a knowledge graph that was retrieved for a question: one or more connected subgraphs, each written \
 as two tables in CSV. The first numbers its entities. The second lists its facts: src and dst are numbers of the first \
 table, and every row is read from src to dst. Other forms, such as "A -> relation -> B", are read from left to right.
@@ -59,10 +55,7 @@ Graph:
 {evidence}
 </facts>
 Question: {question}
-Reason:""",
-        )
-    ]
-)
+Reason:""")
 
 
 def parse_answers(reply: str) -> list[str]:

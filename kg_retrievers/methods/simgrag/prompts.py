@@ -33,8 +33,7 @@ Answer: The evidence does not say."""
 
 #: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`; `shots`, which is filled with
 #: examples of ours where nothing else is given.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
-    """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template("""\
 Answer a question from facts that were retrieved from a knowledge graph.
 
 Rules
@@ -57,5 +56,4 @@ Evidence:
 <facts>
 {evidence}
 </facts>
-Reason:"""
-).partial(shots=_SHOTS)
+Reason:""").partial(shots=_SHOTS)

@@ -22,7 +22,6 @@ from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 from kg_retrievers.methods.simgrag.evidence import (
     NodeTypes,
     ambiguous_names,
@@ -43,9 +42,6 @@ from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_o
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
-
-#: The largest distance of a subgraph of which all names and relations are exactly those of a pattern.
-EXACT_DISTANCE = EXACT_NAME_MARGIN / 2
 
 #: Ours. The most entities of an unknown: above the degree of every hub of MetaQA (4,176).
 MAX_BINDINGS = 10_000

@@ -19,11 +19,7 @@ from kg_retrievers.core.replies import marked_answers
 VERSION = "2"
 
 #: Asks for an answer from scored facts. Placeholders: `question`, `evidence`.
-ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
-    [
-        (
-            "human",
-            """\
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template("""\
 Below are facts of a knowledge graph that were chosen for a question, the most promising first. Each is read from left \
 to right: an entity, how it is related, another entity; where several follow, they are separated by semicolons.
 
@@ -81,10 +77,7 @@ Facts:
 {evidence}
 </facts>
 Question: {question}
-Steps:""",
-        )
-    ]
-)
+Steps:""")
 
 
 def parse_answers(reply: str) -> list[str]:

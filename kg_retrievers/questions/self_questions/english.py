@@ -119,12 +119,6 @@ def _stem(base: str) -> str:
     return base + base[-1] if is_short or base in _DOUBLING else base
 
 
-def _third(base: str) -> str:
-    if base.endswith("y") and base[-2] not in _VOWELS:
-        return base[:-1] + "ies"
-    return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
-
-
 def _agent(base: str) -> str:
     if base.endswith(("ate", "ct", "it")):
         return base.removesuffix("e") + "or"
@@ -142,7 +136,27 @@ def _gerund(base: str) -> str:
 def _verb(base: str, past: str = "", participle: str = "", *, also_noun: bool = False) -> Verb:
     """Return the forms of a verb, the regular ones if only the base is given."""
     past = past or (f"{_stem(base)}d" if base.endswith("e") else f"{_stem(base)}ed")
-    return Verb(base, _third(base), past, participle or past, _agent(base), _gerund(base), also_noun)
+    third = f"{base}es" if base.endswith("o") else plural_of(base)
+    return Verb(base, third, past, participle or past, _agent(base), _gerund(base), also_noun)
+
+
+#: The plurals that no rule gives.
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun.
+
+    Example:
+        >>> plural_of("animated film"), plural_of("city"), plural_of("person")
+        ('animated films', 'cities', 'people')
+    """
+    before, blank, last = noun.rpartition(" ")
+    if last.casefold() in _PLURALS:
+        return before + blank + _PLURALS[last.casefold()]
+    if re.search(r"[^aeiou]y$", last):
+        return noun[:-1] + "ies"
+    return noun + ("es" if re.search(r"(?:s|x|z|ch|sh)$", last) else "s")
 
 
 _VERBS = [
@@ -160,15 +174,10 @@ _AGENTS = {verb.agent: verb for verb in _VERBS}
 #: "HEAD is ... TAIL".
 Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 
-_PREPOSITIONS = frozenset(
-    re.findall(
-        r"\w+",
-        """
+_PREPOSITIONS = """
 about above across after against along among around as at before behind below beside between beyond by during for from
 in inside into near next of off on onto out over per through to towards under upon via with within
-""",
-    )
-)
+"""
 
 #: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
 _STATES = """
@@ -224,12 +233,12 @@ def read_relation(name: str) -> RelationWords:
     be = words[0] in _BE and len(words) > 1
     if be or (words[0] in _HAVE and len(words) > 1):
         words = words[1:]
-    if words[0] in _PREPOSITIONS and len(words) > 1 and words[-1] not in _PREPOSITIONS:
+    if words[0] in _PREPOSITIONS.split() and len(words) > 1 and words[-1] not in _PREPOSITIONS.split():
         return RelationWords("noun", " ".join(words[1:]))
     first, rest = verb_of(words[0]), words[1:]
     if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
         return RelationWords("passive", words[0], first)
-    if be or (words[0] in _STATES.split() and _PREPOSITIONS.issuperset(rest) and rest):
+    if be or (words[0] in _STATES.split() and set(rest).issubset(_PREPOSITIONS.split()) and rest):
         return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
     if first and _is_verb(words, first):
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
@@ -237,9 +246,7 @@ def read_relation(name: str) -> RelationWords:
         return RelationWords("noun of", " ".join(words[:-1]))
     if first and rest and words[0] == first.third and (found := _with_object(first, rest)):
         return found
-    if words[-1] in _PREPOSITIONS:
-        return RelationWords("copula", " ".join(words))
-    return RelationWords("noun", " ".join(words))
+    return _state(words)
 
 
 def _words(name: str) -> list[str]:
@@ -257,7 +264,7 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
         is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
         if words[1:] == ["of"] and verb.also_noun:
             return False  # "labels of"
-        return _PREPOSITIONS.issuperset(words[1:]) or (is_form and words[-1] in _PREPOSITIONS)
+        return set(words[1:]).issubset(_PREPOSITIONS.split()) or (is_form and words[-1] in _PREPOSITIONS.split())
     if words[0] in (verb.past, verb.participle):
         return words[0] != verb.base
     if words[0] == verb.gerund:
@@ -269,15 +276,15 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
     """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
     if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
         return None
-    if rest[0] in _PREPOSITIONS:
+    if rest[0] in _PREPOSITIONS.split():
         return RelationWords("verb", rest[0], verb)
     return RelationWords("noun", " ".join(rest))
 
 
 def _state(words: list[str]) -> RelationWords:
-    if words[-1] == "of" and words[0] not in _STATES.split():
+    if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES.split():
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
-    if words[-1] in _PREPOSITIONS:
+    if words[-1] in _PREPOSITIONS.split():
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
 
@@ -293,9 +300,6 @@ _PLACE = frozenset(
     {"place", "location", "city", "town", "village", "country", "state", "region", "continent", "county"}
 )
 
-#: The plurals that no rule gives.
-_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
-
 
 @dataclass(frozen=True)
 class EndWords:
@@ -304,17 +308,15 @@ class EndWords:
     Attributes:
         kind: What it is.
         noun: A noun for one of it.
-        plural: A noun for several.
     """
 
     kind: EndKind
     noun: str
-    plural: str
 
-    @classmethod
-    def of(cls, kind: EndKind, noun: str) -> EndWords:
-        """Add the plural."""
-        return cls(kind, noun, plural_of(noun))
+    @property
+    def plural(self) -> str:
+        """A noun for several."""
+        return plural_of(self.noun)
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -330,21 +332,6 @@ class EndWords:
     def adverb(self) -> str:
         """The question word in place of a preposition and it, if there is one."""
         return {"place": "where", "date": "when"}.get(self.kind, "")
-
-
-def plural_of(noun: str) -> str:
-    """Return the plural of a noun.
-
-    Example:
-        >>> plural_of("animated film"), plural_of("city"), plural_of("person")
-        ('animated films', 'cities', 'people')
-    """
-    before, blank, last = noun.rpartition(" ")
-    if last.casefold() in _PLURALS:
-        return before + blank + _PLURALS[last.casefold()]
-    if re.search(r"[^aeiou]y$", last):
-        return noun[:-1] + "ies"
-    return noun + ("es" if re.search(r"(?:s|x|z|ch|sh)$", last) else "s")
 
 
 def is_plural(noun: str) -> bool:
@@ -395,12 +382,12 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
     kinds_of_values: tuple[EndKind, ...] = ("date", "number")
     for value in kinds_of_values:
         if values[value] >= SHARE * len(ends) > 0:
-            return EndWords.of(value, value)
+            return EndWords(value, value)
     kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))
     shared = [graph.types[kind] for kind, count in kinds.items() if count >= SHARE * len(ends)]
     if shared:
         return _of_types(graph, shared)
-    return EndWords.of("person", "person") if _seems_person(graph, label) else EndWords.of("unknown", "one")
+    return EndWords("person", "person") if _seems_person(graph, label) else EndWords("unknown", "one")
 
 
 def _of_types(graph: KnowledgeGraph, types: Sequence[str]) -> EndWords:
@@ -408,7 +395,7 @@ def _of_types(graph: KnowledgeGraph, types: Sequence[str]) -> EndWords:
     rarest = min(types, key=lambda kind: (len(graph.type_entities(graph.types.find(kind))), kind))
     words = {word for kind in types for word in (type_noun(kind) or readable(kind).casefold()).split()}
     kind: EndKind = "person" if words & _PERSON else "place" if words & _PLACE else "thing"
-    return EndWords.of(kind, type_noun(rarest) or kind)
+    return EndWords(kind, type_noun(rarest) or kind)
 
 
 def type_noun(kind: str) -> str:

@@ -52,18 +52,13 @@ def generate_questions(
         >>> question.kind, len(question.answers) > 0, question.pattern.target
         ('1-hop', True, 'entity 1')
     """
-    _check(graph, count, max_hops)
-    questions = _written(graph, count, Random(seed), max_hops)
-    if not questions:
-        raise InvalidArgumentError(
-            f"{_WHO}: {graph} has no triple to ask about. Wanted are triples that join entities with names of their "
-            "own, by relations that can be told apart."
-        )
-    return questions
-
-
-def _written(graph: KnowledgeGraph, count: int, random: Random, max_hops: int) -> list[Question]:
-    names = Names(graph)
+    if not isinstance(graph, KnowledgeGraph):
+        raise InvalidArgumentError(f"{_WHO}: wanted a KnowledgeGraph, as index.graph, but got {graph!r:.100}.")
+    if not isinstance(count, int) or count < 1:
+        raise InvalidArgumentError(f"{_WHO}: count must be an integer of 1 or more, but got {count!r}.")
+    if max_hops not in range(1, MAX_HOPS + 1):
+        raise InvalidArgumentError(f"{_WHO}: max_hops must be 1 to {MAX_HOPS}, but got {max_hops!r}.")
+    names, random = Names(graph), Random(seed)
     drawer, writer = ShapeDrawer(graph, names, random), QuestionWriter(graph, names, random)
     kinds = [*range(1, max_hops + 1), 0]
     questions: dict[str, Question] = {}
@@ -71,12 +66,15 @@ def _written(graph: KnowledgeGraph, count: int, random: Random, max_hops: int) -
     while len(questions) < count and idle < IDLE_ROUNDS:
         before = len(questions)
         for hops in kinds[: count - before]:
-            shape = drawer.draw(hops)
-            if shape is not None:
+            if shape := drawer.draw(hops):
                 text = writer.write(shape)
-                words = text.casefold().rstrip("?.")
-                questions.setdefault(words, _question(graph, names, shape, text))
+                questions.setdefault(text.casefold().rstrip("?."), _question(graph, names, shape, text))
         idle = idle + 1 if len(questions) == before else 0
+    if not questions:
+        raise InvalidArgumentError(
+            f"{_WHO}: {graph} has no triple to ask about. Wanted are triples that join entities with names of their "
+            "own, by relations that can be told apart."
+        )
     return list(questions.values())
 
 
@@ -88,12 +86,3 @@ def _question(graph: KnowledgeGraph, names: Names, shape: Shape, text: str) -> Q
         pattern=shape.pattern(graph, names),
         kind=shape.kind,
     )
-
-
-def _check(graph: object, count: int, max_hops: int) -> None:
-    if not isinstance(graph, KnowledgeGraph):
-        raise InvalidArgumentError(f"{_WHO}: wanted a KnowledgeGraph, as index.graph, but got {graph!r:.100}.")
-    if not isinstance(count, int) or count < 1:
-        raise InvalidArgumentError(f"{_WHO}: count must be an integer of 1 or more, but got {count!r}.")
-    if max_hops not in range(1, MAX_HOPS + 1):
-        raise InvalidArgumentError(f"{_WHO}: max_hops must be 1 to {MAX_HOPS}, but got {max_hops!r}.")

@@ -40,7 +40,8 @@ class Names:
             for entity in graph.name_entities(id):
                 self._bearers[key] = entity if self._bearers.get(key, entity) == entity else SEVERAL
         self._found: dict[int, str] = {}
-        self._relations = _relation_words(list(graph.relations))
+        #: How the relations are said that can be told from all others.
+        self.relation_words = _relation_words(list(graph.relations))
 
     def __contains__(self, entity: int) -> bool:
         """Tell whether an entity has a name of its own."""
@@ -58,28 +59,17 @@ class Names:
         is_speakable = len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
         return is_speakable and any(map(str.isalnum, name)) and self._bearers[folded(name)] != SEVERAL
 
-    @property
-    def relations(self) -> list[int]:
-        """The ids of the relations that can be told from all others."""
-        return [id for id, words in enumerate(self._relations) if words]
 
-    def relation_words(self, relation: int) -> RelationWords:
-        """Return how one of `relations` is said."""
-        words = self._relations[relation]
-        assert words is not None
-        return words
-
-
-def _relation_words(relations: list[str]) -> list[RelationWords | None]:
-    """Return how each relation is said: in more words where its last ones are not its own; None where none are."""
+def _relation_words(relations: list[str]) -> dict[int, RelationWords]:
+    """Return how relations with a text of their own are said: in more words if the last ones are not their own."""
     texts = [folded(readable(name)) for name in relations]
     said = [read_relation(name) for name in relations]
     same_text, same_words = Counter(texts), Counter(said)
-    words: list[RelationWords | None] = []
-    for text, short in zip(texts, said, strict=True):
-        is_known = same_text[text] == 1 and text.isprintable()
-        long = RelationWords("noun", " ".join(dict.fromkeys(text.split())))
-        words.append((short if same_words[short] == 1 else long) if is_known else None)
+    words: dict[int, RelationWords] = {}
+    for relation, (text, short) in enumerate(zip(texts, said, strict=True)):
+        if same_text[text] == 1 and text.isprintable():
+            long = RelationWords("noun", " ".join(dict.fromkeys(text.split())))
+            words[relation] = short if same_words[short] == 1 else long
     return words
 
 
@@ -155,7 +145,7 @@ class ShapeDrawer:
     def __init__(self, graph: KnowledgeGraph, names: Names, random: Random) -> None:
         """Note which relations can be told from all others by their words."""
         self._graph, self._names, self._random = graph, names, random
-        self._relations = names.relations
+        self._relations = list(names.relation_words)
         self._is_telling = np.zeros(len(graph.relations), bool)
         self._is_telling[self._relations] = True
 

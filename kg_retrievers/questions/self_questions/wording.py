@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
@@ -24,56 +26,55 @@ from kg_retrievers.questions.self_questions.shapes import Names, Shape, Walk
 _ONCE = frozenset({"born", "buried", "founded", "published", "released", "made", "written"})
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """Where a step starts: an entity's name, or a noun phrase for what an earlier step leads to."""
 
     text: str
     plural: bool = False
     form: Literal["name", "noun", "clause"] = "name"
 
-    def be(self, past: bool = False) -> str:
-        """Return the form of "be"."""
-        return be(self.plural, past)
 
-    @property
-    def do(self) -> str:
-        """The form of "do"."""
-        return "do" if self.plural else "does"
+#: The ways to say what a step leads to, by their kind, each for one end and for several:
+#:
+#: - nouns: noun phrases for the ends, such as "the director of Her", "Her's director".
+#: - predicates: what the ends do or have, such as "has the genre Drama" and "have the genre Drama".
+#: - identities: what the ends are, such as "is the genre of Her" and "are the genre of Her".
+#: - gaps: what the start does to them, as a question and as a clause, such as "did Ann direct" and "Ann directed".
+#: - reduced: what follows their noun at once, such as "directed by Ann", "whose genre is Drama".
+#: - adverbs: what follows "where" or "when", such as "was Ann born".
+#: - amounts: what follows "how many", of a number, such as "employees does Acme have".
+#: - possessions: what follows "what" or "which", such as "genre does Her have".
+StepPhrases = dict[str, list[tuple[str, str]]]
 
-    @property
-    def possessive(self) -> str:
-        """The possessive form."""
-        return self.text + ("'" if self.text.endswith("s") else "'s")
-
-
-@dataclass(frozen=True)
-class StepPhrases:
-    """The ways to say what a step leads to.
-
-    Attributes:
-        nouns: Noun phrases for the ends: "the director of Her", "Her's director".
-        predicates: What the ends do or have, of one and of several: "has the genre Drama", "have the genre Drama".
-        identities: What the ends are, of one and of several: "is the genre of Her", "are the genre of Her".
-        gaps: What the start does to them, as a question and as a clause: "did Ann direct", "Ann directed".
-        reduced: What follows their noun at once: "directed by Ann", "whose genre is Drama".
-        adverbs: What follows "where" or "when": "was Ann born".
-        amounts: What follows "how many", of a number: "employees does Acme have".
-        possessions: What follows "what" or "which": "genre does Her have".
-    """
-
-    nouns: tuple[str, ...] = ()
-    predicates: tuple[tuple[str, str], ...] = ()
-    identities: tuple[tuple[str, str], ...] = ()
-    gaps: tuple[tuple[str, str], ...] = ()
-    reduced: tuple[str, ...] = ()
-    adverbs: tuple[str, ...] = ()
-    amounts: tuple[str, ...] = ()
-    possessions: tuple[str, ...] = ()
-
-    def __add__(self, other: StepPhrases) -> StepPhrases:
-        """Return the ways of both."""
-        return StepPhrases(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+#: Part of a sentence, whether the step leads backward, a kind of phrase, and how such phrases are made. What stands
+#: after a bar is the phrase for several ends, or the clause of a gap. A phrase is left out if a word of it is missing.
+_TEMPLATES: list[tuple[str, bool, str, list[str]]] = [
+    ("noun", False, "nouns", ["the {words} of {x}", "{owner} {words}"]),
+    ("noun", False, "identities", ["is the {one} of {x}|are the {words} of {x}"]),
+    ("noun", False, "amounts", ["{amount} {do} {x} have"]),
+    ("noun", False, "possessions", ["{words} {do} {x} have"]),
+    ("noun", True, "predicates", ["has the {one} {name}|have the {one} {name}"]),
+    ("noun", True, "predicates", ["has {x} as {agreeing}|have {x} as {agreeing}"]),
+    ("noun", True, "reduced", ["whose {agreeing} {is} {x}", "with the {one} {name}", "with {name} as {one}"]),
+    ("noun of", False, "gaps", ["{is} {x} {words} of|{x} {is} {words} of"]),
+    ("noun of", False, "gaps", ["{is} {x} the {words} of|{x} {is} the {words} of"]),
+    ("noun of", False, "reduced", ["whose {words} {is} {x}", "with {x} as {words}"]),
+    ("copula", False, "gaps", ["{stands} {x} {words}|{x} {stands} {words}"]),
+    ("copula", False, "adverbs", ["{stands} {x} {before}"]),
+    ("copula", True, "predicates", ["{one stands} {words} {x}|{several stand} {words} {x}"]),
+    ("copula", True, "reduced", ["{words} {x}"]),
+    ("passive", False, "predicates", ["{past} {x}|{past} {x}"]),
+    ("passive", False, "gaps", ["{was} {x} {participle} by|{x} {was} {participle} by"]),
+    ("passive", True, "predicates", ["was {participle} by {x}|were {participle} by {x}"]),
+    ("passive", True, "gaps", ["did {x} {base}|{x} {past}"]),
+    ("passive", True, "reduced", ["{participle} by {x}"]),
+    ("agent", False, "nouns", ["the {agent} of {x}", "{owner} {agent}"]),
+    ("verb", False, "gaps", ["{do} {x} {base}{rest}|{x} {says}{rest}"]),
+    ("verb", False, "adverbs", ["{do} {x} {base before}"]),
+    ("verb", False, "reduced", ["that {x} {past alone}{rest}"]),
+    ("verb", True, "predicates", ["{says one}{rest} {x}|{say several}{rest} {x}"]),
+    ("verb", True, "reduced", ["{gerund}{rest} {x}"]),
+]
 
 
 def be(plural: bool, past: bool = False) -> str:
@@ -91,117 +92,65 @@ def step_phrases(words: RelationWords, backward: bool, start: Start) -> StepPhra
 
     Example:
         >>> from kg_retrievers.questions.self_questions.english import read_relation
-        >>> step_phrases(read_relation("directed_by"), True, Start("Ann")).gaps
-        (('did Ann direct', 'Ann directed'),)
-        >>> step_phrases(read_relation("birth_place"), False, Start("Ann")).nouns
-        ('the birth place of Ann', "Ann's birth place")
+        >>> step_phrases(read_relation("directed_by"), True, Start("Ann"))["gaps"]
+        [('did Ann direct', 'Ann directed')]
+        >>> [text for text, _ in step_phrases(read_relation("birth_place"), False, Start("Ann"))["nouns"]]
+        ['the birth place of Ann', "Ann's birth place"]
     """
-    if words.form == "noun":
-        return _of_noun(words, backward, start)
-    if words.form == "noun of":
-        return _of_noun_of(words.words, backward, start)
-    if words.form == "copula":
-        return _of_copula(words.words, backward, start)
-    assert words.verb is not None
-    if words.form == "passive":
-        return _passive(words.verb, words.words, backward, start) + _agent_noun(words.verb, backward, start)
-    return _of_verb(words, words.verb, backward, start)
+    if words.form == "noun of" and backward:
+        words, backward = RelationWords("noun", words.words), False
+    verb, parts = words.verb, [(words.form, backward)]
+    if words.form == "noun" and (verb := verb_of_agent(singular_of(words.words))):
+        parts.append(("passive", backward))
+    elif words.form == "passive":
+        parts.append(("agent", backward))
+    elif words.form == "verb" and words.is_past and not words.words:
+        parts.append(("passive", not backward))
+    filling = {key: word for key, word in _filling(words, verb, start).items() if word is not None}
+    phrases: StepPhrases = defaultdict(list)
+    for part in parts:
+        for form, leads_back, kind, templates in _TEMPLATES:
+            ways = [template.partition("|") for template in templates if part == (form, leads_back)]
+            for one, _, several in ways:
+                with suppress(KeyError):
+                    phrases[kind].append((one.format_map(filling), (several or one).format_map(filling)))
+    return phrases
 
 
-def _of_noun(words: RelationWords, backward: bool, start: Start) -> StepPhrases:
-    """HEAD's NOUN is TAIL."""
-    noun, x = words.words, start.text
-    amount = noun.removeprefix("number of ")
-    if not backward:
-        owned = () if start.form == "clause" else (f"{start.possessive} {noun}",)
-        found = StepPhrases(
-            nouns=(f"the {noun} of {x}", *owned),
-            identities=((f"is the {singular_of(noun)} of {x}", f"are the {noun} of {x}"),),
-            amounts=(f"{amount} {start.do} {x} have",) if amount != noun else (),
-            possessions=(f"{noun} {start.do} {x} have",),
-        )
-    elif start.form == "name":
-        one = singular_of(noun)
-        found = StepPhrases(
-            predicates=((f"has the {one} {x}", f"have the {one} {x}"), (f"has {x} as {one}", f"have {x} as {one}")),
-            reduced=(f"whose {one} is {x}", f"with the {one} {x}", f"with {x} as {one}"),
-        )
-    else:
-        one = noun if start.plural else singular_of(noun)
-        found = StepPhrases(
-            predicates=((f"has {x} as {one}", f"have {x} as {one}"),), reduced=(f"whose {one} {start.be()} {x}",)
-        )
-    agent = verb_of_agent(singular_of(noun))
-    return found + _passive(agent, agent.participle, backward, start) if agent else found
-
-
-def _of_noun_of(noun: str, backward: bool, start: Start) -> StepPhrases:
-    """HEAD is the NOUN of TAIL."""
-    if backward:
-        return _of_noun(RelationWords("noun", noun), False, start)
-    x, is_ = start.text, start.be()
-    return StepPhrases(
-        gaps=(
-            (f"{is_} {x} {noun} of", f"{x} {is_} {noun} of"),
-            (f"{is_} {x} the {noun} of", f"{x} {is_} the {noun} of"),
-        ),
-        reduced=(f"whose {noun} {is_} {x}", f"with {x} as {noun}"),
-    )
-
-
-def _passive(verb: Verb, participle: str, backward: bool, start: Start) -> StepPhrases:
-    """HEAD was PARTICIPLE by TAIL; TAIL PAST HEAD."""
-    x, was, past = start.text, start.be(past=True), verb.past
-    if backward:
-        return StepPhrases(
-            predicates=((f"was {participle} by {x}", f"were {participle} by {x}"),),
-            gaps=((f"did {x} {verb.base}", f"{x} {past}"),) if verb.base else (),
-            reduced=(f"{participle} by {x}",),
-        )
-    return StepPhrases(
-        predicates=((f"{past} {x}", f"{past} {x}"),),
-        gaps=((f"{was} {x} {participle} by", f"{x} {was} {participle} by"),),
-    )
-
-
-def _agent_noun(verb: Verb, backward: bool, start: Start) -> StepPhrases:
-    """TAIL is the AGENT of HEAD, where the verb has one."""
-    if not verb.agent or backward:
-        return StepPhrases()
-    owned = () if start.form == "clause" else (f"{start.possessive} {verb.agent}",)
-    return StepPhrases(nouns=(f"the {verb.agent} of {start.text}", *owned))
-
-
-def _of_verb(words: RelationWords, verb: Verb, backward: bool, start: Start) -> StepPhrases:
-    """HEAD VERB TAIL, with a preposition or without."""
-    x, rest = start.text, f" {words.words}" if words.words else ""
-    do = "did" if words.is_past else start.do
-    finite = verb.past if words.is_past else verb.third
-    if backward:
-        several = verb.past if words.is_past else verb.base
-        doing = (f"{verb.gerund}{rest} {x}",) if verb.gerund and not words.is_past else ()
-        found = StepPhrases(predicates=((f"{finite}{rest} {x}", f"{several}{rest} {x}"),), reduced=doing)
-    else:
-        says = verb.past if words.is_past else verb.base if start.plural else verb.third
-        asked = ((f"{do} {x} {verb.base}{rest}", f"{x} {says}{rest}"),) if verb.base else ()
-        adverbs = (f"{do} {x} {verb.base}",) if verb.base and words.words else ()
-        found = StepPhrases(gaps=asked, adverbs=adverbs) if asked else StepPhrases(reduced=(f"that {x} {says}{rest}",))
-    if words.words:
-        return found
-    return found + _passive(verb, verb.participle, not backward, start) if words.is_past else found
-
-
-def _of_copula(rest: str, backward: bool, start: Start) -> StepPhrases:
-    """HEAD is REST TAIL."""
-    before, _, last = rest.rpartition(" ")
-    past = rest.partition(" ")[0] in _ONCE
-    x, is_ = start.text, start.be(past)
-    if backward:
-        return StepPhrases(
-            predicates=((f"{be(False, past)} {rest} {x}", f"{be(True, past)} {rest} {x}"),), reduced=(f"{rest} {x}",)
-        )
-    adverbs = (f"{is_} {x} {before}",) if before and last in ("in", "at", "on") else ()
-    return StepPhrases(gaps=((f"{is_} {x} {rest}", f"{x} {is_} {rest}"),), adverbs=adverbs)
+def _filling(words: RelationWords, verb: Verb | None, start: Start) -> dict[str, str | None]:
+    """Return what stands for the fields of `_TEMPLATES`; None for words that are missing."""
+    said, verb = words.words, verb or Verb("", "", "", "")
+    one, amount = singular_of(said), said.removeprefix("number of ")
+    before, _, last = said.rpartition(" ")
+    once = said.partition(" ")[0] in _ONCE
+    says_one, say_several = (verb.past, verb.past) if words.is_past else (verb.third, verb.base)
+    return {
+        "x": start.text,
+        "name": start.text if start.form == "name" else None,
+        "owner": start.text + ("'" if start.text.endswith("s") else "'s") if start.form != "clause" else None,
+        "is": be(start.plural),
+        "was": be(start.plural, past=True),
+        "do": "did" if words.is_past else "do" if start.plural else "does",
+        "words": said,
+        "one": one,
+        "agreeing": said if start.plural else one,
+        "amount": amount if amount != said else None,
+        "stands": be(start.plural, once),
+        "one stands": be(False, once),
+        "several stand": be(True, once),
+        "before": before if before and last in ("in", "at", "on") else None,
+        "base": verb.base or None,
+        "base before": verb.base if verb.base and said else None,
+        "past": verb.past,
+        "past alone": None if verb.base else verb.past,
+        "participle": said if words.form == "passive" else verb.participle,
+        "agent": verb.agent or None,
+        "gerund": verb.gerund if verb.gerund and not words.is_past else None,
+        "says one": says_one,
+        "say several": say_several,
+        "says": say_several if start.plural else says_one,
+        "rest": f" {said}" if said else "",
+    }
 
 
 #: What precedes a noun phrase, or what follows it.
@@ -234,7 +183,7 @@ class QuestionWriter:
         several = len(shape.answers) > 1
         end = self._end(shape.walks[0].labels[-1])
         if shape.others:
-            end = replace(end, noun=f"other {end.noun}", plural=f"other {end.plural}")
+            end = replace(end, noun=f"other {end.noun}")
         if len(shape.walks) > 1:
             text = self._conjunction(shape.walks, end, several)
         else:
@@ -242,37 +191,39 @@ class QuestionWriter:
         return self._typed_by_a_person(text, [self._names[walk.start] for walk in shape.walks])
 
     def _walk(self, walk: Walk, end: EndWords, several: bool, names_end: bool) -> str:
-        start = self._start(walk)
-        phrases, words = self._phrases(walk.labels[-1], start)
-        nouns = [f"which {end.plural if several else end.noun}"] + ([] if names_end else list(end.asks))
-        if names_end:
-            phrases = replace(phrases, predicates=phrases.predicates + phrases.identities)
+        phrases, words = self._phrases(walk.labels[-1], self._start(walk))
         noun = end.plural if several else end.noun
+        nouns = [f"which {noun}"] + ([] if names_end else list(end.asks))
+        if names_end:
+            phrases["predicates"] += phrases["identities"]
         ways = [
-            [f"{asks} {one[several and ' ' in asks]}?" for one in phrases.predicates for asks in nouns],
-            [f"{asks} {question}?" for question, _ in phrases.gaps for asks in nouns],
+            [f"{asks} {one[several and ' ' in asks]}?" for one in phrases["predicates"] for asks in nouns],
+            [f"{asks} {question}?" for question, _ in phrases["gaps"] for asks in nouns],
             [
                 self._framed(f"the {noun} {clause}", end, several)
-                for clause in (*phrases.reduced, *_clauses(phrases, end, several))
+                for clause in (*_texts(phrases["reduced"]), *_clauses(phrases, end, several))
             ],
         ]
         if not names_end:
-            ways.append([f"{asks} {text}?" for text in phrases.possessions for asks in ("what", "which")])
-            ways.append(self._by_noun_phrase(phrases, end, is_plural(words.words)))
-            ways.append([f"{end.adverb} {text}?" for text in phrases.adverbs if end.adverb])
-            ways.append([f"how many {text}?" for text in phrases.amounts if end.kind == "number"])
+            ways.append([f"{asks} {text}?" for text in _texts(phrases["possessions"]) for asks in ("what", "which")])
+            ways.append(self._by_noun_phrase(_texts(phrases["nouns"]), end, is_plural(words.words)))
+            ways.append([f"{end.adverb} {text}?" for text in _texts(phrases["adverbs"]) if end.adverb])
+            ways.append([f"how many {text}?" for text in _texts(phrases["amounts"]) if end.kind == "number"])
         return self._random.choice(self._random.choice([way for way in ways if way]))
 
     def _conjunction(self, walks: Sequence[Walk], end: EndWords, several: bool) -> str:
         found = [self._phrases(walk.labels[0], Start(self._names[walk.start]))[0] for walk in walks]
-        found = [replace(phrases, predicates=phrases.predicates + phrases.identities) for phrases in found]
+        for phrases in found:
+            phrases["predicates"] += phrases["identities"]
         noun = end.plural if several else end.noun
-        clauses = [self._random.choice(_clauses(phrases, end, several) or phrases.reduced) for phrases in found]
+        clauses = [
+            self._random.choice(_clauses(phrases, end, several) or _texts(phrases["reduced"])) for phrases in found
+        ]
         texts = [self._framed(f"the {noun} {' and '.join(clauses)}", end, several)]
-        if all(phrases.predicates for phrases in found):
-            chosen = [self._random.choice(phrases.predicates) for phrases in found]
+        if all(phrases["predicates"] for phrases in found):
+            chosen = [self._random.choice(phrases["predicates"]) for phrases in found]
             texts.append(f"which {noun} {' and '.join(predicate[several] for predicate in chosen)}?")
-            texts.append(self._asked(self._random.choice(end.asks), " and ".join(one for one, _ in chosen)))
+            texts.append(self._asked(self._random.choice(end.asks), " and ".join(_texts(chosen))))
         return self._random.choice(texts)
 
     def _start(self, walk: Walk) -> Start:
@@ -282,15 +233,17 @@ class QuestionWriter:
             end, several = self._end(label), size > 1
             phrases, words = self._phrases(label, start)
             noun = end.plural if several else end.noun
-            ways = [[Start(f"the {noun} {text}", several, "clause") for text in _shortest(phrases, end, several)]]
-            ways.append([Start(text, is_plural(words.words), "noun") for text in phrases.nouns])
+            ways = [
+                [Start(f"the {noun} {text}", several, "clause") for text in _shortest(phrases, end, several)],
+                [Start(text, is_plural(words.words), "noun") for text in _texts(phrases["nouns"])],
+            ]
             start = self._random.choice(self._random.choice([way for way in ways if way]))
         return start
 
-    def _by_noun_phrase(self, phrases: StepPhrases, end: EndWords, plural: bool) -> list[str]:
+    def _by_noun_phrase(self, nouns: Sequence[str], end: EndWords, plural: bool) -> list[str]:
         """By the noun that the relation has for the ends: "What is Ann's birth place?"."""
-        framed = [self._framed(text, end, plural) for text in phrases.nouns]
-        return framed + [self._asked(self._random.choice(end.asks), f"{be(plural)} {text}") for text in phrases.nouns]
+        framed = [self._framed(text, end, plural) for text in nouns]
+        return framed + [self._asked(self._random.choice(end.asks), f"{be(plural)} {text}") for text in nouns]
 
     def _framed(self, noun_phrase: str, end: EndWords, several: bool) -> str:
         if self._random.random() < 0.4:
@@ -306,7 +259,7 @@ class QuestionWriter:
 
     def _phrases(self, label: int, start: Start) -> tuple[StepPhrases, RelationWords]:
         """Return the ways to say a step; what happened at a date was done then."""
-        words, backward = self._names.relation_words(relation_of(label)), is_backward(label)
+        words, backward = self._names.relation_words[relation_of(label)], is_backward(label)
         tails = self._end(label_of(relation_of(label), False))
         if words.form == "verb" and words.is_past and not words.words and words.verb and tails.kind == "date":
             words = RelationWords("copula", f"{words.verb.participle} in")
@@ -327,15 +280,19 @@ class QuestionWriter:
         return (text[:1].lower() if is_careless else text[:1].upper()) + text[1:]
 
 
+def _texts(phrases: Sequence[tuple[str, str]]) -> list[str]:
+    return [text for text, _ in phrases]
+
+
 def _clauses(phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
     """Return the relative clauses that may follow a noun for the ends."""
-    about = [f"{end.relative} {predicate[several]}" for predicate in phrases.predicates]
-    return [*about, *(f"that {gap}" for _, gap in phrases.gaps)]
+    about = [f"{end.relative} {predicate[several]}" for predicate in phrases["predicates"]]
+    return [*about, *(f"that {gap}" for _, gap in phrases["gaps"])]
 
 
 def _shortest(phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
     """Return what may follow a noun within a longer question: where possible, no clause that parts its verb from it."""
-    about = [f"{end.relative} {predicate[several]}" for predicate in phrases.predicates]
-    if found := [*phrases.reduced, *about]:
+    about = [f"{end.relative} {predicate[several]}" for predicate in phrases["predicates"]]
+    if found := [*_texts(phrases["reduced"]), *about]:
         return found
-    return [] if phrases.nouns else [f"that {gap}" for _, gap in phrases.gaps]
+    return [] if phrases["nouns"] else [f"that {gap}" for _, gap in phrases["gaps"]]

@@ -89,6 +89,7 @@ class Arm:
 
     Attributes:
         slot: The entity.
+        asked: The words of the question.
         walks: Their adjacency labels.
         features: Their features, (n, `len(WALK_FEATURES)`).
         scores: Their scores, (n).
@@ -100,6 +101,7 @@ class Arm:
     """
 
     slot: QuestionEntity
+    asked: Sequence[Word]
     walks: list[tuple[int, ...]]
     features: Array
     scores: Array
@@ -159,10 +161,11 @@ class Choice:
         covered: Array = np.max([arm.words[walk] for arm, walk in self.pairs], axis=0)
         return covered
 
-    def features(self, words: Sequence[Word]) -> Array:
+    def features(self) -> Array:
         """Return what tells how sure it is that the question asks for the walks."""
         rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
         share = min(arm.share(walk) for arm, walk in self.pairs)
+        words = self.arms[0].asked
         return confidence_features(rows, share, self.covered, words, max(arm.nothing for arm in self.arms))
 
 
@@ -272,10 +275,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         Raises:
             EntityLinkingError: If no entity has facts.
         """
-        max_hops = min(max_hops, MAX_HOPS)
-        used = list(slots[:MAX_SLOTS])
-        words = question_words(token_table(), masked_text(question, used))
-        found = list(self._understandings(question, used, words, max_hops, max_walks))
+        found = list(self._understandings(question, slots[:MAX_SLOTS], min(max_hops, MAX_HOPS), max_walks))
         if not found:
             raise EntityLinkingError(
                 f"ZeroShotPatternGenerator: {slots[0].name!r} has no facts in the graph, so there is nothing to follow."
@@ -300,28 +300,22 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             max_hops: The most steps of a walk.
             starts: The ids of the entities that are meant; None for those of the topic.
         """
-        words = question_words(token_table(), masked_text(question, slots))
         around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
-        arm = self._arm(question, slots, topic, words, max_hops, around)
-        return None if arm is None else self._understanding(Choice([arm], [0]), words, WALKS_COMPARED)
+        arm = self._arm(question, slots, topic, max_hops, around)
+        return None if arm is None else self._understanding(Choice([arm], [0]), WALKS_COMPARED)
 
     def _understandings(
-        self, question: str, slots: Sequence[QuestionEntity], words: Sequence[Word], max_hops: int, max_walks: int
+        self, question: str, slots: Sequence[QuestionEntity], max_hops: int, max_walks: int
     ) -> Iterator[Understanding]:
         """Yield the best walk from each entity alone, and the best star of all of them."""
-        around = [self._around(slot) for slot in slots]
-        for slot, around_slot in zip(slots, around, strict=True):
-            own = question_words(token_table(), masked_text(question, [slot])) if len(slots) > 1 else words
-            if arm := self._arm(question, [slot], slot, own, max_hops, around_slot):
-                yield self._understanding(Choice([arm], [0]), own, max_walks)
+        starts = [(slot, self._around(slot)) for slot in slots]
+        for slot, around in starts:
+            if arm := self._arm(question, [slot], slot, max_hops, around):
+                yield self._understanding(Choice([arm], [0]), max_walks)
         if len(slots) > 1:
-            arms = [
-                self._arm(question, slots, slot, words, max_hops, around_slot)
-                for slot, around_slot in zip(slots, around, strict=True)
-            ]
-            whole = [arm for arm in arms if arm]
-            if len(whole) == len(slots) and (chosen := meeting_walks(whole)):
-                yield self._understanding(chosen, words, max_walks)
+            arms = [arm for slot, around in starts if (arm := self._arm(question, slots, slot, max_hops, around))]
+            if len(arms) == len(slots) and (chosen := meeting_walks(arms)):
+                yield self._understanding(chosen, max_walks)
 
     def _around(self, slot: QuestionEntity) -> Surroundings:
         """Return where walks from an entity of a question lead."""
@@ -333,7 +327,6 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         question: str,
         slots: Sequence[QuestionEntity],
         topic: QuestionEntity,
-        words: Sequence[Word],
         max_hops: int,
         around: Surroundings,
     ) -> Arm | None:
@@ -345,9 +338,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         walks = [walk.labels for walk in found]
         if not walks:
             return None
-        covered = coverage(words, walks, steps)
         text = masked_text(question, slots)
-        asked = asked_kind(text)
+        words, asked = question_words(token_table(), text), asked_kind(text)
+        covered = coverage(words, walks, steps)
         features = walk_features(
             walks,
             [walk.log_probability for walk in found],
@@ -378,11 +371,14 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if steps.alike[relation_of(first := walks[0][0])]:
             direction = compare_directions(self._scorer, encoded, steps.states, around, first)
         lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], asked)
-        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, nothing, direction, lacked)
+        return Arm(
+            topic, words, walks, features[order], scores[order], covered.words[order], ends, nothing, direction, lacked
+        )
 
-    def _understanding(self, choice: Choice, words: Sequence[Word], max_walks: int) -> Understanding:
+    def _understanding(self, choice: Choice, max_walks: int) -> Understanding:
         first = choice.arms[0]
-        logit = choice.features(words) @ self._scorer.confidence_weights
+        words = first.asked
+        logit = choice.features() @ self._scorer.confidence_weights
         confidence = float(1 / (1 + np.exp(-logit)))
         covered, nearest = choice.covered, self._nearest(choice.arms)
         lacked, lacking = None, tuple[str, ...]()

@@ -209,7 +209,6 @@ def rank_walks(
     around: Surroundings,
     *,
     max_hops: int,
-    beam_width: int = BEAM_WIDTH,
 ) -> tuple[list[ScoredWalk], float]:
     """Return the walks that a question may ask for, the likeliest first, and how likely nothing around fits.
 
@@ -219,20 +218,15 @@ def rank_walks(
         steps: The steps of the graph, a row for each label.
         around: Where walks lead from the entities where they start.
         max_hops: The most steps of a walk.
-        beam_width: How many beginnings are followed at each hop.
     """
     prefixes = [ScoredWalk((), 0.0)]
     states = scorer.begin(question)
     found: list[ScoredWalk] = []
     nothing = 0.0
-    for hop in range(max_hops + 1):
-        options = [around.onward(prefix.labels) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
+    for hop in range(max_hops):
+        options = [around.onward(prefix.labels) for prefix in prefixes]
         offered = np.unique(np.concatenate(options))
-        offered_states = steps.take(offered)
-        if hop == max_hops:
-            found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
-            break
-        decisions = scorer.decide(question, states, hop, offered_states)
+        decisions = scorer.decide(question, states, hop, steps.take(offered))
         longer: list[tuple[Array, Array, Array]] = []
         for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
             logs = log_shares(decisions, row, np.searchsorted(offered, labels), hop)
@@ -241,12 +235,14 @@ def rank_walks(
                 found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
             longer.append((prefix.log_probability + logs[: len(labels)], np.full(len(labels), row), labels))
         best = max((walk.log_probability for walk in found), default=-np.inf)
-        logs, rows, labels = _likeliest(longer, best, beam_width)
+        logs, rows, labels = _likeliest(longer, best)
         if not len(logs):
             break
         states = scorer.extend(states, decisions, rows, steps.take(labels))
         chosen = zip(logs.tolist(), rows.tolist(), labels.tolist(), strict=True)
         prefixes = [ScoredWalk((*prefixes[row].labels, label), log) for log, row, label in chosen]
+    else:
+        found += prefixes
     return sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing
 
 
@@ -282,14 +278,14 @@ def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Arra
     return logs
 
 
-def _likeliest(longer: Sequence[tuple[Array, Array, Array]], best: float, most: int) -> tuple[Array, Array, Array]:
-    """Return the likeliest of some walks, of those nearly as likely as all others and as some found before.
+def _likeliest(longer: Sequence[tuple[Array, Array, Array]], best: float) -> tuple[Array, Array, Array]:
+    """Return the `BEAM_WIDTH` likeliest walks, of those nearly as likely as all others and as some found before.
 
     Walks are one step longer than others: logarithms of how likely they are, the positions of these others, labels.
     """
     logs, rows, labels = (np.concatenate(part) for part in zip(*longer, strict=True))
     near = np.flatnonzero(logs > max(best, logs.max(initial=-np.inf)) - MARGIN)
-    order = near[np.lexsort((labels[near], rows[near], -logs[near]))[:most]]
+    order = near[np.lexsort((labels[near], rows[near], -logs[near]))[:BEAM_WIDTH]]
     return logs[order], rows[order], labels[order]
 
 

@@ -49,13 +49,18 @@ TOPIC, OTHER = "[x]", "[y]"
 
 def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
     """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
-    ids = [[id for id in table.token_ids(text) if id != UNKNOWN] for text in texts]
+    ids = [known_ids(table, text) for text in texts]
     means = sums_of_rows(table, ids)
     for mean, of_text in zip(means, ids, strict=True):
         if of_text:
             mean /= np.float32(len(of_text))
             mean /= np.linalg.norm(mean) + 1e-9
     return means
+
+
+def known_ids(table: TokenTable, text: str) -> list[int]:
+    """Return the ids of the tokens of a text that the table has."""
+    return [id for id in table.token_ids(text) if id != UNKNOWN]
 
 
 def sums_of_rows(table: TokenTable, ids: Sequence[Sequence[int]]) -> Array:

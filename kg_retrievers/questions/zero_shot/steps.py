@@ -33,6 +33,7 @@ from kg_retrievers.questions.zero_shot.scorer import (
     TOPIC,
     RelationScorer,
     StepStates,
+    known_ids,
     mean_rows,
     sums_of_rows,
 )
@@ -141,7 +142,7 @@ def question_words(table: TokenTable, text: str) -> list[Word]:
 
 def read_word(table: TokenTable, word: str) -> Word:
     """Return a word as the function `words` found it in a text."""
-    ids = [id for id in table.token_ids(word) if id != UNKNOWN]
+    ids = known_ids(table, word)
     vector = table.rows(ids).mean(axis=0) if ids else np.zeros(table.dimension, np.float32)
     telling = word[0].isalnum() and word not in FUNCTION_WORDS
     return Word(word, vector / (np.linalg.norm(vector) + np.float32(1e-9)), telling, bool(ids))
@@ -387,7 +388,7 @@ class GraphSteps:
         ]
         leads_to = [text for pair in zip(known[::2], known[1::2], strict=True) for text in reversed(pair)]
         texts = [text for name, of_one in zip(self.names, types, strict=True) for text in step_texts(name, *of_one)]
-        self.text_sums = sums_of_rows(table, [_known_ids(table, text) for text in texts])
+        self.text_sums = sums_of_rows(table, [known_ids(table, text) for text in texts])
         self.end_words = WordRows(table, leads_to)
         self.kinds = np.zeros(len(texts), np.int64)
         self.kinds[::2] = ends.kinds
@@ -456,7 +457,3 @@ class WordRows:
         ids = self._of_texts[text]
         rows: Array = self._vectors[list(ids)] if ids else self._nothing
         return rows
-
-
-def _known_ids(table: TokenTable, text: str) -> list[int]:
-    return [id for id in table.token_ids(text) if id != UNKNOWN]

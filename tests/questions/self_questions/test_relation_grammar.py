@@ -108,4 +108,4 @@ def test_names_of_types() -> None:
 def test_relations_with_the_same_words_are_said_in_more() -> None:
     graph = KnowledgeGraph.from_triples([("a", "people.person.name", "b"), ("c", "film.film.name", "d")])
     names = Names(graph)
-    assert [names.relation_words(id).words for id in names.relations] == ["people person name", "film name"]
+    assert [words.words for words in names.relation_words.values()] == ["people person name", "film name"]
