@@ -132,9 +132,7 @@ class EntityLinker:
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
         if (connected := self.index.connected) is not None:
             key = (question, self.max_candidates)
-            kept = connected.mentions.get_or_make(
-                [key], lambda _: {key: self._mentions_in_database(question, connected)}
-            )
+            kept = connected.mentions.get_or_make([key], lambda _: {key: self._mentions_in(connected, question)})
             return self._held(question, kept[key])
         made_from = (self.index, self.max_candidates, self.no_entity)
         return list(self._cache.get("links", made_from, lambda: lru_cache(RECENT_QUESTIONS)(self._link))(question))
