@@ -249,19 +249,12 @@ class SparqlExecutor(Executor):
             return self._schema
 
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
-        checked, found = self._sent(query, parameters, limit + 1)
-        return rows_of(found, checked, limit, self._parts)
-
-    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
-        self._sent(query, parameters, 0)
-
-    def _sent(self, query: str, parameters: Mapping[str, Any], most: int) -> tuple[CheckedSparql, Solutions]:
-        """Check a query, and send it with its parameters bound, for so many rows at most."""
         given = dict(parameters)
         checked = check_read_only(query, parameters=given, namespaces=self.vocabulary.names.namespaces)
         terms = {name: self._terms(name, given[name]) for name in checked.parameters}
         columns = () if checked.form == "ASK" else checked.columns
-        return checked, self._ask(written(checked, terms, most), columns)
+        found = self._ask(written(checked, terms, limit + 1), columns)
+        return rows_of(found, checked, limit, self._parts)
 
     def _terms(self, name: str, value: Any) -> list[str]:
         """Return the terms of a parameter, as SPARQL writes them."""
