@@ -54,7 +54,7 @@ class QueryingReader(GraphReader):
     def __init__(self, graph: KnowledgeGraph, executor: Any) -> None:
         super().__init__(graph)
         self.dialect, self.schema = executor.dialect, executor.schema
-        self.run, self.explain = executor.run, executor.explain
+        self.run = executor.run
 
 
 def connected(graph: KnowledgeGraph = GRAPH, *, store: bool = False, max_facts: int = 20_000) -> GraphIndex:
