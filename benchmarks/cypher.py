@@ -43,7 +43,7 @@ class Timed:
     def __init__(self, executor: LadybugExecutor) -> None:
         """Take the executor."""
         self.executor, self.dialect = executor, executor.dialect
-        self.schema, self.explain = executor.schema, executor.explain
+        self.schema = executor.schema
         self.milliseconds: list[float] = []
         self.cpu_milliseconds: list[float] = []
         self.truncated = 0

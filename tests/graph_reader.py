@@ -87,7 +87,7 @@ class GraphReader:
     def _read(self, what: str, triples: Iterable[Triple], limit: int, keys: Sequence[str]) -> Facts:
         found = sorted(set(triples))
         self._count(what, len(found[:limit]))
-        return Facts(found[:limit], len(found) > limit)
+        return Facts(found[:limit], len(found) > limit, self._entities(keys))
 
     def _count(self, what: str, rows: int) -> None:
         self.queries.append(what)

@@ -100,6 +100,8 @@ def check_parts(executor: PartReader, graph: StoredGraph, part: Part) -> None:
     entities = graph.entities()
     described = [entity for entity in entities if entity.key in keys]
     assert executor.describe(part.keys) == described
+    for read in (between, facts) if part.relations is None else (between,):
+        assert [entity for entity in read.entities if entity.key in keys] == described
     found = executor.entities_named(part.names, limit=2)
     assert found == {name: _named(graph, name)[:2] for name in part.names}
     for relation in RELATIONS:

@@ -95,11 +95,6 @@ class Executor(Immutable, ABC):
         with self._within(timeout, "run"):
             return self._run(query, parameters or {}, limit, timeout)
 
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
-        """Have the database compile a query, without running it; takes and raises what `run` does."""
-        with self._within(timeout, "explain"):
-            self._explain(query, parameters or {}, timeout)
-
     @abstractmethod
     def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
@@ -115,10 +110,6 @@ class Executor(Immutable, ABC):
     @abstractmethod
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
         """Check a query, and run it until the deadline."""
-
-    @abstractmethod
-    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
-        """Check a query, and have the database compile it."""
 
     @abstractmethod
     def _queries(self, timeout: float) -> PartQueries | SparqlParts:
@@ -238,7 +229,11 @@ class DatabaseExecutor(Executor):
         return self._schema
 
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
-        bounded, used = self._bounded(query, parameters, limit)
+        who = type(self).__name__
+        values = {name: _parameter(who, name, value) for name, value in parameters.items()}
+        counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
+        bounded = _checked(query, counts, limit, self.dialect)
+        used = {name: values[name] for name in bounded.parameters}
         schema = self.schema()
         columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
         if bounded.columns is not None:
@@ -247,21 +242,9 @@ class DatabaseExecutor(Executor):
             rows, labels = resolve(stored[:limit], schema, self._find_nodes)
         except RecursionError as cause:
             reason = "It returns lists or maps that are nested too deep."
-            message = f"{type(self).__name__}.run: {reason} The query was: {query:.1000}"
+            message = f"{who}.run: {reason} The query was: {query:.1000}"
             raise DatabaseQueryError(message, query, reason) from cause
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
-
-    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
-        bounded, used = self._bounded(query, parameters, LIMIT)
-        self._rows(f"EXPLAIN {bounded.text}", used, 1, timeout)
-
-    def _bounded(self, query: str, parameters: Mapping[str, Any], limit: int) -> tuple[CheckedQuery, dict[str, Any]]:
-        """Return the query that is sent, and the parameters that it uses."""
-        who = type(self).__name__
-        values = {name: _parameter(who, name, value) for name, value in parameters.items()}
-        counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
-        bounded = _checked(query, counts, limit, self.dialect)
-        return bounded, {name: values[name] for name in bounded.parameters}
 
     def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""

@@ -371,25 +371,3 @@ def alias_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
     """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
     named = node.find("alias" if node.rule == "column" else "variable")
     return [tokens[named.end - 1].name] if named else []
-
-
-def tags_of(tokens: Sequence[Token], node: SyntaxNode) -> list[Token]:
-    """Return the tokens of the labels or types in a node of the rule `labels`, `types` or `is_a`."""
-    return [tokens[inner.start] for inner in node.walk() if inner.rule == "tag"]
-
-
-def condition_on(tokens: Sequence[Token], match: SyntaxNode, condition: str) -> tuple[Edit, Edit]:
-    """Return the two edits that add a condition to a MATCH, or to patterns in a subquery.
-
-    Args:
-        tokens: The tokens of the query.
-        match: The node of the clause or the subquery, which has patterns.
-        condition: The condition.
-    """
-    where, patterns = match.find("where"), match.find("patterns")
-    if where is None:
-        assert patterns
-        end = tokens[patterns.end - 1].end
-        return (end, end, ""), (end, end, f" WHERE {condition}")
-    start, end = tokens[where.inside[0].start].position, tokens[where.end - 1].end
-    return (start, start, "("), (end, end, f") AND {condition}")

@@ -17,10 +17,9 @@ from kg_retrievers.database.executor import DatabaseExecutor, Fetched
 from kg_retrievers.database.ladybug_loading import lost_parts, read_schema, write_database
 from kg_retrievers.database.ladybug_process import Opening, SessionPool
 from kg_retrievers.database.ladybug_worker import SessionError
-from kg_retrievers.database.safety import CheckedQuery
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.type_labels import types_as_conditions
-from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
+from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import (
     DatabaseCancelledError,
@@ -180,8 +179,8 @@ class LadybugExecutor(DatabaseExecutor):
         if self._removal is not None:
             self._removal()
 
-    def _bounded(self, query: str, parameters: Mapping[str, Any], limit: int) -> tuple[CheckedQuery, dict[str, Any]]:
-        return super()._bounded(types_as_conditions(query, self.schema()), parameters, limit)
+    def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
+        return super()._run(types_as_conditions(query, self.schema()), parameters, limit, timeout)
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         with self._within(timeout, "run"):

@@ -6,18 +6,18 @@ import asyncio
 import logging
 import threading
 import weakref
-from collections.abc import Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
-from kg_retrievers.database.executor import DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.login import address_in, credentials
-from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.plain_values import plain
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, RelationType, backticked
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
@@ -56,6 +56,27 @@ CLOSING = 2.0
 
 #: How many queries are known not to need another EXPLAIN.
 MAX_EXPLAINED = 10_000
+
+#: How many nodes of a label and relationships of a type are looked at.
+SAMPLE = 100
+
+#: How many nodes or relationships are looked at for labels and types, where the database has no procedure for them.
+WIDE_SAMPLE = 100_000
+
+#: The most names of labels, and of types.
+MOST = 100_000
+
+#: What is told of relationships by their types and the labels of their ends: the properties of some, and how many.
+_TOLD = (
+    "RETURN type(r) AS name, labels(a) AS heads, labels(b) AS tails, "
+    f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
+)
+
+#: The types of values, by the names of their classes in Python and in the driver, in small letters.
+_TYPES = {"bool": "BOOLEAN", "int": "INTEGER", "str": "STRING", "bytearray": "BYTES", "dict": "MAP"}
+_TYPES |= {
+    name: name.upper() for name in ["float", "bytes", "list", "date", "time", "datetime", "duration", "point", "vector"]
+}
 
 
 class Neo4jExecutor(DatabaseExecutor):
@@ -296,7 +317,7 @@ class Neo4jExecutor(DatabaseExecutor):
 
     def _read_schema(self) -> DatabaseSchema:
         with self._typed_errors():
-            return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
+            return read_schema(self._read, self._key, self._label)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
@@ -325,3 +346,106 @@ def _stored(value: Any) -> Any:
 
 def _element_id(node: graph.Node | None) -> str:
     return node.element_id if node is not None else ""
+
+
+def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -> DatabaseSchema:
+    """Read labels, types, their properties and what types join.
+
+    Properties are those of the first `SAMPLE` nodes of each label. Ends and properties of relationships are those of
+    the first `WIDE_SAMPLE`; where these lack a type, of its first `SAMPLE`. The procedures that return all of them
+    (`db.schema.nodeTypeProperties`) read the whole graph for it.
+
+    Args:
+        fetch: Runs a query, and returns values as the driver does.
+        key: The property that holds keys; or that property by label, "key" where none is given.
+        label: The property that holds the label of an entity.
+
+    Raises:
+        InvalidArgumentError: If there are nodes, and no label has its key.
+    """
+    labels, sampled = [], False
+    for name in _names(fetch, "CALL db.labels()", "MATCH (n) WITH n LIMIT $most UNWIND labels(n) AS name"):
+        query = f"MATCH (n:{backticked(name)}) RETURN properties(n) LIMIT {SAMPLE}"
+        rows = fetch(query, {}, SAMPLE, TIMEOUT).rows
+        of_label = key if isinstance(key, str) else key.get(name, "key")
+        if rows:  # Neo4j remembers labels and types of which nothing is left
+            labels.append(NodeLabel(name, of_label, _types_of(row[0] for row in rows)))
+        sampled |= len(rows) == SAMPLE
+    if labels and not any(label.key in label.properties for label in labels):
+        found = {label.name: list(label.properties)[:5] for label in labels[:5]}
+        raise InvalidArgumentError(
+            f"Neo4jExecutor: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
+            f"There are, for example, {found}.",
+            hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
+            hint_shell="Name it, by label if need be: --key name or --key Person=name.",
+        )
+    relations, more = _relations(fetch)
+    sampled |= more
+    held = [properties for label in labels for properties in label.properties.items()]
+    lists = {name for name, type in held if type in ("LIST", "LIST<STRING>")}
+    return DatabaseSchema(
+        tuple(labels),
+        tuple(relations),
+        label if label in {name for name, _ in held} else None,
+        "types" if "types" in lists else None,
+        "aliases" if "aliases" in lists else None,
+        sampled,
+    )
+
+
+def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:
+    """Return the types of relationships, and whether there may be more of their ends and properties.
+
+    Those among the first relationships are read by one query, the others one by one: where no index finds the
+    relationships of a type, each such query looks at all of the graph.
+    """
+    first = f"MATCH (a)-[r]->(b) WITH a, r, b LIMIT $most {_TOLD}"
+    rows = list(fetch(first, {"most": WIDE_SAMPLE}, MOST, TIMEOUT).rows)
+    more = sum(row[4] for row in rows) == WIDE_SAMPLE
+    seen = {row[0] for row in rows}
+    for name in _names(
+        fetch, "CALL db.relationshipTypes()", "MATCH ()-[r]->() WITH r LIMIT $most WITH type(r) AS name"
+    ):
+        if name not in seen:
+            query = f"MATCH (a)-[r:{backticked(name)}]->(b) WITH a, r, b LIMIT {SAMPLE} {_TOLD}"
+            rows += fetch(query, {}, SAMPLE, TIMEOUT).rows
+    by_name: dict[str, list[Sequence[Any]]] = {}
+    for row in rows:
+        by_name.setdefault(row[0], []).append(row)
+    relations = [
+        RelationType(name, _ends(of_type), _types_of(chain.from_iterable(row[3] for row in of_type)))
+        for name, of_type in sorted(by_name.items())
+    ]
+    return relations, more or any(row[4] >= SAMPLE for row in rows)
+
+
+def _ends(rows: Iterable[Sequence[Any]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({(head, tail) for _, heads, tails, *_ in rows for head in heads for tail in tails}))
+
+
+def _names(fetch: Fetch, procedure: str, sample: str) -> list[str]:
+    try:
+        rows = fetch(procedure, {}, MOST, TIMEOUT).rows
+    except DatabaseQueryError:  # another database, without this procedure
+        rows = fetch(f"{sample} RETURN DISTINCT name", {"most": WIDE_SAMPLE}, MOST, TIMEOUT).rows
+    return sorted(row[0] for row in rows)
+
+
+def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    types: dict[str, str] = {}
+    for properties in samples:
+        for name, value in properties.items():
+            if types.get(name, "LIST") == "LIST":  # another value says more than an empty list
+                types[name] = _type_of(value)
+    return dict(sorted(types.items()))
+
+
+def _type_of(value: Any) -> str:
+    """Return the type of a value, as `valueType` in Cypher writes it but for NOT NULL."""
+    names = (kind.__name__.lower() for kind in type(value).__mro__)
+    name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
+    if name == "LIST" and value:
+        return f"LIST<{_type_of(value[0])}>"
+    if name in ("TIME", "DATETIME"):
+        return f"{'LOCAL' if value.tzinfo is None else 'ZONED'} {name}"
+    return name

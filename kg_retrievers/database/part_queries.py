@@ -9,7 +9,7 @@ message, each label has one of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -24,6 +24,10 @@ MOST_NODES = 10_000_000
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
+
+#: The columns of a description in a row of a fact, and of a fact in a row of a description.
+NO_ENTITY = "NULL AS place, NULL AS key, NULL AS labels, NULL AS c0, NULL AS c1, NULL AS c2"
+NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail"
 
 #: Runs a query: its text, its parameters, the most rows.
 Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
@@ -71,7 +75,7 @@ class PartQueries:
         parameters: Mapping[str, Any],
         limit: int,
     ) -> Facts:
-        """Read the facts of entities, each way."""
+        """Read the facts of entities, each way, and by the same query what the entities are."""
         if not keys:
             return Facts([], False)
         parts, used = list[str](), {"keys": keys, **parameters}
@@ -84,9 +88,11 @@ class PartQueries:
                 find, is_wanted = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
             for way, (head, tail) in ways.items():
                 ends = self._ends(head, tail, label)
-                fact = f"RETURN DISTINCT {ends} ORDER BY head, relation, tail LIMIT {limit + 1}"
+                fact = f"RETURN DISTINCT {ends}, {NO_ENTITY} ORDER BY head, relation, tail LIMIT {limit + 1}"
                 parts.append(f"{find}{way} WHERE {is_wanted}{further} {fact}")
-        return self._facts(self._union(parts, used, limit + 1), limit)
+        rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
+        facts = self._facts([row[:3] for row in rows if row[0] is not None], limit)
+        return facts._replace(entities=[entity for _, entity in self._entities(rows)])
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -185,21 +191,27 @@ class PartQueries:
         """Describe entities, each with the position of the first label that has it."""
         if not keys:
             return []
+        return self._entities(self._union(self._descriptions(), {"keys": keys}, MOST_NODES))
+
+    def _entities(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, StoredEntity]]:
+        """Return the entities of the rows that are no facts, each with the position of the first label that has it."""
         found: dict[str, list[Sequence[Any]]] = {}
-        parts = [self._description(place, label) for place, label in enumerate(self._labels)]
-        for row in self._union(parts, {"keys": keys}, MOST_NODES):
-            found.setdefault(str(row[1]), []).append(row)
+        for row in rows:
+            if row[0] is None:
+                found.setdefault(str(row[4]), []).append(row[3:])
         return [(min(row[0] for row in found[key]), self._entity(key, found[key])) for key in sorted(found)]
 
-    def _description(self, place: int, label: NodeLabel) -> str:
-        """Return the part of a query that describes the nodes of a label; columns of a UNION have one type."""
-        is_wanted = f"n.{backticked(label.key)} = wanted{self._own_key()}"
-        match = f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE {is_wanted}"
+    def _descriptions(self) -> Iterator[str]:
+        """Yield the parts of a query that describe the nodes of each label; columns of a UNION have one type."""
         labels = "label(n)" if self._is_ladybug else "labels(n)"
         held = (self._schema.label, self._schema.aliases, self._schema.types)
-        columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
-        texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-        return f"{match} RETURN {place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
+        for place, label in enumerate(self._labels):
+            is_wanted = f"n.{backticked(label.key)} = wanted{self._own_key()}"
+            match = f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE {is_wanted}"
+            columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
+            texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
+            key = self._key("n", label)
+            yield f"{match} RETURN {NO_FACT}, {place} AS place, {key} AS key, {labels} AS labels, {texts}"
 
     def _entity(self, key: str, rows: list[Sequence[Any]]) -> StoredEntity:
         """Make one entity of its rows, in an order of their own."""
@@ -245,14 +257,15 @@ class PartQueries:
 
     # --- queries ---
 
-    def _union(self, parts: Sequence[str], parameters: dict[str, Any], most: int) -> list[Sequence[Any]]:
+    def _union(self, parts: Iterable[str], parameters: dict[str, Any], most: int) -> list[Sequence[Any]]:
         """Return the rows of parts that have the same columns, at most so many of each.
 
         They are one query where each is a message.
         """
         if self._is_ladybug:
             return [row for part in parts for row in self._run(part, parameters, most)]
-        return list(self._run(" UNION ".join(parts), parameters, most * len(parts))) if parts else []
+        texts = list(parts)
+        return list(self._run(" UNION ".join(texts), parameters, most * len(texts))) if texts else []
 
 
 def _place_in(position: str) -> tuple[str, str]:

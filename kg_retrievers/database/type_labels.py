@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from kg_retrievers.database.grammar import Edit, SyntaxNode, condition_on, read, splice, tags_of, variables_of
+from kg_retrievers.database.grammar import Edit, SyntaxNode, read, splice, variables_of
 from kg_retrievers.database.safety import MAX_QUERY
 from kg_retrievers.database.schema import DatabaseSchema, backticked, quoted
 from kg_retrievers.database.tokens import Token
@@ -72,11 +72,15 @@ class _Rewriting:
         """Change a MATCH, or patterns in a subquery; the conditions join those of its WHERE."""
         own: list[str] = []
         self.visit(patterns, own)
-        edits = condition_on(self.tokens, node, " AND ".join(own)) if own else ()
-        self.edits += edits[:1]
-        if where := node.find("where"):
-            self.visit(where, [])
-        self.edits += edits[1:]
+        condition, where = " AND ".join(own), node.find("where")
+        if where is None:
+            end = self._span(patterns)[1]
+            self.edits.append((end, end, f" WHERE {condition}" if own else ""))
+            return
+        start, end = self._span(where.inside[0])[0], self._span(where)[1]
+        self.edits.append((start, start, "(" if own else ""))
+        self.visit(where, [])
+        self.edits.append((end, end, f") AND {condition}" if own else ""))
 
     def _visit_test(self, node: SyntaxNode) -> None:
         """Change a pattern that stands as a condition: it can have conditions of its own in a subquery alone."""
@@ -120,7 +124,7 @@ class _Rewriting:
 
     def _names_type(self, labels: SyntaxNode) -> bool:
         """Whether all labels are known, and some are types."""
-        names = {token.name for token in tags_of(self.tokens, labels)}
+        names = {self.tokens[inner.start].name for inner in labels.walk() if inner.rule == "tag"}
         return bool(names & self._type_labels) and names <= self._type_labels | self._labels
 
     def _span(self, node: SyntaxNode) -> tuple[int, int]:

@@ -17,10 +17,13 @@ class Facts(NamedTuple):
     Args:
         triples: The facts in stored direction, each once, sorted by head, relation and tail.
         truncated: True if there are more facts than were asked for.
+        entities: Descriptions that came with the facts, sorted by key: of entities that were asked about, perhaps of
+            others. `describe` tells of those that are not among them.
     """
 
     triples: list[Triple]
     truncated: bool
+    entities: Sequence[StoredEntity] = ()
 
 
 class StoredEntity(NamedTuple):

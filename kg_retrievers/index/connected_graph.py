@@ -14,7 +14,7 @@ from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.parts import PartReader, StoredEntity
+from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
@@ -166,8 +166,8 @@ class ConnectedGraph(Immutable):
     def fetch(self, request: PartRequest, embed: Callable[[Sequence[str]], Array]) -> GraphPart:
         """Fetch the part of a request.
 
-        Cost: a query for each hop, one for the facts between the outermost entities if they are wanted, one for the
-        descriptions of entities; one look-up of all names; none for anything kept.
+        Cost: a query for each hop, with the descriptions of the entities that it begins from, one for the facts between
+        the outermost entities, or one for their descriptions; one look-up of all names; none for anything kept.
 
         Args:
             request: The part. Entities that the database lacks are left out.
@@ -206,6 +206,7 @@ class ConnectedGraph(Immutable):
         truncated = truncated or (request.hops is None and bool(frontier))
         if request.between and frontier and not truncated and len(facts) < most:
             rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
+            self._keep_descriptions(rest)
             between = self._of_known(rest.triples)
             left_out = left_out or len(between) < len(rest.triples)
             facts |= dict.fromkeys(between)
@@ -263,6 +264,7 @@ class ConnectedGraph(Immutable):
         if not wanted:
             return rows, False
         found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        self._keep_descriptions(found)
         if only is None and not found.truncated:
             self._rows.keep(_by_entity(found.triples, wanted))
         return [*rows, *found.triples], found.truncated
@@ -276,6 +278,9 @@ class ConnectedGraph(Immutable):
 
         described = self._described.get_or_make(keys, read)
         return {key: entity for key, entity in described.items() if entity is not None}
+
+    def _keep_descriptions(self, found: Facts) -> None:
+        self._described.keep({entity.key: entity for entity in found.entities})
 
     # --- names --------------------------------------------------------------------------------------------------------
 

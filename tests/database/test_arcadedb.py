@@ -146,13 +146,13 @@ def facts_of(key: str) -> tuple[list[Triple], bool]:
 
 def test_a_server_that_stops_between_and_within_questions(mortal: ArcadeDB) -> None:
     with mortal.executor("steady", explain=False) as executor:
-        assert executor.facts_of(["e001"]) == facts_of("e001")
+        assert executor.facts_of(["e001"])[:2] == facts_of("e001")
         mortal.kill()
         with pytest.raises(DatabaseUnavailableError, match="does not answer"):
             executor.facts_of(["e001"], timeout=5)
         mortal.start()
         # connections of the old server are still in the pool
-        assert executor.facts_of(["e001"]) == facts_of("e001")
+        assert executor.facts_of(["e001"])[:2] == facts_of("e001")
         mortal.kill()
         starting = threading.Thread(target=mortal.start)
         starting.start()

@@ -85,7 +85,7 @@ def test_a_hub_is_bounded_and_flagged(hub: LadybugExecutor) -> None:
     assert hub.facts_of(["e0001", "hub"], relations=["r2"], limit=1000).truncated is False
     assert len(hub.facts_of(["hub"], limit=3000).triples) == 3000
     wanted = [Triple("e0001", "r0", "e0002"), Triple("hub", "r1", "e0001")]
-    assert hub.facts_of(["e0001"], limit=2) == (wanted, False)
+    assert hub.facts_of(["e0001"], limit=2)[:2] == (wanted, False)
 
 
 def test_many_keys_at_once(hub: LadybugExecutor) -> None:
@@ -110,4 +110,4 @@ def test_wrong_arguments(hub: LadybugExecutor) -> None:
         with pytest.raises(InvalidArgumentError, match="the position of the page before"):
             hub.entities_after(position, 2)
     assert hub.entities_after('["Zebra", ""]', 2) == ([], None)
-    assert hub.sample_facts(["no such relation"], 3) == ([], False)
+    assert hub.sample_facts(["no such relation"], 3)[:2] == ([], False)

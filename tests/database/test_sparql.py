@@ -111,27 +111,30 @@ def test_the_whole_graph(pairs: Pairs) -> None:
 def test_relations_and_facts(pairs: Pairs) -> None:
     for graph, executor in pairs:
         assert executor.relations() == sorted(graph.relations)
-        assert executor.facts_of(list(graph.entities)) == (sorted(graph.triples()), False)
-        assert executor.facts_between(list(graph.entities)) == (sorted(graph.triples()), False)
+        assert executor.facts_of(list(graph.entities))[:2] == (sorted(graph.triples()), False)
+        assert executor.facts_between(list(graph.entities))[:2] == (sorted(graph.triples()), False)
         for key in graph.entities:
             wanted = sorted(fact for fact in graph.triples() if key in (fact.head, fact.tail))
-            assert executor.facts_of([key, "nobody"]) == (wanted, False)
+            assert executor.facts_of([key, "nobody"])[:2] == (wanted, False)
             of_relation = [fact for fact in wanted if fact.relation == graph.relations[0]]
             assert executor.facts_of([key], relations=[graph.relations[0], "nothing"]).triples == of_relation
         some = list(graph.entities)[:3]
+        described = executor.describe(some)
+        for facts in (executor.facts_of(some), executor.facts_between(some)):
+            assert [entity for entity in facts.entities if entity.key in some] == described
         between = sorted(fact for fact in graph.triples() if fact.head in some and fact.tail in some)
         assert executor.facts_between(some).triples == between
         for relation in graph.relations:
             of_relation = sorted(graph.triples(relation=relation))
-            assert executor.sample_facts([relation], 100) == (of_relation, False)
-            (fact,), more = executor.sample_facts([relation], 1)
+            assert executor.sample_facts([relation], 100)[:2] == (of_relation, False)
+            (fact,), more, _ = executor.sample_facts([relation], 1)
             assert fact in of_relation
             assert more or len(of_relation) == 1
-        assert executor.facts_of(some, relations=["nothing"]) == ([], False)
+        assert executor.facts_of(some, relations=["nothing"])[:2] == ([], False)
         few = executor.facts_of(list(graph.entities), limit=2)
         assert len(few.triples) == min(2, len(set(graph.triples())))
         assert few.truncated == (len(set(graph.triples())) > 2)
-        assert executor.sample_facts(["nothing"], 3) == ([], False)
+        assert executor.sample_facts(["nothing"], 3)[:2] == ([], False)
 
 
 def test_descriptions(pairs: Pairs) -> None:
@@ -194,7 +197,6 @@ def test_rows(films: SparqlExecutor) -> None:
     assert first == films.run(YEARS, limit=5).rows == tuple(sorted(films.run(YEARS).rows)[:5])
     assert len(films.run(f"{YEARS} LIMIT 3", limit=5)) == 3
     assert films.run(f"{YEARS} ORDER BY ?year LIMIT 2 OFFSET 1").rows[0] == ("dbr:Film_1", "1991")
-    assert films.run("ASK { ?s dbo:year 1990 }").rows == ((True,),)
     assert films.run("SELECT ?x ?y { VALUES (?x ?y) { (1 UNDEF) } }").rows == (("1", None),)
     assert films.run("SELECT (COUNT(*) AS ?n) { ?s dbo:year ?y } GROUP BY ?z").rows == (("20",),)
 
@@ -220,10 +222,9 @@ def test_facts_of_rows(films: SparqlExecutor) -> None:
     assert [row[2].triple for row in rows.rows] == facts
 
 
-def test_a_query_is_read_without_being_run(films: SparqlExecutor) -> None:
-    films.explain(YEARS)
+def test_a_query_that_the_endpoint_refuses(films: SparqlExecutor) -> None:
     with pytest.raises(DatabaseQueryError, match="error at") as caught:
-        films.explain("SELECT ?film ?year WHERE { ?film dbo:year ?year } GROUP BY ?year")
+        films.run("SELECT ?film ?year WHERE { ?film dbo:year ?year } GROUP BY ?year")
     assert "error at" in caught.value.reason
 
 

@@ -104,7 +104,6 @@ def test_what_is_no_type_is_refused(executor: LadybugExecutor) -> None:
         executor.run("MATCH (n:Film) RETURN n.key")
     with pytest.raises(DatabaseQueryError, match=r"Movie|Film"):
         executor.run("MATCH (n:Movie|Film) RETURN n.key")
-    executor.explain("MATCH (n:Movie) RETURN n.key")
 
 
 @pytest.mark.parametrize(

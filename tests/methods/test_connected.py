@@ -120,7 +120,7 @@ class LadybugReader(GraphReader):
         super().__init__(graph)
         self.executor = LadybugExecutor.from_graph(graph)
         self.dialect, self.schema = self.executor.dialect, self.executor.schema
-        self.run, self.explain = self.executor.run, self.executor.explain
+        self.run = self.executor.run
 
 
 class TestCypher(Connected, RetrieverContract):

@@ -90,7 +90,7 @@ class Endpoint:
         self._client.close()
 
     def select(self, query: str) -> tuple[Mapping[str, Any], bool]:
-        """Return the result of a SELECT or ASK as JSON, and whether the endpoint says that it cut it off."""
+        """Return the result of a SELECT as JSON, and whether the endpoint says that it cut it off."""
         return self._until_deadline(self._select, query)
 
     def download(self, query: str, path: str) -> None:

@@ -19,14 +19,11 @@ from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
 from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
 from kg_retrievers.database.sparql.terms import (
-    STRING,
     Blank,
     Solutions,
     Term,
-    Text,
     is_sendable,
     read_term,
-    value,
     value_term,
     written_term,
 )
@@ -45,7 +42,7 @@ def read_solutions(found: Mapping[str, Any], wanted: Sequence[str], is_cut: bool
 
     Args:
         found: The result.
-        wanted: The names of the columns of SELECT; none for ASK.
+        wanted: The names of the columns.
         is_cut: Whether the endpoint says that it cut it off.
         url: Its address.
 
@@ -53,10 +50,6 @@ def read_solutions(found: Mapping[str, Any], wanted: Sequence[str], is_cut: bool
         DatabaseUnavailableError: If it has another form, or other columns.
     """
     try:
-        if not wanted:
-            if not isinstance(found["boolean"], bool):
-                raise TypeError("a truth value that is none")
-            return Solutions(["ask"], [[Text(str(found["boolean"]).lower(), STRING)]], False)
         if missing := set(wanted).difference(found["head"]["vars"]):
             raise KeyError(f"no column {min(missing)}")
         rows = [[None if (term := row.get(name)) is None else read_term(term) for name in wanted]
@@ -88,8 +81,6 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, reader: Sparql
     Rows are sorted by their values, unless the query has an order of its own. Those that are equal by key, as where
     literals differ in their language alone, are one.
     """
-    if checked.form == "ASK":
-        return Rows(("ask",), tuple((value(term) == "true",) for (term,) in found.rows))
     stored = found.rows[:limit]
     facts = fact_columns(checked.columns)
     of_facts = {f"{letter}{number}" for number in facts for letter in "hrt"}
@@ -133,9 +124,9 @@ READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 
 
 class SparqlExecutor(Executor):
-    """Runs SELECT and ASK at a SPARQL endpoint, and reads parts of the graph behind it.
+    """Runs SELECT at a SPARQL endpoint, and reads parts of the graph behind it.
 
-    An ASK has one row, with the column `ask`. A query that may do more than read raises `SparqlSafetyError`.
+    Any other query, as one that may do more than read, raises `SparqlSafetyError`.
 
     The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
     can name: keys are prefixed names, labels, aliases and types are descriptions, a literal is an entity by its text.
@@ -249,19 +240,11 @@ class SparqlExecutor(Executor):
             return self._schema
 
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
-        checked, found = self._sent(query, parameters, limit + 1)
-        return rows_of(found, checked, limit, self._parts)
-
-    def _explain(self, query: str, parameters: Mapping[str, Any], timeout: float) -> None:
-        self._sent(query, parameters, 0)
-
-    def _sent(self, query: str, parameters: Mapping[str, Any], most: int) -> tuple[CheckedSparql, Solutions]:
-        """Check a query, and send it with its parameters bound, for so many rows at most."""
         given = dict(parameters)
         checked = check_read_only(query, parameters=given, namespaces=self.vocabulary.names.namespaces)
         terms = {name: self._terms(name, given[name]) for name in checked.parameters}
-        columns = () if checked.form == "ASK" else checked.columns
-        return checked, self._ask(written(checked, terms, most), columns)
+        found = self._ask(written(checked, terms, limit + 1), checked.columns)
+        return rows_of(found, checked, limit, self._parts)
 
     def _terms(self, name: str, value: Any) -> list[str]:
         """Return the terms of a parameter, as SPARQL writes them."""

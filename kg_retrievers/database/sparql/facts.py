@@ -17,6 +17,8 @@ from kg_retrievers.database.sparql.terms import (
     Term,
     Text,
     blocks,
+    called_by,
+    describing,
     is_sendable,
     is_writable,
     read_names,
@@ -43,8 +45,11 @@ MAX_KINDS = 200
 
 _UNNAMED = Called(None, [], [])
 
-#: A fact as terms.
+#: A fact, or a thing, a predicate and a name, as terms.
 _Row = Sequence[Term | None]
+
+#: Finds `?head`, `?relation` and `?tail`; the things that are described; finds as `?thing` which of them have facts.
+_FactsQuery = tuple[str, Sequence[Iri], str]
 
 
 class SparqlParts:
@@ -242,54 +247,72 @@ class SparqlParts:
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
-        found, facts = set[str](), self._schema().vocabulary.facts
+        found = set[str]()
         for block in blocks(iris, TAILS):
-            things = values("?thing", [Iri(iri) for iri in block])
-            as_head = f"EXISTS {{ ?thing ?relation ?tail . {facts('?thing', '?relation', '?tail')} }}"
-            as_tail = f"EXISTS {{ ?head ?by ?thing . {facts('?head', '?by', '?thing')} }}"
-            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {things} FILTER({as_head} || {as_tail}) }}")
+            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {self._in_facts_of([Iri(iri) for iri in block])} }}")
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
         return found
+
+    def _in_facts_of(self, things: Sequence[Iri]) -> str:
+        """Return what finds, as `?thing`, those of some things that are ends of facts."""
+        facts = self._schema().vocabulary.facts
+        as_head = f"EXISTS {{ ?thing ?relation ?tail . {facts('?thing', '?relation', '?tail')} }}"
+        as_tail = f"EXISTS {{ ?head ?by ?thing . {facts('?head', '?by', '?thing')} }}"
+        return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
     # --- facts ---
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities."""
+        """Read the facts of some entities, and what these are called."""
         wanted, only = set(keys), self._only(relations)
 
-        def wheres() -> Iterator[str]:
+        def queries() -> Iterator[_FactsQuery]:
             for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
                 heads, tails = self._ends(block)
                 ends: dict[str, Sequence[Iri | Text]] = {"?head": heads} | ({"?tail": tails} if tails else {})
                 parts = (f"{{ {values(end, terms)} {only} {self._a_fact} }}" for end, terms in ends.items())
-                yield " UNION ".join(parts)
+                yield " UNION ".join(parts), heads, ""
 
-        return self._read_facts(wheres(), limit, lambda fact: fact.head in wanted or fact.tail in wanted)
+        return self._read_facts(queries(), limit, lambda fact: fact.head in wanted or fact.tail in wanted)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
-        """Read the facts between some entities."""
-        ends, wanted = set(keys), sorted(set(keys))
+        """Read the facts between some entities, and what these are called."""
+        ends, wanted, described = set(keys), sorted(set(keys)), set[Iri]()
 
-        def wheres() -> Iterator[str]:
+        def queries() -> Iterator[_FactsQuery]:
             for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
                 heads, tails = self._ends(block)[0], self._ends(other)[1]
                 # In a part of their own, so that an engine joins all at once, and does not try each pair.
                 of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
                 of_heads = f"{{ SELECT ?head ?relation ?tail WHERE {{ {values('?head', heads)} {self._a_fact} }} }}"
-                yield f"{of_heads} {of_tails}"
+                new = [iri for iri in heads if iri not in described]
+                described.update(new)
+                yield f"{of_heads} {of_tails}", new, self._in_facts_of(new) if new else ""
 
-        return self._read_facts(wheres(), limit, lambda fact: fact.head in ends and fact.tail in ends)
+        return self._read_facts(queries(), limit, lambda fact: fact.head in ends and fact.tail in ends)
 
-    def _read_facts(self, wheres: Iterable[str], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
-        """Read facts, the first that the endpoint finds."""
-        rows, is_cut = list[_Row](), False
-        for where in wheres:
-            found = self._ask(f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}")
-            rows += found.rows
+    def _read_facts(self, queries: Iterable[_FactsQuery], limit: int, is_wanted: Callable[[Triple], bool]) -> Facts:
+        """Read facts, the first that the endpoint finds, and by the same queries what things are called."""
+        rows, names, things, is_cut = list[_Row](), list[_Row](), list[str](), False
+        vocabulary = self._schema().vocabulary
+        for where, described, further in queries:
+            facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}"
+            iris = [iri.value for iri in described]
+            parts = " UNION ".join(f"{{ {part} }}" for part in (facts, describing(vocabulary, iris), further) if part)
+            found = self._ask(f"SELECT ?head ?relation ?tail ?thing ?by ?name WHERE {{ {parts} }}")
+            rows += [row[:3] for row in found.rows if row[0] is not None]
+            if not found.is_cut:
+                names += [row[3:] for row in found.rows if row[0] is None]
+                things += iris
             if is_cut := found.is_cut or len(rows) > limit:
                 break
         triples = list(filter(is_wanted, self.triples(rows)))
-        return Facts(triples[:limit], is_cut or len(triples) > limit)
+        held = {term for row in rows for term in (row[0], row[2])} | {thing for thing, by, _ in names if by is None}
+        called = called_by(vocabulary, names)
+        known = {iri: called.get(iri, _UNNAMED) for iri in things if iri in called or Iri(iri) in held}
+        entities = {entity.key: entity for entity in self.of_literals(tail for _, _, tail in rows)}
+        entities |= {entity.key: entity for entity in self.of_called(known)}
+        return Facts(triples[:limit], is_cut or len(triples) > limit, [entities[key] for key in sorted(entities)])
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""

@@ -102,7 +102,7 @@ def check_joins(query: CompValue, refuse: Refuse, is_type: Callable[[CompValue],
     """Refuse a query that joins too much at once, or parts that multiply each other.
 
     Args:
-        query: The parse tree of a SELECT or ASK.
+        query: The parse tree of a SELECT.
         refuse: Raises the error, given the variables at the place and the reason.
         is_type: Returns whether a prefixed name is `rdf:type`.
     """

@@ -3,7 +3,7 @@
 First, every word must be one of those that read. So there is no update, no SERVICE, which has the endpoint ask another
 one, and no FROM, which has some load a graph from the web. A function is one of SPARQL itself or a cast to a datatype
 of XML Schema, since functions of engines may do anything. This holds however an engine parses the query. Then rdflib
-must be able to parse it, as a SELECT or ASK. `check_joins` bounds the joins in its parse tree.
+must be able to parse it, as a SELECT. `check_joins` bounds the joins in its parse tree.
 
 Extra: `sparql`.
 """
@@ -48,7 +48,7 @@ MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
 SCHEMES = frozenset(("http", "https", "urn", "tag", "mailto", "info", "did", "doi", "geo", "tel"))
 
 _WORDS = """
-prefix select distinct reduced as where ask order by asc desc limit offset group having values undef union optional
+prefix select distinct reduced as where order by asc desc limit offset group having values undef union optional
 minus graph filter bind exists not in a true false separator
 str lang langmatches datatype bound iri uri abs ceil floor round concat strlen ucase lcase encode_for_uri contains
 strstarts strends strbefore strafter year month day hours minutes seconds timezone tz now md5 sha1 sha256 sha384 sha512
@@ -60,6 +60,7 @@ READ_WORDS = frozenset(_WORDS.split())
 
 _INSTEAD = {
     "CONSTRUCT": "Write SELECT, and return the three terms of each triple as columns",
+    "ASK": "Write SELECT, and look whether there are rows",
     "DESCRIBE": "Write SELECT ?relation ?value WHERE { <...> ?relation ?value }",
     "SERVICE": "Ask one endpoint alone",
     "FROM": "Leave it out, or read a named graph by GRAPH <...> { ... }",
@@ -73,7 +74,6 @@ class CheckedSparql:
 
     Args:
         tokens: Its tokens, without comments.
-        form: "SELECT" or "ASK".
         columns: The names of its columns.
         parameters: The names of the parameters it uses, in their order.
         declarations: The declarations of prefixes that it uses and does not declare, of those that are known.
@@ -82,7 +82,6 @@ class CheckedSparql:
     """
 
     tokens: tuple[Token, ...]
-    form: str
     columns: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
@@ -142,20 +141,19 @@ class _Check:
         while self.tokens[start].word == "PREFIX" and start + 3 < len(self.tokens):
             start += 3
         form = self.tokens[start]
-        if form.word not in ("SELECT", "ASK"):
-            instead = _INSTEAD.get(form.word, "Begin with SELECT or ASK")
-            raise refusal(self.query, form, f", where SELECT or ASK begins a query that is run. {instead}")
+        if form.word != "SELECT":
+            instead = _INSTEAD.get(form.word, "Begin with SELECT")
+            raise refusal(self.query, form, f", where SELECT begins a query that is run. {instead}")
         for at, (token, following) in enumerate(pairwise(self.tokens)):
             self._check_token(token, following, is_first=at <= start)
         self._check_size()
         tree = self._parsed()
-        columns = self._columns(tree, form)
+        columns = self._columns(tree)
         check_joins(tree, self._refuse, lambda name: self._iri(name.prefix or "", name.localname or "") == _TYPE)
         declared = tuple(f"PREFIX {prefix}: <{self.known[prefix]}>" for prefix in self.used)
         limit = tree.limitoffset.limit if tree.limitoffset else None
         return CheckedSparql(
             tuple(self.tokens),
-            form.word,
             columns,
             tuple(self.names),
             declared,
@@ -167,7 +165,7 @@ class _Check:
         query = self.query
         if token.kind == "word":
             wrong = token.text.lower() not in READ_WORDS or not token.text.isascii()
-            if wrong or (token.word in ("ASK", "PREFIX") and not is_first):
+            if wrong or (token.word == "PREFIX" and not is_first):
                 instead = f". {_INSTEAD[token.word]}" if token.word in _INSTEAD else ""
                 raise refusal(query, token, f", a word that is not known to only read{instead}")
             if token.word in ("LIMIT", "OFFSET"):
@@ -244,9 +242,7 @@ class _Check:
             return tree
         raise refusal(self.query, token, reason)
 
-    def _columns(self, tree: CompValue, form: Token) -> tuple[str, ...]:
-        if form.word == "ASK":
-            return ("ask",)
+    def _columns(self, tree: CompValue) -> tuple[str, ...]:
         if not tree.projection:
             star = next(token for token in self.tokens if token.text == "*")
             raise refusal(self.query, star, ", for all columns. Name them, as in SELECT ?film ?person")
@@ -285,8 +281,7 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
     """
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
     parts = _spaced(checked.tokens, parts)
-    if checked.form == "SELECT":
-        _limit(checked, parts, most)
+    _limit(checked, parts, most)
     return "".join([*(f"{declaration} " for declaration in checked.declarations), *parts])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
@@ -183,16 +183,23 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
 
     A label in another language is taken where none is in a wanted one, as `Names` says.
     """
+    return called_by(vocabulary, _described(ask, vocabulary, list(dict.fromkeys(iris))))
+
+
+def called_by(vocabulary: Vocabulary, rows: Iterable[Sequence[Term | None]]) -> dict[str, Called]:
+    """Return what things are called, by rows of a thing, a predicate and a name."""
     ranks = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
     names, ids, types = Names(vocabulary.ranks), dict[str, int](), dict[str, set[str]]()
-    for thing, predicate, name in _described(ask, vocabulary, list(dict.fromkeys(iris))):
-        if isinstance(name, Iri) and predicate in vocabulary.types:
-            types.setdefault(thing, set()).add(name.value)
-        if isinstance(name, Text) and predicate in ranks:
-            id = ids.setdefault(thing, len(ids))
-            names.add_label(id, name.value, name.language or None, ranks[predicate])
-        elif isinstance(name, Text) and predicate in vocabulary.aliases:
-            names.add_alias(ids.setdefault(thing, len(ids)), name.value, name.language or None)
+    for thing, predicate, name in rows:
+        if not isinstance(thing, Iri) or not isinstance(predicate, Iri):
+            continue
+        if isinstance(name, Iri) and predicate.value in vocabulary.types:
+            types.setdefault(thing.value, set()).add(name.value)
+        if isinstance(name, Text) and predicate.value in ranks:
+            id = ids.setdefault(thing.value, len(ids))
+            names.add_label(id, name.value, name.language or None, ranks[predicate.value])
+        elif isinstance(name, Text) and predicate.value in vocabulary.aliases:
+            names.add_alias(ids.setdefault(thing.value, len(ids)), name.value, name.language or None)
     names.finish()
     return {
         thing: Called(
@@ -204,24 +211,24 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
     }
 
 
-def _described(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> Iterator[tuple[str, str, Term]]:
+def _described(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> Iterator[Sequence[Term | None]]:
     """Yield things, predicates and names; read in smaller parts where the endpoint cuts the answer off."""
-    if not (vocabulary.labels or vocabulary.aliases or vocabulary.types):
-        return
     for block in blocks(iris, BLOCK):
-        found = ask(f"SELECT ?thing ?by ?name WHERE {{ {_describing(vocabulary, block)} }}")
+        if not (where := describing(vocabulary, block)):
+            return
+        found = ask(f"SELECT ?thing ?by ?name WHERE {{ {where} }}")
         if found.is_cut and len(block) > 1:
             for half in blocks(block, -(-len(block) // 2)):
                 yield from _described(ask, vocabulary, half)
-            continue
-        for thing, predicate, name in found.rows:
-            if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
-                yield thing.value, predicate.value, name
+        else:
+            yield from found.rows
 
 
-def _describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
-    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types."""
+def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
+    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types; or ""."""
     predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
+    if not predicates:
+        return ""
     things = values("?thing", [Iri(iri) for iri in iris])
     is_text = 'isLiteral(?name) && STR(?name) != ""'
     wanted = vocabulary.wanted("?name")

@@ -26,7 +26,7 @@ from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, operate
+from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, operate, subgraphs_of
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -40,7 +40,6 @@ from kg_retrievers.methods.sg_rag.queries import (
     complete_query,
     read_queries,
 )
-from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, subgraphs_of
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
 
 #: Each preset by its name.

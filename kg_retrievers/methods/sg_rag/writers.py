@@ -29,7 +29,7 @@ from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
-from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
+from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operations import (
     Directions,
