@@ -51,10 +51,7 @@ def short(value: object) -> str:
 
 T = TypeVar("T")
 
-
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter[Any])
 
 
 #: No key may be unknown.

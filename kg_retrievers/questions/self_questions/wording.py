@@ -99,7 +99,8 @@ def step_phrases(words: RelationWords, backward: bool, start: Start) -> StepPhra
     """
     if words.form == "noun of" and backward:
         words, backward = RelationWords("noun", words.words), False
-    verb, parts = words.verb, [(words.form, backward)]
+    verb = words.verb
+    parts: list[tuple[str, bool]] = [(words.form, backward)]
     if words.form == "noun" and (verb := verb_of_agent(singular_of(words.words))):
         parts.append(("passive", backward))
     elif words.form == "passive":
