@@ -58,8 +58,8 @@ from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.methods.sg_rag import CypherRetriever, TemplateCypherWriter
-from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS
+from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS, CypherRetriever
+from kg_retrievers.methods.sg_rag.writers import TemplateCypherWriter
 
 
 class Found(NamedTuple):

@@ -38,7 +38,8 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.graph import Pattern, Triple, Unknown
-from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 
 AGGREGATE = re.compile(r"\b(?:count|sum|avg|min|max|collect|size)\s*[({]", re.IGNORECASE)
 LIMIT = re.compile(r"\s+LIMIT\s+\d+", re.IGNORECASE)

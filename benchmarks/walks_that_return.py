@@ -41,8 +41,8 @@ from kg_retrievers import (
 )
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
-from kg_retrievers.methods.rog import ExampleRelationPaths
-from kg_retrievers.methods.sg_rag import PatternCypherWriter, TemplateCypherWriter
+from kg_retrievers.methods.rog.proposals import ExampleRelationPaths
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261122

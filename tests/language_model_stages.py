@@ -13,7 +13,7 @@ from kg_retrievers import (
     SimGRAGRetriever,
 )
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
-from kg_retrievers.methods.rog import LLMRelationPaths
+from kg_retrievers.methods.rog.proposals import LLMRelationPaths
 from kg_retrievers.sample import load_graph
 
 #: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.

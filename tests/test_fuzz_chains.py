@@ -37,8 +37,8 @@ from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain, fact_verification_chain, llm_answerer
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.methods.rog import LLMRelationPaths
-from kg_retrievers.methods.sg_rag import PatternCypherWriter
+from kg_retrievers.methods.rog.proposals import LLMRelationPaths
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 from kg_retrievers.testing import tiny_graph
 
 pytestmark = pytest.mark.heavy

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_validator
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.retriever import Examples, LanguageModel
+from kg_retrievers.core.retriever import Examples, LanguageModel, QuestionShape
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.index import GraphIndex
@@ -20,6 +20,7 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
 
     #: The class of its model.
     model_class: ClassVar[type[TrainedModel[Any]]]
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
 
     #: Always the neighbourhood of the question's entities, as in the training.
     scope: Literal["neighborhood"] = "neighborhood"

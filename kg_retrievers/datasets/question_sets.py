@@ -17,9 +17,6 @@ from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl", "webqsp", "cwq"]
 
-#: Those whose questions have a graph each.
-GRAPH_FORMATS = ("webqsp", "cwq")
-
 #: The hops of the published sets.
 METAQA_HOPS, PATHQUESTION_HOPS = (1, 2, 3), (2, 3)
 
@@ -44,7 +41,7 @@ def read_question_set(
         data: "metaqa": the folder that holds `1-hop` and so on; "pathquestion": a file, or the folder of `PQ-2H.txt`
             and `PQ-3H.txt`; "jsonl": a file, or a folder with a file for each split, as `dev.jsonl`; "webqsp", "cwq":
             see `read_webqsp`.
-        format: How it is written. The questions of `GRAPH_FORMATS` are `GraphQuestion`, each with its graph.
+        format: How it is written. Questions of "webqsp" and "cwq" are `GraphQuestion`.
         split: "metaqa": "dev" by default, "dev_ntm" for its paraphrases; "pathquestion": none; "jsonl", "webqsp",
             "cwq": of a folder.
         only_hops: Only questions that join so many facts; by default all that are there.

@@ -24,7 +24,7 @@ from kg_retrievers.core.retriever import on_index
 from kg_retrievers.errors import InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Unknown
 from kg_retrievers.methods.registry import METHODS, UNION, Method
-from kg_retrievers.methods.rog import ExampleRelationPaths
+from kg_retrievers.methods.rog.proposals import ExampleRelationPaths
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.testing import tiny_graph
 

@@ -9,7 +9,7 @@ import pytest
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import Pattern
-from kg_retrievers.methods.sg_rag import CypherRetriever
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.reading import TypeNouns
 

@@ -17,7 +17,8 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, P
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 from kg_retrievers.questions.operations import carried_out
 
 COUNT = Operation("count")

@@ -19,7 +19,7 @@ from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
+from kg_retrievers.core.stages import EXACT, MAX_K, Stage
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
@@ -113,7 +113,6 @@ class GNNRAGRetriever(BaseModelRetriever):
     model_class = GraphReasoner
     state_class: ClassVar[type] = GNNRAGState
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"candidates"})
-    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
     answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {"paths": ANSWER_PROMPT, **PROMPTS}
 

@@ -3,14 +3,3 @@
 L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning.
 ICLR 2024, arXiv:2310.01061. It is also what GNN-RAG adds to its own paths (GNN-RAG+RA, arXiv:2405.20139, section 4.5).
 """
-
-from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths, RelationPathProposer
-from kg_retrievers.methods.rog.retriever import RelationPathRetriever, RelationPathState
-
-__all__ = [
-    "ExampleRelationPaths",
-    "LLMRelationPaths",
-    "RelationPathProposer",
-    "RelationPathRetriever",
-    "RelationPathState",
-]

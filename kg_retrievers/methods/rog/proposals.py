@@ -24,7 +24,6 @@ from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_l
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import (
     MASK,
-    EntityLinker,
     GraphIndex,
     QuestionEntity,
     check_same_embeddings,
@@ -151,7 +150,6 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         index: The indexed graph.
         examples: Questions with answers; their entities are linked where they are not given.
         neighbors: How many templates propose relation paths.
-        linker: Finds the entities of questions.
 
     Raises:
         InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
@@ -165,13 +163,12 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         examples: Sequence[Question],
         *,
         neighbors: int = NEIGHBORS,
-        linker: EntityLinker | None = None,
     ) -> None:
         """Mask the examples and embed them."""
         check_questions(examples, "ExampleRelationPaths")
         self.index = self._taught = index
         self.neighbors = neighbors
-        templates = read_templates(index, examples, linker or linker_of(index))
+        templates = read_templates(index, examples, linker_of(index))
         if not templates:
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
@@ -307,7 +304,6 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         llm: The language model, if there is one.
         examples: Questions with answers, if there are some.
         neighbors: How many templates of the examples propose relation paths.
-        linker: Finds the entities of questions.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or no example has an entity and an answer in the graph.
@@ -321,13 +317,12 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
         neighbors: int = NEIGHBORS,
-        linker: EntityLinker | None = None,
     ) -> None:
         """Make the three."""
         self.examples: ExampleRelationPaths | None = None
         if examples is not None:
-            self.examples = ExampleRelationPaths(index, examples, neighbors=neighbors, linker=linker)
-        self.reader = QuestionReader(index, linker=linker)
+            self.examples = ExampleRelationPaths(index, examples, neighbors=neighbors)
+        self.reader = QuestionReader(index)
         self.model = None if llm is None else LLMRelationPaths(index, llm)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}

@@ -19,7 +19,7 @@ from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
+from kg_retrievers.core.stages import EXACT, MAX_K, Number, Stage
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
 from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, parse_answers
@@ -92,7 +92,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     model_class = TripleScorer
     state_class: ClassVar[type] = SubgraphRAGState
     entity_inputs: ClassVar[frozenset[str]] = frozenset({"scored_triples"})
-    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = RETRIEVAL
     answer_prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {

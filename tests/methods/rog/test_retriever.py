@@ -24,12 +24,9 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Adjacency, Pattern, Unknown
 from kg_retrievers.graph.adjacency import triple_of
-from kg_retrievers.methods.rog import (
-    ExampleRelationPaths,
-    LLMRelationPaths,
-    RelationPathRetriever,
-    proposals,
-)
+from kg_retrievers.methods.rog import proposals
+from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths
+from kg_retrievers.methods.rog.retriever import RelationPathRetriever
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel

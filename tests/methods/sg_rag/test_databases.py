@@ -19,7 +19,7 @@ from kg_retrievers.errors import (
     KGRetrieversError,
     StaleIndexError,
 )
-from kg_retrievers.methods.sg_rag import CypherRetriever
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.sample import load_graph, load_questions
 
 pytest.importorskip("ladybug")

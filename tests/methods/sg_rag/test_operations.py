@@ -27,7 +27,9 @@ from kg_retrievers.errors import (
     StaleIndexError,
 )
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter, operations
+from kg_retrievers.methods.sg_rag import operations
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 
 pytest.importorskip("ladybug")
 

@@ -32,13 +32,13 @@ from kg_retrievers.errors import (
     StaleIndexError,
 )
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.methods.sg_rag import (
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
+from kg_retrievers.methods.sg_rag.writers import (
+    MAX_QUERIES,
     CascadeCypherWriter,
-    CypherRetriever,
     PatternCypherWriter,
     TemplateCypherWriter,
 )
-from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 from kg_retrievers.testing.other_process import call_in_other_process

@@ -14,7 +14,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import SparqlSafetyError, StaleIndexError
 from kg_retrievers.graph import Triple
-from kg_retrievers.methods.sg_rag import CypherRetriever
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.sample import load_graph, load_questions
 
 pytest.importorskip("ladybug")

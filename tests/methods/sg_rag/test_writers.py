@@ -23,15 +23,11 @@ from kg_retrievers.errors import (
     PatternError,
 )
 from kg_retrievers.index import EntityLinker, question_entities
-from kg_retrievers.methods.sg_rag import (
-    PatternCypherWriter,
-    TemplateCypherWriter,
-    label_examples,
-)
-from kg_retrievers.methods.sg_rag.labelling import star_pattern
+from kg_retrievers.methods.sg_rag.labelling import label_examples, star_pattern
 from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.questions.operations import Directions, Edge
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"
