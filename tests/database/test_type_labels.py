@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kg_retrievers import CypherRetriever, GraphIndex, HashedEmbeddings, KnowledgeGraph, LadybugExecutor
-from kg_retrievers.database.ladybug import DatabaseQueryError
+from kg_retrievers.database.ladybug import DatabaseQueryError, types_as_conditions
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel
-from kg_retrievers.database.type_labels import types_as_conditions
 from kg_retrievers.errors import CypherSafetyError
 
 TYPES = {
