@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -223,16 +223,16 @@ def _read_header(folder: Path, file: Any, method: str) -> Header:
     if text is None:
         raise _no_model(f"{WEIGHTS} holds no configuration", folder, method)
     try:
-        header = Header.model_validate_json(text)
-    except ValidationError as cause:
+        header = json.loads(text)
+        if header["format_version"] > FORMAT_VERSION:  # before the rest, which may have another shape there
+            raise ModelLoadError(
+                f"saved in format {header['format_version']} by kg-retrievers {header.get('library_version')!s:.20}, "
+                f"this one reads {FORMAT_VERSION}. Install a later version of kg-retrievers.",
+                folder / WEIGHTS,
+            )
+        return Header.model_validate(header)
+    except (KeyError, RecursionError, TypeError, ValueError) as cause:
         raise _no_model(f"{WEIGHTS} holds no configuration of this package", folder, method) from cause
-    if header.format_version > FORMAT_VERSION:
-        raise ModelLoadError(
-            f"saved in format {header.format_version} by kg-retrievers {header.library_version:.20}, this one reads "
-            f"{FORMAT_VERSION}. Install a later version of kg-retrievers.",
-            folder / WEIGHTS,
-        )
-    return header
 
 
 # --- what to do next --------------------------------------------------------------------------------------------------

@@ -88,10 +88,7 @@ class LadybugExecutor(DatabaseExecutor):
         _temporary: str = "",
     ) -> None:
         """Open the database."""
-        if max_memory is not None and max_memory < LEAST_MEMORY:
-            raise InvalidArgumentError(
-                f"LadybugExecutor: max_memory is {max_memory}. Wanted {LEAST_MEMORY} bytes or more, or None."
-            )
+        _check_memory(max_memory)
         self.path = path = Path(path)
         self._key, self._label, self._max_memory = key, label, max_memory
         self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
@@ -131,6 +128,7 @@ class LadybugExecutor(DatabaseExecutor):
             InvalidArgumentError: If the file exists, or `max_memory` is too little.
             DatabaseUnavailableError: If it cannot be written.
         """
+        _check_memory(max_memory)
         if path is not None and Path(path).exists():
             raise InvalidArgumentError(
                 f"LadybugExecutor.from_graph: {str(path)!r} exists. Open it by LadybugExecutor(path), or remove it."
@@ -250,6 +248,13 @@ class LadybugExecutor(DatabaseExecutor):
     def _read_schema(self) -> DatabaseSchema:
         schema, self._tables = read_schema(self._fetch, self._key, self._label)
         return schema
+
+
+def _check_memory(max_memory: int | None) -> None:
+    if max_memory is not None and max_memory < LEAST_MEMORY:
+        raise InvalidArgumentError(
+            f"LadybugExecutor: max_memory is {max_memory}. Wanted {LEAST_MEMORY} bytes or more, or None."
+        )
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -21,6 +21,7 @@ from kg_retrievers.database.executor import MAX_TIMEOUT
 from kg_retrievers.database.ladybug_worker import Answer, Failure, SessionError, write_line
 from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import DatabaseUnavailableError
+from kg_retrievers.graph.cache import LocalLock
 
 #: How many seconds a process may take to start and to open its database.
 STARTUP = 120.0
@@ -225,7 +226,7 @@ class SessionPool:
 
     def __init__(self, opening: Opening) -> None:
         """Start the first session."""
-        self._opening, self._closed = opening, False
+        self._opening, self._closed, self._lock = opening, False, LocalLock()
         self._start_afresh()
         self._free.get()
         session = ProcessSession(opening)
@@ -241,9 +242,10 @@ class SessionPool:
 
     def _own(self) -> None:
         """Forget the sessions of the process that this one is a fork of; that process removes the temporary files."""
-        if os.getpid() != self._owner:
-            self._opening = self._opening._replace(temporary="")
-            self._start_afresh()
+        with self._lock:
+            if os.getpid() != self._owner:
+                self._opening = self._opening._replace(temporary="")
+                self._start_afresh()
 
     @contextmanager
     def session(self) -> Iterator[ProcessSession]:
@@ -258,6 +260,7 @@ class SessionPool:
         try:
             session = self._usable(session)
             self._busy.add(session)
+            self._check_open()  # again, since `close` stops only those that it finds there
             with stopped_when_given_up(partial(session.stop, "cancelled")):
                 yield session
         finally:
@@ -272,12 +275,13 @@ class SessionPool:
         """Wait for a session that is not in use; None for one that is still to be started."""
         while True:
             check_deadline()
-            if self._closed:
-                raise DatabaseUnavailableError(
-                    f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again."
-                )
+            self._check_open()
             with suppress(Empty):
                 return self._free.get(timeout=min(LOOK_AGAIN, seconds_left()))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DatabaseUnavailableError(f"LadybugExecutor({str(self._opening.path)!r}) is closed. Open it again.")
 
     def _usable(self, session: ProcessSession | None) -> ProcessSession:
         """Return a session, or a new one in place of one whose process has ended."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.graph.cache import Recent
+from kg_retrievers.graph.cache import LocalLock, Recent
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import EmbeddingCache
 from kg_retrievers.index.graph_index import GraphIndex
@@ -46,6 +46,7 @@ class QuestionIndexes:
         """Open the cache."""
         self.embeddings, self.cache = embeddings, EmbeddingCache(cache, KEPT_VECTORS)
         self._recent: Recent[GraphIndex] = Recent(KEPT_INDEXES)
+        self._lock = LocalLock()
 
     def __reduce__(self) -> tuple[type[QuestionIndexes], tuple[Embeddings, Path | None]]:
         """Copy and pickle without the indexes."""
@@ -57,4 +58,5 @@ class QuestionIndexes:
         def build(_: list[KnowledgeGraph]) -> dict[KnowledgeGraph, GraphIndex]:
             return {graph: GraphIndex.build(graph, self.embeddings, cache=self.cache)}
 
-        return self._recent.get_or_make([graph], build)[graph]
+        with self._lock:  # else two threads may build the same one
+            return self._recent.get_or_make([graph], build)[graph]

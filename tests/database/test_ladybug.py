@@ -142,6 +142,12 @@ def test_a_file_is_kept_and_opened_again(graph: KnowledgeGraph, tmp_path: Path) 
         LadybugExecutor.from_graph(graph, path)
 
 
+def test_too_little_memory_is_refused_before_a_file_is_written(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="max_memory is 1000"):
+        LadybugExecutor.from_graph(graph, tmp_path / "graph.lbdb", max_memory=1000)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.heavy
 def test_what_a_file_does_not_hold_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     frame = [{"head": "Her", "relation": "director", "tail": "Spike Jonze", "source": "credits"}]

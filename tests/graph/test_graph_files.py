@@ -178,6 +178,13 @@ def test_a_file_of_nodes_and_links_is_told_by_its_content(tmp_path: Path, indent
     assert {*map(tuple, KnowledgeGraph.from_file(path).triples())} == FILM_FACTS
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rows_that_hold_an_id_of_json_ld_are_rows(tmp_path: Path, indent: int | None) -> None:
+    row = {"head": "a", "relation": "r", "tail": "b", "note": {"@id": "x"}}
+    path = write(tmp_path, "g.json", json.dumps([row], indent=indent))
+    assert KnowledgeGraph.from_file(path).reading.format == "JSON array"
+
+
 # --- hostile ---
 
 

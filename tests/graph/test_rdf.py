@@ -398,6 +398,14 @@ def test_a_graph_of_rdflib(read: Read) -> None:
     assert graph.label("ex:a") == "A"
 
 
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")
+@pytest.mark.parametrize("kind", [rdflib.Dataset, rdflib.ConjunctiveGraph])
+def test_facts_of_the_default_graph_of_rdflib_have_no_source(kind: type[rdflib.Graph]) -> None:
+    dataset = kind()
+    dataset.add((rdflib.URIRef("http://e.org/a"), rdflib.URIRef("http://e.org/r"), rdflib.URIRef("http://e.org/b")))
+    assert KnowledgeGraph.from_rdf(dataset).schema().sources == {}
+
+
 def test_an_iri_of_rdflib_that_is_none() -> None:
     graph = rdflib.Graph()
     graph.add((rdflib.URIRef("http://e.org/a b"), rdflib.URIRef("http://e.org/r"), rdflib.Literal("x")))

@@ -91,7 +91,9 @@ def _json_format(path: Path, found: GraphFormat, options: FileOptions) -> GraphF
         return "apoc-jsonl"
     if found == "jsonl":
         return found
-    if re.search(r'"@(?:context|graph|id)"\s*:', start[:PREFIX]):
+    if isinstance(row, dict) and row.keys() & {"@context", "@graph", "@id"}:
+        return "jsonld"
+    if row is None and re.search(r'"@(?:context|graph|id)"\s*:', start[:PREFIX]):
         return "jsonld"
     if is_array:
         return "json"

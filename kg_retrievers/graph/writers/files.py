@@ -38,6 +38,8 @@ _FULLEST: dict[WriteFormat, tuple[str, Callable[[GraphContent], Iterator[str]]]]
     "node-link": ("node-link JSON", node_link_lines),
 }
 
+_TRIMMED = "texts with white space around them or NUL in them"
+
 _WHO = "KnowledgeGraph.write"
 
 
@@ -97,7 +99,7 @@ def _check_loss(content: GraphContent, layout: WriteFormat, beside: WriteFormat 
     if lost := _losses(content, layout, beside):
         parts = ", ".join(f"{count:,} {what}" for what, count in lost.items())
         advice = ['leave out what it cannot hold with on_loss="drop"']
-        if layout in _TABLES and any(not what.startswith("texts with") for what in lost):
+        if layout in _TABLES and any(what != _TRIMMED for what in lost):
             advice.insert(0, 'give a second file, entities="entities.jsonl"')
         if names := [name for other, (name, _) in _FULLEST.items() if not _losses(content, other, None)]:
             advice.insert(0, f"write {' or '.join(names)}, which {'hold' if len(names) > 1 else 'holds'} all")
@@ -120,7 +122,7 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
 
 def _losses_of_table(content: GraphContent, beside: WriteFormat | None) -> dict[str, int]:
     trimmed = sum(text != text.strip() or "\0" in text for text in content.texts())  # readers change or refuse them
-    lost = {"texts with white space around them or NUL in them": trimmed}
+    lost = {_TRIMMED: trimmed}
     if beside is None:
         entities = [*content.entities()]
         lost["labels"] = sum(entity.label != entity.key for entity in entities)

@@ -78,7 +78,7 @@ def _write_parquet(columns: Columns, file: BinaryIO) -> None:
 
 def _lines(columns: Columns, format: str) -> Iterator[str]:
     """Yield a header and a line for each row. Lists are written in JSON."""
-    for row in chain([columns], zip(*columns.values(), strict=True)):
+    for row in chain([list(columns)], zip(*columns.values(), strict=True)):
         cells = [*map(_text, row)]
         if format == "csv":
             yield ",".join(map(_quoted, cells)) + "\n"

@@ -152,7 +152,8 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         neighbors: How many templates propose relation paths.
 
     Raises:
-        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
+        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
+            if `neighbors` is no integer of 1 or more.
     """
 
     calls_model = False
@@ -166,6 +167,10 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     ) -> None:
         """Mask the examples and embed them."""
         check_questions(examples, "ExampleRelationPaths")
+        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
+            raise InvalidArgumentError(
+                f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
+            )
         self.index = self._taught = index
         self.neighbors = neighbors
         templates = read_templates(index, examples, linker_of(index))

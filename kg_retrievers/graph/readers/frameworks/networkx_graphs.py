@@ -44,11 +44,7 @@ def read_networkx_rows(
     """
     if not hasattr(graph, "is_directed"):
         raise InvalidArgumentError(f"{who}: wanted a networkx.DiGraph or MultiDiGraph, but got {graph!r:.100}.")
-    if not graph.is_directed():
-        raise InvalidArgumentError(
-            f"{who}: got an undirected graph; a fact has a direction. Build a DiGraph or MultiDiGraph, or hand in "
-            "graph.to_directed(), which makes two facts of each edge, one each way."
-        )
+    _check_directed(graph, who)
     builder = GraphBuilder()
     builder.reading.format = "NetworkX"
     reader = AttributeReader(builder, attributes, who)
@@ -85,6 +81,14 @@ def _node_keys(nodes: Iterable[Any], builder: GraphBuilder, who: str) -> dict[An
     if strange := sum(not isinstance(node, str) for node in keys):
         builder.reading.understood["nodes that are no texts"] = f"{strange:,}, each as Python writes it"
     return keys
+
+
+def _check_directed(graph: nx.Graph[Any], who: str) -> None:
+    if not graph.is_directed():
+        raise InvalidArgumentError(
+            f"{who}: got an undirected graph; a fact has a direction. Build a DiGraph or MultiDiGraph, or hand in "
+            "graph.to_directed(), which makes two facts of each edge, one each way."
+        )
 
 
 def _edges(
@@ -164,6 +168,7 @@ def _check_objects(rows: Any, name: str, keys: Sequence[str]) -> None:
 
 def _read_graph(graph: nx.DiGraph[Any], path: Path, options: FileOptions, format: str) -> GraphBuilder:
     """Read a graph of a file, whose relations are found by the names of the attributes of edges."""
+    _check_directed(graph, str(path))
     if options.columns:
         relation = options.columns[1]
     else:

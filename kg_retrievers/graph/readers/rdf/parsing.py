@@ -200,7 +200,10 @@ class RdflibGraph:
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Yield the statements in sorted order, since rdflib keeps none."""
         rows = self._graph.quads((None, None, None, None)) if hasattr(self._graph, "quads") else self._graph
-        names: dict[Any, Any] = {None: self.module.DefaultGraph()}
+        default = getattr(self._graph, "default_graph", None)  # of a Dataset; a ConjunctiveGraph calls it otherwise
+        if default is None:
+            default = getattr(self._graph, "default_context", None)
+        names = dict[Any, Any].fromkeys((None, getattr(default, "identifier", None)), self.module.DefaultGraph())
         for row in sorted(rows, key=_sort_key):
             graph = getattr(row[3], "identifier", row[3]) if len(row) > 3 else None
             try:
