@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_validator
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
-from kg_retrievers.core.retriever import Examples, LanguageModel, QuestionShape
+from kg_retrievers.core.retriever import Examples, LanguageModel
+from kg_retrievers.core.stages import QuestionShape
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.index import GraphIndex
