@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
@@ -133,9 +132,7 @@ def fact_of(
     """Return a fact of a kind, in keys and in words."""
     head, relation, tail = triple
     (text,) = triple_lines([Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))])
-    return kind(
-        triple=Triple(head, relation, tail), text=text, sources=list(sources or ())[:MOST_ITEMS] or None, **more
-    )
+    return kind(triple=Triple(head, relation, tail), text=text, sources=[*(sources or ())][:MOST_ITEMS] or None, **more)
 
 
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[Named]:
@@ -181,4 +178,4 @@ def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
 
 
 def _counted(counts: Mapping[str, int]) -> list[Counted]:
-    return [Counted(name=name, count=count) for name, count in islice(counts.items(), MOST_ITEMS)]
+    return [Counted(name=name, count=count) for name, count in list(counts.items())[:MOST_ITEMS]]

@@ -53,7 +53,6 @@ Relation = Annotated[
     str | None, Field(max_length=MOST_CHARACTERS, description="Facts of this relation alone; omit for all.")
 ]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="The most facts.")]
-Count = Annotated[int, Field(ge=1, le=20, description="The most questions.")]
 
 R = TypeVar("R", bound=Result)
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib.util import find_spec
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from pydantic import ConfigDict, ValidationError, validate_call
+from pydantic import ConfigDict, Field, ValidationError, validate_call
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
@@ -37,7 +37,6 @@ from kg_retrievers.serving.answers import (
 )
 from kg_retrievers.serving.bounds import (
     DEFAULT_TOKENS,
-    Count,
     Entity,
     K,
     Limit,
@@ -257,7 +256,6 @@ class GraphService:
 
         return self._run("explain", question, name, work, Explained, max_tokens, callbacks)
 
-    @_checked
     def schema(self, *, max_tokens: MaxTokens = DEFAULT_TOKENS) -> SchemaSummary:
         """Return the relations and types of the graph, those with most facts first."""
         return fit(schema_of(self.index, self.methods), max_tokens)
@@ -281,7 +279,7 @@ class GraphService:
         return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
 
     @_checked
-    def examples(self, count: Count = 6) -> list[str]:
+    def examples(self, count: Annotated[int, Field(ge=1, le=20)] = 6) -> list[str]:
         """Return example questions that the graph asks of itself and the default method answers, the same each time.
 
         No language model is called.

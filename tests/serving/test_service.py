@@ -230,7 +230,7 @@ def test_what_is_out_of_range_is_refused(service, arguments, message):
         ("neighbors", {"entity": "Her", "limit": 1_001}, "limit must be less than or equal to 1000"),
         ("neighbors", {"entity": ""}, "entity must have at least 1 character"),
         ("explain", {"question": "Who?", "entity": " "}, "entity must match"),
-        ("schema", {"max_tokens": 10**6}, "max_tokens must be less than or equal to 8000"),
+        ("schema", {"max_tokens": 10**6}, "max_tokens must be 500 to 8000"),
         ("examples", {"count": -1}, "count must be greater than or equal to 1"),
         ("examples", {"count": 21}, "count must be less than or equal to 20"),
     ],
