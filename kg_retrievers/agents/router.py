@@ -173,21 +173,28 @@ def _ask(retriever: BaseKGRetriever, name: str) -> Work:
 
 
 def _route(retrievers: Mapping[str, BaseKGRetriever], choose: Choice | None) -> Work:
-    """Return the node that decides the order of the retrievers."""
-    first = next(iter(retrievers.values()))
+    """Return the node that decides the order of the retrievers.
+
+    Raises:
+        InvalidArgumentError: If nothing can choose by `choose`.
+    """
+    first, names = next(iter(retrievers.values())), list(retrievers)
+    try:
+        chooser = None if choose is None else coerce_to_runnable(choose)
+    except TypeError:
+        raise InvalidArgumentError(f"build_router: choose is no function or Runnable: {choose!r:.50}.") from None
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         question = state["question"]
         chosen: Any = None
-        if choose is not None:
-            chosen = yield Call(coerce_to_runnable(choose).with_config(callbacks=[counter]), question)
+        if chooser is not None:
+            chosen = yield Call(chooser.with_config(callbacks=[counter]), question)
         if chosen is not None:
-            order = [chosen] if isinstance(chosen, str) else list(dict.fromkeys(chosen))
-            if not order or (strange := [name for name in order if name not in retrievers]):
-                raise InvalidArgumentError(
-                    f"build_router: choose gave {order if not order else strange}; the methods are {list(retrievers)}."
-                )
-            return {"methods": order, "tried": 0, "routed_by": "choose"}
+            order = [chosen] if isinstance(chosen, str) else chosen
+            if not isinstance(order, list | tuple) or not order or any(name not in names for name in order):
+                wanted = f"wanted a name or a list of names of: {', '.join(names)}."
+                raise InvalidArgumentError(f"build_router: choose gave {chosen!r:.100}, {wanted}")
+            return {"methods": list(dict.fromkeys(order)), "tried": 0, "routed_by": "choose"}
         seeds = state.get("seed_entities") or ()
         shape = question_shape(question, _count_named(first.index, question, seeds))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)

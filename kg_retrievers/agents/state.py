@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, NotRequired, Required, get_type_hints
@@ -174,10 +173,13 @@ NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
 
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum of costs."""
-    sums = Counter[str]()
-    for cost in costs:
-        sums.update({key: cost[key] for key in NOTHING})  # type: ignore[literal-required]
-    return Cost(**{**NOTHING, **sums})  # type: ignore[typeddict-item]
+    spent = list(costs)
+    return Cost(
+        llm_calls=sum(cost["llm_calls"] for cost in spent),
+        input_tokens=sum(cost["input_tokens"] for cost in spent),
+        output_tokens=sum(cost["output_tokens"] for cost in spent),
+        seconds=sum((cost["seconds"] for cost in spent), 0.0),
+    )
 
 
 def cost_of(state: Mapping[str, Any]) -> Cost:

@@ -31,7 +31,7 @@ VerdictName = Literal["supported", "refuted", "not enough evidence"]
 #: What a claim is that is not supported; see `FactVerifier`.
 Otherwise = Literal["not enough evidence", "refuted"]
 
-#: What asks for a verdict, and once more for it, by what else a claim is.
+#: The prompt and the repair prompt of each kind of verdict.
 PROMPTS: dict[Otherwise, tuple[BasePromptTemplate[Any], BasePromptTemplate[Any]]] = {
     "not enough evidence": (VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT),
     "refuted": (CLOSED_VERIFICATION_PROMPT, CLOSED_VERIFICATION_REPAIR_PROMPT),

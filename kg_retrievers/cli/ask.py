@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 #: The exit code if there is no evidence.
 NO_EVIDENCE = 1
 
-#: The text above the explanation of evidence that is refused.
+#: The text above the explanation of evidence that is refused, and in place of an explanation.
 REFUSED = "The question is refused; with --min-confidence 0 this is what is found:"
+NOTHING_FOUND = "There is no evidence to explain; the answer says why. --why-not ENTITY says what keeps an entity out."
 
 
 def ask(
@@ -87,7 +88,7 @@ def ask(
         if found.documents and retriever.granularity == "triple":
             parts = [single_triples(found.documents)]
         said = answer if found.refusal is None else _refused(found.refusal)
-        show(summary(question, said, found.documents, unsupported or ()), *parts, *_shown(found, explained))
+        show(summary(question, said, found.documents, unsupported or ()), *parts, *_shown(found, explained, explain))
     if found.is_tie:
         note(f"another reading of the question is equally good: use --k {inputs['k'] + 1}")
     if answer is None and found.documents:
@@ -192,12 +193,14 @@ def _refused(refusal: RefusalError) -> str:
     return f"{refusal_of(refusal) if is_unsure else 'No evidence found.'} {refusal.on_shell}"
 
 
-def _shown(found: _Found, explained: dict[str, Any]) -> list[Text]:
+def _shown(found: _Found, explained: dict[str, Any], is_explained: bool) -> list[Text]:
     """Lay out the explanations for people."""
     texts: dict[str, str] = {}
     if "explanation" in explained:
         remark = "" if found.documents else f"{REFUSED}\n"
         texts["Explanation"] = remark + explained["explanation"].text
+    elif is_explained:
+        texts["Explanation"] = NOTHING_FOUND
     if "why_not" in explained:
         texts["Why not"] = explained["why_not"].shell_text
     return [Text.assemble((f"\n{title}\n", "bold"), lines_of(text)) for title, text in texts.items()]

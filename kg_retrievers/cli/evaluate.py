@@ -82,12 +82,13 @@ def evaluate(
 
     Example: kg-retrievers evaluate --graph films.csv --data asked.jsonl
     """
+    fields = settings.fields
     methods, models, prompt = sources.load_models(given.model, method)
     sources.check_database(methods, given.database)
     source = Source(str(questions.graph), reading, embeddings, connection)
     with ExitStack() as at_end:
         measurement = _read(data, questions, given, settings, source, models, prompt, at_end)
-        report = measurement.run(methods, measurement.build(methods), records)
+        report = measurement.run(methods, measurement.build(methods, fields), records)
     _write(report.to_dict(), kg_retrievers.compare([report], failures=0, by=by), output, as_json)
     return 0
 
@@ -175,7 +176,7 @@ def _build_all(measurement: Measurement, chosen: Sequence[_Methods]) -> list[tup
     refused: dict[str, Exception] = {}
     for methods in chosen:
         try:
-            built.append((methods, measurement.build(methods)))
+            built.append((methods, measurement.build(methods, measurement.settings.fields)))
         except (InvalidArgumentError, MissingExtraError) as error:
             refused[registry.joined_names(methods)] = error
     if not built:
@@ -218,12 +219,12 @@ class Measurement:
     models: Mapping[str, SavedModel]
     prompt: tuple[SavedModel, Runnable[Any, Any]] | None
 
-    def build(self, methods: _Methods) -> BaseKGRetriever:
+    def build(self, methods: _Methods, fields: Mapping[str, Any]) -> BaseKGRetriever:
         """Build the retriever of a method, or the union of several."""
         return build_retriever(
             methods,
             self.index,
-            self.settings.fields,
+            fields,
             llm=self.llm,
             examples=sources.share_examples(methods, self.examples),
             models={name: saved for name, saved in self.models.items() if name in {one.name for one in methods}},

@@ -1,4 +1,4 @@
-"""What finds the names, relations, types and triples that are nearest to a text, for `GraphIndex`."""
+"""Find the names, relations, types and triples nearest to a text."""
 
 from __future__ import annotations
 

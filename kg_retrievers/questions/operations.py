@@ -434,7 +434,7 @@ class Edge(NamedTuple):
 
 
 class Directions:
-    """Tells which ends of relations meet in the graph of an index, which keeps what was compared."""
+    """Tells which ends of relations meet in the graph of an index. The index keeps the compared pairs."""
 
     def __init__(self, index: GraphIndex) -> None:
         """Take the index of the graph."""

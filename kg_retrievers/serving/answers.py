@@ -53,14 +53,14 @@ def answer_of(question: str, cited: CitedAnswer, documents: Sequence[Document], 
                 number=one["number"],
                 triple=Triple(*one["triple"]),
                 text=one["text"],
-                sources=one.get("sources") or None,
+                sources=(one.get("sources") or [])[:MOST_ITEMS] or None,
             )
             for one in citations[:MOST_ITEMS]
         ],
         explanation=cited["explanation"],
         supported=cited.get("supported"),
         confidence=documents[0].metadata["confidence"],
-        value=cited.get("value"),
+        value=_value(cited.get("value")),
         truncated=_is_truncated(documents),
         left_out=max(len(answers) - MOST_ITEMS, 0) + max(len(citations) - MOST_ITEMS, 0),
     )
@@ -100,8 +100,12 @@ def _evidence(metadata: Mapping[str, Any]) -> Evidence:
         answers=[Named(key=key, label=labels[key]) for key in metadata["answers"][:MOST_ITEMS]],
         facts=[fact_of(Fact, triple, labels, where) for triple, where in zip(triples, sources, strict=False)],
         confidence=metadata["confidence"],
-        value=metadata["value"],
+        value=_value(metadata["value"]),
     )
+
+
+def _value(value: Any) -> Any:
+    return value[:MOST_ITEMS] if isinstance(value, list) else value
 
 
 def explained_document(question: str, explanation: Explanation, method: str) -> Explained:
@@ -128,7 +132,7 @@ def fact_of(
     """Return a fact of a kind, in keys and in words."""
     head, relation, tail = triple
     (text,) = triple_lines([Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))])
-    return kind(triple=Triple(head, relation, tail), text=text, sources=list(sources or ()) or None, **more)
+    return kind(triple=Triple(head, relation, tail), text=text, sources=[*(sources or ())][:MOST_ITEMS] or None, **more)
 
 
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[Named]:
@@ -159,18 +163,19 @@ def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
             RelationSummary(
                 relation=one.relation,
                 facts=one.triples,
-                head_types=list(one.head_types),
-                tail_types=list(one.tail_types),
+                head_types=list(one.head_types[:MOST_ITEMS]),
+                tail_types=list(one.tail_types[:MOST_ITEMS]),
                 least=one.least,
                 greatest=one.greatest,
             )
-            for one in schema.relations
+            for one in schema.relations[:MOST_ITEMS]
         ],
         types=_counted(schema.types),
         sources=_counted(schema.sources),
         methods=list(methods),
+        left_out=sum(max(len(items) - MOST_ITEMS, 0) for items in (schema.relations, schema.types, schema.sources)),
     )
 
 
 def _counted(counts: Mapping[str, int]) -> list[Counted]:
-    return [Counted(name=name, count=count) for name, count in counts.items()]
+    return [Counted(name=name, count=count) for name, count in list(counts.items())[:MOST_ITEMS]]

@@ -12,6 +12,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.serving.answers import fact_of
+from kg_retrievers.serving.bounds import MOST_ITEMS
 from kg_retrievers.serving.results import Named, NeighborFact, Neighbors, RelationCount, shorten, shown
 
 
@@ -56,8 +57,8 @@ def neighbors_of(index: GraphIndex, entity: str, limit: int, relation: str | Non
     chosen = _some_of_each(2 * rows[:, 1].astype(np.int64) + is_incoming)[:limit]
     return Neighbors(
         entity=Named(key=entity, label=graph.label(entity)),
-        types=list(graph.types_of(entity)),
-        aliases=list(graph.aliases(entity)),
+        types=list(graph.types_of(entity)[:MOST_ITEMS]),
+        aliases=list(graph.aliases(entity)[:MOST_ITEMS]),
         total=len(rows),
         facts=[_fact(graph, rows[row].tolist(), bool(is_incoming[row])) for row in chosen.tolist()],
         relations=counts,
@@ -71,7 +72,7 @@ def _counts(graph: KnowledgeGraph, kinds: Array, is_incoming: Array) -> list[Rel
     totals = sorted((outgoing + incoming).items(), key=lambda item: (-item[1], item[0]))
     return [
         RelationCount(relation=graph.relations[kind], outgoing=outgoing[kind], incoming=incoming[kind])
-        for kind, _ in totals
+        for kind, _ in totals[:MOST_ITEMS]
     ]
 
 

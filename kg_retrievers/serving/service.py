@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from pydantic import ConfigDict, Field, ValidationError, validate_call
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
@@ -20,6 +23,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.explanation import explain, why_not
+from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
@@ -54,9 +58,29 @@ if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
 
 F = TypeVar("F", bound=Found)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: The tokens of evidence that a language model is shown.
 EVIDENCE_TOKENS = 6_000
+
+
+def _checked(verb: Callable[P, T]) -> Callable[P, T]:
+    """Return a verb that raises `InvalidArgumentError` if an argument is out of its bounds."""
+    validated: Callable[..., T] = validate_call(verb, config=ConfigDict(arbitrary_types_allowed=True))
+    parameters = signature(verb)
+
+    @wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        given = parameters.bind(*args, **kwargs).arguments
+        try:
+            return validated(**given)
+        except ValidationError as error:
+            if error.title != verb.__qualname__:  # not the arguments, but something inside
+                raise
+            raise InvalidArgumentError(reasons(error)) from None
+
+    return run
 
 
 class GraphService:
@@ -141,6 +165,7 @@ class GraphService:
         """Return the name of a method, or of several joined by "+"."""
         return registry.joined_names(self._offered(registry.find_methods(method or self._default)))
 
+    @_checked
     def ask(
         self,
         question: QuestionText,
@@ -176,6 +201,7 @@ class GraphService:
 
         return self._run("ask", question, name, work, Answer, max_tokens, callbacks)
 
+    @_checked
     def search_evidence(
         self,
         question: QuestionText,
@@ -195,6 +221,7 @@ class GraphService:
 
         return self._run("search_evidence", question, name, work, FoundEvidence, max_tokens, callbacks)
 
+    @_checked
     def explain(
         self,
         question: QuestionText,
@@ -233,6 +260,7 @@ class GraphService:
         """Return the relations and types of the graph, those with most facts first."""
         return fit(schema_of(self.index, self.methods), max_tokens)
 
+    @_checked
     def neighbors(
         self, entity: Entity, *, relation: Relation = None, limit: Limit = 50, max_tokens: MaxTokens = DEFAULT_TOKENS
     ) -> Neighbors:
@@ -245,12 +273,13 @@ class GraphService:
             max_tokens: The most tokens of the result.
 
         Raises:
-            InvalidArgumentError: If the entity has no such relation, or `max_tokens` is out of range.
+            InvalidArgumentError: If the entity has no such relation, or an argument is out of range.
             EntityLinkingError: If no entity has this name, with the nearest names, or several have.
         """
         return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
 
-    def examples(self, count: int = 6) -> list[str]:
+    @_checked
+    def examples(self, count: Annotated[int, Field(ge=1, le=20)] = 6) -> list[str]:
         """Return example questions that the graph asks of itself and the default method answers, the same each time.
 
         No language model is called.

@@ -164,9 +164,19 @@ def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
     assert order(router, {"question": QUESTION}) == (["joins"], "choose")
     assert order(build_router(retrievers, choose=lambda question: "open"), {"question": QUESTION})[0] == ["open"]
     assert router.invoke({"question": UNKNOWN})["answer"] == NOT_UNDERSTOOD
-    for chosen in ([], ["cypher"]):
-        with pytest.raises(InvalidArgumentError, match=r"choose gave .*the methods are \['open'"):
-            build_router(retrievers, choose=lambda question, chosen=chosen: chosen).invoke({"question": QUESTION})
+
+
+def test_what_does_not_choose_is_refused(retrievers: dict[str, BaseKGRetriever]) -> None:
+    without_parser = PromptTemplate.from_template("{question}") | ScriptedChatModel(replies=["joins"])
+    choices: list[Any] = [
+        without_parser,
+        *(lambda _, chosen=chosen: chosen for chosen in (3, [["joins"]], [], "cypher")),
+    ]
+    for choose in choices:
+        with pytest.raises(InvalidArgumentError, match=r"choose gave .*, wanted a name or a list of names of: open, "):
+            build_router(retrievers, choose=choose).invoke({"question": QUESTION})
+    with pytest.raises(InvalidArgumentError, match="choose is no function or Runnable: 'patterns'"):
+        build_router(retrievers, choose="patterns")  # type: ignore[arg-type]
 
 
 def test_answers_of_a_model_and_interrupts(retrievers: dict[str, BaseKGRetriever]) -> None:

@@ -19,7 +19,7 @@ from shell_mistakes import mistake
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
 from kg_retrievers.cli import shell, show, sources
-from kg_retrievers.cli.ask import REFUSED
+from kg_retrievers.cli.ask import NOTHING_FOUND, REFUSED
 from kg_retrievers.errors import install_command
 from kg_retrievers.sample import load_graph
 from kg_retrievers.serving.loading import open_index
@@ -267,6 +267,7 @@ def test_ask_without_evidence_returns_1(run: Run, json_of: Callable[..., Any], q
     found = json_of("ask", "films.csv", question, code=1)
     assert (found["answer"], found["documents"]) == (None, [])
     assert question in found["reason"]
+    assert f"Explanation\n{NOTHING_FOUND}\n" in run("ask", "films.csv", question, "--explain")[1]
 
 
 def test_ask_skips_malformed_lines_and_says_so(run: Run) -> None:

@@ -73,8 +73,11 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         ends = self.graph.edges[around.triples][:, [0, 2]].tolist()
         hops = np.array([1 + min(hops_of_node[head], hops_of_node[tail]) for head, tail in ends], np.int64)
         # Facts between two entities at the rim are a hop farther.
-        truncated, triples, hops = around.truncated, around.triples[hops <= self.max_hops], hops[hops <= self.max_hops]
-        triples, hops = triples[order := np.argsort(hops, kind="stable")], hops[order]
+        is_near = hops <= self.max_hops
+        triples, hops = around.triples[is_near], hops[is_near]
+        order = np.argsort(hops, kind="stable")
+        triples, hops = triples[order], hops[order]
+        truncated = around.truncated
         groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             truncated |= len(triples) > self.max_triples

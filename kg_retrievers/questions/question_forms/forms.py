@@ -181,7 +181,7 @@ _LEADING: tuple[tuple[Operator, str], ...] = (
 )  # fmt: skip
 _LEADS = [(sign, re.compile(rf"(?:^|(?<=\s))(?:{leads})(?: the)?(?: year)?$")) for sign, leads in _LEADING]
 
-#: The most words of a value, and of what says before it how it limits.
+#: The most words of a value, and of the limit before it.
 _LONGEST = 5
 _TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),

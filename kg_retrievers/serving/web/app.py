@@ -85,7 +85,7 @@ class WebApp:
         self._lock = Lock()
 
     def routes(self) -> list[Route]:
-        """What is answered under each path."""
+        """Return the route of each path."""
         pages = [Route(path, partial(_page, *place)) for path, place in PAGE.items()]
         return [
             *pages,

@@ -98,7 +98,7 @@ def _lines(key: str, written: Mapping[str, Any], graph: KnowledgeGraph) -> list[
         paths = (", ".join(f"{relation} ({way})" for relation, way in path["relations"]) for path in value[:3])
         return [one_line(path)[:CHARACTERS] for path in paths]
     if key == "cypher":
-        return [one_line(line)[:CHARACTERS] for query in value[:3] for line in query["query"].splitlines()]
+        return [one_line(line)[:CHARACTERS] for query in value[:3] for line in query["query"][:CHARACTERS].splitlines()]
     if key in ("answers", "seed_entities"):
         return [_label(graph, name) for name in value[:NAMES]] + _more(value)
     if key.startswith("ranked_"):
