@@ -46,18 +46,14 @@ from wilson import wilson_interval
 
 from kg_retrievers import HashedEmbeddings
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.g_retriever.graph_prompt import (
-    CausalLM,
-    GraphPromptConfig,
-    GraphPromptExample,
-    GraphPromptModel,
-    train_graph_prompt,
-)
-from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
+from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
+from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
-from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
+from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer, train_graph_prompt
 from kg_retrievers.training.loop import Schedule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

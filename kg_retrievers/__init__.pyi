@@ -45,9 +45,9 @@ from .index import StaticEmbeddings as StaticEmbeddings
 from .index import default_embeddings as default_embeddings
 from .index import local_embeddings as local_embeddings
 from .llama_index import as_llama_index as as_llama_index
-from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
-from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
-from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
+from .methods.g_retriever.graph_prompt.examples import GraphPromptExample as GraphPromptExample
+from .methods.g_retriever.graph_prompt.examples import graph_prompt_examples as graph_prompt_examples
+from .methods.g_retriever.graph_prompt.language_model import CausalLM as CausalLM
 from .questions.llm import LLMPatternGenerator as LLMPatternGenerator
 from .questions.reader import QuestionReader as QuestionReader
 from .questions.reading import Reading as Reading

@@ -4,9 +4,9 @@ from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.schema import RelationSchema, Schema
+from kg_retrievers.graph.schema import RelationSchema
 from kg_retrievers.graph.types import Evidence, Path, Triple
-from kg_retrievers.graph.verbalize import Verbalization, local_name, pattern_lines, readable, verbalize
+from kg_retrievers.graph.verbalize import local_name, pattern_lines, readable, verbalize
 
 __all__ = [
     "Adjacency",
@@ -18,11 +18,9 @@ __all__ = [
     "Pattern",
     "PatternTriple",
     "RelationSchema",
-    "Schema",
     "Term",
     "Triple",
     "Unknown",
-    "Verbalization",
     "local_name",
     "pattern_lines",
     "readable",

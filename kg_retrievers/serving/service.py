@@ -67,7 +67,7 @@ EVIDENCE_TOKENS = 6_000
 
 def _checked(verb: Callable[P, T]) -> Callable[P, T]:
     """Return a verb that raises `InvalidArgumentError` if an argument is out of its bounds."""
-    validated: Callable[..., T] = validate_call(verb, config=ConfigDict(arbitrary_types_allowed=True))
+    validated: Callable[..., T] = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(verb)
     parameters = signature(verb)
 
     @wraps(verb)

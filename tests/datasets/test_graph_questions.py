@@ -18,7 +18,7 @@ from kg_retrievers.datasets import (
 )
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.methods.g_retriever.graph_prompt import GraphPromptExample
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
 
 
 def write(path: Path, text: str) -> Path:

@@ -23,15 +23,11 @@ from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph, Triple
-from kg_retrievers.methods.g_retriever.graph_prompt import (
-    CausalLM,
-    GraphPromptConfig,
-    GraphPromptExample,
-    GraphPromptModel,
-    graph_prompt_examples,
-)
+from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
-from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample, graph_prompt_examples
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
+from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD, GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
 from kg_retrievers.testing import tiny_graph

@@ -17,18 +17,18 @@ from small_language_model import build
 from kg_retrievers import HashedEmbeddings
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
-from kg_retrievers.methods.g_retriever.graph_prompt import (
-    CausalLM,
-    GraphPromptExample,
-    GraphPromptModel,
-    GraphPromptTraining,
-    train_graph_prompt,
-)
 from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_prompt_training
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
+from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
+from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
-from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
+from kg_retrievers.methods.g_retriever.graph_prompt.training import (
+    GraphPromptTraining,
+    PromptTrainer,
+    train_graph_prompt,
+)
 from kg_retrievers.training.loop import Schedule
 
 EMBEDDINGS = HashedEmbeddings(16)
