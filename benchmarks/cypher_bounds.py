@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from kg_retrievers.database import check_read_only
+from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.errors import CypherSafetyError, KGRetrieversError
 from kg_retrievers.graph import KnowledgeGraph
 

@@ -46,12 +46,12 @@ from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, Question, SimGRAGRetriever
 from kg_retrievers.core.stages import Body
-from kg_retrievers.database import check_read_only, limited
 from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_worker import MAX_SIZE
 from kg_retrievers.database.rendering import render
+from kg_retrievers.database.safety import check_read_only, limited
 from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from kg_retrievers.database import CheckedQuery, check_read_only, tokenize
+from kg_retrievers.database.safety import CheckedQuery, check_read_only
+from kg_retrievers.database.tokens import tokenize
 from kg_retrievers.errors import CypherSafetyError
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -12,9 +12,9 @@ from .chains import cited_answer_chain as cited_answer_chain
 from .chains import fact_verification_chain as fact_verification_chain
 from .chains import llm_answerer as llm_answerer
 from .core.documents import flat_metadata as flat_metadata
-from .database import check_read_only as check_read_only
 from .database.ladybug import LadybugExecutor as LadybugExecutor
 from .database.neo4j import Neo4jExecutor as Neo4jExecutor
+from .database.safety import check_read_only as check_read_only
 from .database.sparql.executor import SparqlExecutor as SparqlExecutor
 from .datasets import GraphQuestion as GraphQuestion
 from .datasets import Question as Question

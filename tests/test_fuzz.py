@@ -14,7 +14,8 @@ from mutants import SECONDS, Readings, mutant, mutated, rounds, timed
 
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
 from kg_retrievers.core import facts_prompt, path_prompt, replies
-from kg_retrievers.database import check_read_only, limited, tokenize
+from kg_retrievers.database.safety import check_read_only, limited
+from kg_retrievers.database.tokens import tokenize
 from kg_retrievers.errors import CypherSafetyError
 from kg_retrievers.methods.rog.prompts import parse_relation_paths
 from kg_retrievers.methods.subgraph_rag.prompts import parse_answers as parse_lines

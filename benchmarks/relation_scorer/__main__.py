@@ -29,11 +29,18 @@ from typing import Any
 
 from benchmarks.question_splits import DATA
 from benchmarks.relation_scorer.examples import Example, Examples
-from benchmarks.relation_scorer.files import CONFIDENCE, WALKS, half_precision, read_scorer, write_scorer
+from benchmarks.relation_scorer.files import (
+    CONFIDENCE,
+    CONFIDENCE_FEATURES,
+    WALKS,
+    half_precision,
+    read_scorer,
+    write_scorer,
+)
 from benchmarks.relation_scorer.fit import fit
 from benchmarks.relation_scorer.train import share_right, train
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
+from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES
 from kg_retrievers.questions.zero_shot.scorer import SCORER, RelationScorer
 
 #: How many examples are left out of the training.

@@ -14,6 +14,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from benchmarks.relation_scorer.examples import Examples
+from benchmarks.relation_scorer.files import CONFIDENCE_FEATURES
 from benchmarks.relation_scorer.net import NEVER
 from benchmarks.relation_scorer.public import freebase_sample, wikidata_sample
 from benchmarks.relation_scorer.simulate import SimulatedQuestion, simulate
@@ -23,7 +24,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, question_entities
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
-from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
+from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES
 from kg_retrievers.questions.zero_shot.scorer import RelationScorer
 
 #: How many graphs are simulated, with how many questions each.

@@ -14,15 +14,6 @@ T = TypeVar("T")
 #: What is wanted of a file that is neither Parquet nor Arrow.
 _WANTED = "wanted JSON lines, one object a line"
 
-#: What is said of a pickle.
-_IS_PICKLE = (
-    "this is a pickle, which is never loaded, since it can run code; convert it to JSON lines as the page on "
-    "evaluation in the documentation says (docs/evaluation.md)."
-)
-
-#: How a pickle begins, with the number of its protocol.
-_PICKLED = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
-
 #: How many rows of Parquet and Arrow files are turned into Python objects at a time: each may hold a graph.
 ROWS_AT_ONCE = 16
 
@@ -51,7 +42,7 @@ def read_each_row(path: str | Path, split: str | None, read: Callable[[Any], T])
     """
     for file in split_files(Path(path), split):
         number = 0
-        for number, row in _rows(file):
+        for number, row in (_arrow_rows if file.suffix in _ARROW else _json_rows)(file):
             try:
                 made = read(row)
             except (ValueError, RecursionError) as error:
@@ -76,7 +67,8 @@ def split_files(home: Path, split: str | None) -> list[Path]:
         if file.is_file() and file.suffix in (*_ARROW, ".jsonl"):
             name = file.parent.name if file.name.startswith("data-") else file.stem.partition("-")[0]
             found.setdefault(name, []).append(file)
-    wanted = next((name for name in _same(split) if name in found), None)
+    names = (split, *_SAME_SPLIT) if split in _SAME_SPLIT else (split,)
+    wanted = next((name for name in names if name in found), None)
     if wanted is None:
         raise _no_split(home, split, sorted(found))
     return found[wanted]
@@ -95,16 +87,8 @@ def _no_split(home: Path, split: str | None, there: Sequence[str]) -> InvalidArg
     )
 
 
-def _same(split: str | None) -> tuple[str | None, ...]:
-    return (split, *_SAME_SPLIT) if split in _SAME_SPLIT else (split,)
-
-
-def _rows(file: Path) -> Iterator[tuple[int, Any]]:
-    """Yield each row with its number from 1."""
-    return _arrow_rows(file) if file.suffix in _ARROW else _json_rows(file)
-
-
 def _arrow_rows(file: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each row with its number from 1."""
     from kg_retrievers.graph.readers.opening import Limits
     from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile  # it needs an extra
 
@@ -120,8 +104,6 @@ def _json_rows(file: Path) -> Iterator[tuple[int, Any]]:
     try:
         with open(file, "rb") as lines:
             for number, line in enumerate(lines, start=1):
-                if number == 1 and line.startswith(_PICKLED):
-                    raise QuestionsLoadError(_IS_PICKLE, file)
                 if text := line.strip():
                     yield number, json.loads(text)
     except OSError as error:

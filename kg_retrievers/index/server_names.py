@@ -22,7 +22,7 @@ from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleI
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
+from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.names import parts_of
 from kg_retrievers.index.parts import embeddings_option
 from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
@@ -242,20 +242,18 @@ class ServerNames:
         *,
         position: str | None = None,
         batch_size: int = 1024,
-        cache: EmbeddingCache | None = None,
         workers: Workers | None = None,
     ) -> int:
         """Add names, in batches; a name that is there gets further keys.
 
         Before a batch is embedded, the store is asked which of its names are there already: after a break, no text is
-        embedded twice. A name that gets further keys is embedded again, unless a cache has it.
+        embedded twice. A name that gets further keys is embedded again.
         Not to be called from two processes at once.
 
         Args:
             names: The names.
             position: How far the graph is read, kept for whoever goes on there after a break; by default all is.
             batch_size: How many names are embedded at once.
-            cache: Supplies known vectors and keeps new ones.
             workers: Processes that embed, `SHARED_SIZE` names at a time; this one by default.
 
         Returns:
@@ -272,13 +270,13 @@ class ServerNames:
             keys: dict[str, set[str]] = {}
             for name in batch:
                 keys.setdefault(name.name, set()).update(name.keys)
-            made += self._add(keys, cache, workers)
+            made += self._add(keys, workers)
         about = self.about
         if about is not None and about.position != position:
             self._write_about(replace(about, position=position))
         return made
 
-    def _add(self, names: Mapping[str, set[str]], cache: EmbeddingCache | None, workers: Workers | None) -> int:
+    def _add(self, names: Mapping[str, set[str]], workers: Workers | None) -> int:
         letters = {name: letters_of(name) for name in names}
         alike = self._alike(letters.values())
         met = [document.metadata["number"] for documents in alike.values() for document in documents]
@@ -299,18 +297,18 @@ class ServerNames:
             elif not document.metadata["more_keys"] and not keys.issubset(known := _keys_of(document)):
                 document.metadata |= _kept_keys(keys.union(known))
                 changed.append(document)
-        made = self._embed([*new, *changed], cache, workers)
+        made = self._embed([*new, *changed], workers)
         if (about := self.about) is not None and about.count != count + len(new):
             self._write_about(replace(about, count=count + len(new)))
         return made
 
-    def _embed(self, documents: Sequence[Document], cache: EmbeddingCache | None, workers: Workers | None) -> int:
+    def _embed(self, documents: Sequence[Document], workers: Workers | None) -> int:
         """Put documents with the vectors of their names; return how many texts were embedded."""
         if not documents:
             return 0
         texts = [readable(one.metadata["name"]) for one in documents]
         batch_size = SHARED_SIZE if workers else max(1, len(texts))
-        vectors = embed(self.embeddings, texts, batch_size=batch_size, cache=cache, workers=workers)
+        vectors = embed(self.embeddings, texts, batch_size=batch_size, workers=workers)
         if (about := self.about) is None:
             self._write_about(About(embedding_name(self.embeddings), vectors.shape[1]))
         elif vectors.shape[1] != about.dimension:
@@ -399,7 +397,6 @@ def load_names(
     store: VectorStoreSearch,
     *,
     page_size: int = PAGE_SIZE,
-    cache: EmbeddingCache | None = None,
     progress: bool = False,
     workers: Workers | None = None,
 ) -> LoadedNames:
@@ -413,7 +410,6 @@ def load_names(
         embeddings: Any LangChain embeddings.
         store: Where the names go; it holds nothing else.
         page_size: How many entities are read at a time, 1 or more.
-        cache: Supplies known vectors and keeps new ones.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that embed, `LocalWorkers` or `RayWorkers`; this one by default. The database and the store
             are asked by this process alone.
@@ -431,7 +427,7 @@ def load_names(
         at: str | None = position
         while at is not None:
             page = reader.entities_after(at, page_size, timeout=PAGE_SECONDS)
-            embedded += names.add(_names_of(page.entities), position=page.position, cache=cache, workers=workers)
+            embedded += names.add(_names_of(page.entities), position=page.position, workers=workers)
             read += len(page.entities)
             bar.update(task, description=f"Loading names: {read:,} entities")
             at = page.position

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers.database import check_read_only
 from kg_retrievers.database.bounds import (
     MAX_AT_NODE,
     MAX_DIGITS,
@@ -16,6 +15,7 @@ from kg_retrievers.database.bounds import (
     MAX_RELATIONSHIPS,
     MAX_SKIP,
 )
+from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.errors import CypherSafetyError
 
 

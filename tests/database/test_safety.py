@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.database import check_read_only, limited, tokenize
-from kg_retrievers.database.safety import MAX_QUERY
-from kg_retrievers.database.tokens import line_and_column, without_comments
+from kg_retrievers.database.safety import MAX_QUERY, check_read_only, limited
+from kg_retrievers.database.tokens import line_and_column, tokenize, without_comments
 from kg_retrievers.errors import CypherSafetyError, InvalidArgumentError
 
 

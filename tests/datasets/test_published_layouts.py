@@ -122,7 +122,7 @@ def test_folders_that_hold_no_such_split(tmp_path: Path) -> None:
 
 def test_files_that_are_no_json_lines(tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(pickle.dumps({"a claim": {}}))
-    with pytest.raises(QuestionsLoadError, match=r"this is a pickle, which is never loaded.*docs/evaluation\.md"):
+    with pytest.raises(QuestionsLoadError, match="wanted JSON lines, one object a line"):
         list(read_webqsp(tmp_path / "rows"))
     with pytest.raises(QuestionsLoadError, match="wanted a text file, but it cannot be read"):
         list(read_webqsp(tmp_path / "none.jsonl"))

@@ -137,13 +137,6 @@ def _turns_back(walk: Sequence[int]) -> bool:
     return any(following == reversed_label(step) for step, following in pairwise(walk))
 
 
-#: What `confidence_features` returns.
-CONFIDENCE_FEATURES = (
-    "one", "log probability a step", "log share", "words covered", "least word covered", "least step named", "cosine",
-    "function words", "known words", "several entities", "log of nothing that fits", "kind",
-)  # fmt: skip
-
-
 def confidence_features(walks: Array, share: float, covered: Array, question: Sequence[Word], nothing: float) -> Array:
     """Return what tells how sure it is that a question asks for some walks.
 

@@ -146,7 +146,6 @@ ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 #: In `graphs`: the default graph.
 DEFAULT = "default"
 
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 # What a predicate is for, where it is no relation: a label by its position, an alias, a type.
 ALIAS, TYPE, FIRST_LABEL = -1, -2, -3
