@@ -205,7 +205,7 @@ JSON:"""
 
 
 #: Asks for a verdict on a claim. Placeholders: `question` (the claim), `evidence`; `shots`, which is filled with
-#: examples of ours where nothing else is given.
+#: examples of ours unless you give others.
 VERIFICATION_PROMPT: ChatPromptTemplate = _verification_prompt(_RULES, _SHOTS)
 
 #: Asks for a verdict where all that is not supported is refuted. Placeholders: as for `VERIFICATION_PROMPT`.

@@ -467,7 +467,7 @@ class BaseKGRetriever(BaseRetriever):
             truncated: Whether there are facts that were not fetched, among which that may be.
 
         Raises:
-            LowConfidenceError: If not; it says what was not understood, and what came nearest.
+            LowConfidenceError: If not. It names the words that no relation fits, and the nearest relations.
             SearchBudgetError: If not, and what seems to be lacking may be among facts that were not fetched.
         """
         wanted, who = state.get("min_confidence", self.min_confidence), type(self).__name__

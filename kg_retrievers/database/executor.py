@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from itertools import zip_longest
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.part_queries import PartQueries
 from kg_retrievers.database.reading import read_graph
@@ -22,9 +22,6 @@ from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
 
-if TYPE_CHECKING:
-    from kg_retrievers.database.sparql.facts import SparqlParts
-
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
 MAX_TIMEOUT = 24 * 3600.0
 
@@ -36,6 +33,28 @@ RAISE_TIMEOUT = {
 
 #: What UTF-8 cannot write: no database has it.
 _HALVES = re.compile(r"[\ud800-\udfff]")
+
+
+class Queries(Protocol):
+    """Reads parts of a graph by queries of one language, as `PartReader` does without a timeout of its own."""
+
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
+        """Read the facts of some entities."""
+
+    def facts_between(self, keys: list[str], limit: int) -> Facts:
+        """Read the facts between some entities."""
+
+    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+
+    def describe(self, keys: list[str]) -> list[StoredEntity]:
+        """Describe entities."""
+
+    def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
+        """Find the entities with a key, a label or an alias."""
+
+    def entities_after(self, position: str, page_size: int) -> EntityPage:
+        """Read a page of all entities."""
 
 
 #: How many rows a query returns by default.
@@ -112,8 +131,8 @@ class Executor(Immutable, ABC):
         """Check a query, and run it until the deadline."""
 
     @abstractmethod
-    def _queries(self, timeout: float) -> PartQueries | SparqlParts:
-        """Return what reads parts by queries of one language."""
+    def _queries(self, timeout: float) -> Queries:
+        """Return the reader of parts in the language of the database."""
 
     def __enter__(self) -> Self:
         """Return the executor itself."""

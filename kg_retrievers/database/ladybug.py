@@ -315,7 +315,7 @@ def types_as_conditions(query: str, schema: DatabaseSchema) -> str:
 
 
 class _Rewriting:
-    """Collects what is changed in a query."""
+    """Collects the changes of a query."""
 
     def __init__(self, tokens: Sequence[Token], schema: DatabaseSchema) -> None:
         self.tokens, self.edits = tokens, list[Edit]()
@@ -375,7 +375,7 @@ class _Rewriting:
         return self._condition(labels, name)
 
     def _change_test_of_label(self, node: SyntaxNode) -> None:
-        """Change `film:Film`, where it stands as a condition."""
+        """Change `film:Film` if it stands as a condition."""
         test, operand = node.find("is_a"), node.find("operand")
         if test and operand and operand.inside[0].rule == "variable" and self._names_type(test):
             start, end = self._span(operand)[0], self._span(test)[1]

@@ -60,13 +60,13 @@ MAX_EXPLAINED = 10_000
 #: How many nodes of a label and relationships of a type are looked at.
 SAMPLE = 100
 
-#: How many nodes or relationships are looked at for labels and types, where the database has no procedure for them.
+#: How many nodes or relationships are looked at for labels and types if the database has no procedure for them.
 WIDE_SAMPLE = 100_000
 
 #: The most names of labels, and of types.
 MOST = 100_000
 
-#: What is told of relationships by their types and the labels of their ends: the properties of some, and how many.
+#: Returns relationships by their types and the labels of their ends: the properties of some, and their number.
 _TOLD = (
     "RETURN type(r) AS name, labels(a) AS heads, labels(b) AS tails, "
     f"collect(properties(r))[..{SAMPLE}] AS properties, count(*) AS found"
@@ -357,7 +357,7 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
 
     Args:
         fetch: Runs a query, and returns values as the driver does.
-        key: The property that holds keys; or that property by label, "key" where none is given.
+        key: The property that holds keys; or that property by label ("key" for other labels).
         label: The property that holds the label of an entity.
 
     Raises:
@@ -396,7 +396,7 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
 def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:
     """Return the types of relationships, and whether there may be more of their ends and properties.
 
-    Those among the first relationships are read by one query, the others one by one: where no index finds the
+    Those among the first relationships are read by one query, the others one by one. If no index finds the
     relationships of a type, each such query looks at all of the graph.
     """
     first = f"MATCH (a)-[r]->(b) WITH a, r, b LIMIT $most {_TOLD}"
@@ -441,7 +441,7 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of a value, as `valueType` in Cypher writes it but for NOT NULL."""
+    """Return the type of a value, as `valueType` in Cypher writes it, without NOT NULL."""
     names = (kind.__name__.lower() for kind in type(value).__mro__)
     name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
     if name == "LIST" and value:

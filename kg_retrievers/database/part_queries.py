@@ -1,9 +1,9 @@
 """Writes the Cypher that reads parts of a graph.
 
 An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since databases
-then use the index of the keys of that label, and not as `{key: wanted}`, where ArcadeDB takes the key "$keys" for the
-parameter of that name. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no
-message, each label has one of its own.
+then use the index of the keys of that label, and not as `{key: wanted}`: ArcadeDB takes the key "$keys" for the
+parameter of that name. Over Bolt, a UNION makes one query of all labels. In LadybugDB a query is no message, so each
+label has a query of its own.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PartQueries:
         way = {"-[r]->(m)": ("n", "m")}
         if self._is_ladybug:
             return self._facts_of(keys, way, f" AND {self._key('m')} IN $keys", {}, limit)
-        among = f" AND $among[toString({self._key('m')})] IS NOT NULL"  # a list would be read anew for each fact
+        among = f" AND $among[toString({self._key('m')})] IS NOT NULL"  # a list would be read again for each fact
         return self._facts_of(keys, way, among, {"among": dict.fromkeys(keys, True)}, limit)
 
     def _facts_of(

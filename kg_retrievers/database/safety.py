@@ -72,7 +72,7 @@ class CheckedQuery:
         text: What to send to the engine, and nothing else: the query without comments and without `;` at its end.
         parameters: The names of the parameters it uses, in their order.
         columns: The names of its columns, each None where it depends on the engine; None for `*`.
-        limit: Its own LIMIT, a parameter's name where its value is not known, None where there is none, as for a UNION.
+        limit: Its own LIMIT, the name of a parameter if its value is not known, or None if it has none, as a UNION.
         sort_by: What ORDER BY can name each column by; none if it can name not all of them.
         sorted_by: What its rows are sorted by already.
         split: Its text up to where further columns to sort by belong, and the SKIP behind that; None for a UNION.
@@ -214,7 +214,7 @@ def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, s
 
 
 def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
-    """Return an integer, or the name of the parameter where its value is not known."""
+    """Return an integer, or the name of the parameter if its value is not known."""
     if count.kind == "integer":
         return int(count.text)
     value = parameters.get(count.name)

@@ -123,7 +123,7 @@ class Drawing:
         """Write the drawing to a file.
 
         Args:
-            path: The file; its ending says what is written: ".html" a page, ".svg" a picture, ".mmd" Mermaid.
+            path: The file. Its ending chooses the format: ".html" a page, ".svg" a picture, ".mmd" Mermaid.
             title: The heading of a page.
 
         Raises:

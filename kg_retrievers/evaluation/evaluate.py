@@ -86,7 +86,7 @@ def evaluate(
             questions, the retriever with its examples, prompts and language model (`identity`), and the rest of the
             settings are the same.
         embedding_cache: A file that keeps the vectors of names from one run to the next, for questions with graphs of
-            their own; it is made where there is none. Without it they are kept for this run.
+            their own. A missing file is made. Without it they are kept for this run.
         progress: Whether to show a progress bar on stderr.
         workers: Processes that ask, `LocalWorkers` or `RayWorkers`; this one by default. The records are the same but
             for the latency, that of a machine that does more at once; they are kept `SHARED_SIZE` at a time.

@@ -55,7 +55,7 @@ def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
-    """Return what was weighed, as far as the Document says: numbers of the method, proposals, who found it."""
+    """Return the numbers, the proposals and the finders that a Document names."""
     details = metadata["details"]
     lines = [
         f"{readable(name)}: {value:.3g}" if isinstance(value, float) else f"{readable(name)}: {value}"

@@ -49,7 +49,7 @@ class NamedEntity:
         key: Its key.
         label: What it is called.
         likeness: How like its name the words are, in (0, 1]; of a name that is only similar, the cosine between the
-            embeddings of words and label, in [-1, 1]; None where nobody can tell.
+            embeddings of words and label, in [-1, 1]; None if nobody can tell.
         how: See `kg_retrievers.core.documents.Linked`.
         others: What else the words may mean, best first; nothing without a retriever.
     """

@@ -124,7 +124,7 @@ class Pattern:
 
     The class, never the text, says whether a term is known, so a film may be called "Unknown".
     Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
-    Source, confidence and what was understood (`unplaced` to `truncated`) do not count for equality.
+    Source, confidence and the fields `unplaced` to `truncated` do not count for equality.
 
     Args:
         triples: The edges, `(head, relation, tail)`.
@@ -137,7 +137,7 @@ class Pattern:
         typed: Whether a type means this very type: no entity of another one answers, and one without types only where
             none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None.
-        confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
+        confidence: How likely the answers of the pattern are right, in [0, 1]; None if nobody can tell.
         conditions: What its unknowns must satisfy, all of them.
         absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";

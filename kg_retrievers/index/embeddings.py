@@ -180,7 +180,7 @@ class EmbeddingCache:
     """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
 
     Args:
-        path: The file; it is made where there is none. None for memory alone.
+        path: The file, which is made if it is missing. None for memory alone.
         in_memory: How many vectors stay in memory as well, those that came last.
 
     Raises:
@@ -189,7 +189,7 @@ class EmbeddingCache:
     """
 
     def __init__(self, path: str | Path | None, in_memory: int = 0) -> None:
-        """Make the file where there is none."""
+        """Make the file if it is missing."""
         self.path = None if path is None else Path(path)
         self._recent: Recent[Array] = Recent(in_memory)
         if self.path:

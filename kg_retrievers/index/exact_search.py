@@ -27,7 +27,7 @@ class ExactSearch:
 
     Args:
         vectors: float32, shape (m, d): unit rows; may be mapped from disk, and is never copied.
-        rows: The row of each id: integers of shape (n), where some rows are those of nothing; by default row i is that
+        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i is that
             of id i.
     """
 
@@ -42,7 +42,7 @@ class ExactSearch:
 
     @property
     def columns(self) -> dict[str, Array]:
-        """What is saved, by the end of its name."""
+        """The saved columns, by the ends of their names."""
         return {"": self.vectors}
 
     @staticmethod

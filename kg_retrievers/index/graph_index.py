@@ -112,7 +112,7 @@ class GraphIndex(Immutable):
         embeddings: What turns texts into vectors.
         dimension: The length of the vectors; 0 for an empty graph.
         searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
-        derived: What is derived from the index and shared by all that use it, such as its linker.
+        derived: Objects made from the index and shared by all that use it, such as its linker.
         fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
         connected: The graph in a database, of which the index fetches parts or is a part; None for a graph in memory.
         origin: The connected index of which this is a part; the index itself if it is not a part.
@@ -297,7 +297,7 @@ class GraphIndex(Immutable):
     ) -> IndexUpdate:
         """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
 
-        Whoever has opened the folder goes on with what was opened.
+        A process that opened the folder before goes on with the old index.
 
         Args:
             path: The folder that `build` wrote.
@@ -326,7 +326,7 @@ class GraphIndex(Immutable):
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
         if not is_saved(Path(path)):
-            cls.open(path, embeddings)  # raises what is wrong, before the folder is made and locked
+            cls.open(path, embeddings)  # raises its errors before the folder is made and locked
         with FolderWriter(path) as writer:
             index = cls.open(path, embeddings)
             changed = index._change(embed_texts, changes)
@@ -461,7 +461,7 @@ class GraphIndex(Immutable):
 
     @property
     def name_table(self) -> NameTable:
-        """The names of the graph by what a question may call them; made now where no folder holds it."""
+        """The table that finds names in questions; made now unless the folder holds it."""
 
         def make() -> NameTable:
             self._linking = self._linking or name_columns(self.graph)

@@ -328,7 +328,7 @@ def embed_graph(
 
     Returns:
         The columns of the vectors, by name; the files that hold them, by the same names; and the length of the vectors,
-        0 where nothing was embedded.
+        0 if nothing was embedded.
 
     Raises:
         FileWriteError: If the disk is full, or this user may not write there.
@@ -336,9 +336,10 @@ def embed_graph(
     texts, made, done, dimension = _GraphTexts(graph, triples), dict[str, _Memory | ColumnFile](), 0, 0
     try:
         for vectors in embed_texts(texts):
-            dimension = vectors.shape[1]
-            for kind, ids in texts.parts(done, done + len(vectors)):
-                rows, vectors, done = vectors[: len(ids)], vectors[len(ids) :], done + len(ids)
+            dimension, begin = vectors.shape[1], done
+            for kind, ids in texts.parts(begin, begin + len(vectors)):
+                rows = vectors[done - begin :][: len(ids)]
+                done += len(ids)
                 search = QuantizedSearch if kind == "names" and len(graph.names) >= QUANTIZED_FROM else ExactSearch
                 for end, column in search.encoded(rows).items():
                     name, width = kind + end, column.shape[1]

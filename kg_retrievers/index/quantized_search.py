@@ -34,7 +34,7 @@ class QuantizedSearch:
     Args:
         vectors: int8, shape (m, d): rows as `quantized` makes them; may be mapped from disk, and is never copied.
         bits: uint64, shape (m, w): the `rotated_bits` of these rows.
-        rows: The row of each id: integers of shape (n), where some rows are those of nothing; by default row i is that
+        rows: The row of each id: integers of shape (n). Some rows belong to no id. By default row i is that
             of id i.
     """
 
@@ -48,7 +48,7 @@ class QuantizedSearch:
 
     @property
     def columns(self) -> dict[str, Array]:
-        """What is saved, by the end of its name."""
+        """The saved columns, by the ends of their names."""
         return {"": self.vectors, "_bits": self.bits}
 
     @staticmethod

@@ -181,7 +181,7 @@ def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 #: Asks for the pattern of a question, in one message of the user: some models have no system role. Placeholders:
-#: `question`; `shots`, which is filled with `EXAMPLES` where nothing else is given. The reply is read by
+#: `question`; `shots`, which is filled with `EXAMPLES` unless you give others. The reply is read by
 #: `parse_pattern`.
 PATTERN_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template(
     "Rewrite a question as the small graph of facts that would answer it. The graph is then looked up in a knowledge "

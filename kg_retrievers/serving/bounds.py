@@ -12,7 +12,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.serving.results import LONGEST, Part, Result, shorten
 
-#: How many tokens a result has at most where nobody says; the least and the most that can be asked for.
+#: The most tokens of a result by default, and the least and the most that a caller may ask for.
 DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS = 2_000, 500, 8_000
 
 #: The most characters of a question, or of the name of an entity.

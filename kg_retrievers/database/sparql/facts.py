@@ -78,7 +78,7 @@ class SparqlParts:
     # --- keys and terms ---
 
     def of_terms(self, terms: Iterable[Term | None]) -> dict[Term, str]:
-        """Return the keys of some terms, but for blank nodes."""
+        """Return the keys of some terms, blank nodes left out."""
         compact = self._schema().vocabulary.names.compact
         unique = list(dict.fromkeys(terms))
         keys: dict[Term, str] = {term: compact(term.value) for term in unique if isinstance(term, Iri)}

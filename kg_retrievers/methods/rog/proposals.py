@@ -69,7 +69,7 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
 
     calls_model = True
 
-    prompts: ClassVar[dict[str, BasePromptTemplate[Any]]] = {"relation_paths": PATHS_PROMPT, "repair": REPAIR_PROMPT}
+    prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {"relation_paths": PATHS_PROMPT, "repair": REPAIR_PROMPT}
 
     def __init__(self, index: GraphIndex, llm: BaseLanguageModel[Any]) -> None:
         """Check the model."""
@@ -90,12 +90,12 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         values["entities"] = "; ".join(labels)
         values["relations"] = "\n".join(self._relations(input))
         model = guarded(self.llm) | StrOutputParser()
-        reply = yield Call(PATHS_PROMPT | model, values)
+        reply = yield Call(self.prompts["relation_paths"] | model, values)
         try:
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         except RelationPathParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-            reply = yield Call(REPAIR_PROMPT | model, values)
+            reply = yield Call(self.prompts["repair"] | model, values)
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         return self._rows(paths, input["beam_width"])
 

@@ -41,7 +41,7 @@ class Subgraph(NamedTuple):
 def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     """Return the rows that hold facts.
 
-    The answers of a row stand in the column `target`, or in the first one where there is no `target`. A node is an
+    The answers of a row stand in the column `target`, or in the first one if there is no `target`. A node is an
     answer; a text is, in this order, the key of an end of the row's facts, the label of such ends, or any key.
 
     Raises:

@@ -72,7 +72,7 @@ class CypherRetriever(BaseKGRetriever):
     one query returns all bindings, from which it is computed as in memory, and another the facts that it rests on.
 
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
-    `target`, or in the first column where there is no `target`: a node, or the key of one.
+    `target`, or in the first column if there is no `target`: a node, or the key of one.
 
     Differs from the paper: templates come from examples with answers or patterns, not from a person; names are
     parameters; a triple that several subgraphs share is shown once, with the first

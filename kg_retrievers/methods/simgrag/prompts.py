@@ -32,7 +32,7 @@ Reason: The evidence tells the language and the year of Rusalka [1], but not its
 Answer: The evidence does not say."""
 
 #: Asks for the answer from retrieved evidence. Placeholders: `question`, `evidence`; `shots`, which is filled with
-#: examples of ours where nothing else is given.
+#: examples of ours unless you give others.
 ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_template("""\
 Answer a question from facts that were retrieved from a knowledge graph.
 

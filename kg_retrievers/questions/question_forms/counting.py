@@ -41,7 +41,7 @@ CALLED_WEIGHT = 4.0
 
 
 class Counting:
-    """Finds the walks to what is counted or compared for things of a class, and those that must lead nowhere.
+    """Finds the walks from things of a class to counted or compared things, and walks that must lead nowhere.
 
     Args:
         walks: Finds walks.

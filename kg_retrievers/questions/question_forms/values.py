@@ -222,7 +222,7 @@ _BEGINNINGS = "born birth founded opened released built started"
 
 
 def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
-    """Return what values may be compared with one, where what is said of it leaves this open."""
+    """Return the kinds of values that a value may be compared with, if its words leave this open."""
     if said and value.first and value.number is not None:
         return (said,)
     dates = ("date",) if value.first else ()

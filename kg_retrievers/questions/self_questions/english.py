@@ -174,10 +174,11 @@ _AGENTS = {verb.agent: verb for verb in _VERBS}
 #: "HEAD is ... TAIL".
 Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 
-_PREPOSITIONS = """
+_PREPOSITION_WORDS = """
 about above across after against along among around as at before behind below beside between beyond by during for from
 in inside into near next of off on onto out over per through to towards under upon via with within
 """
+_PREPOSITIONS = frozenset(_PREPOSITION_WORDS.split())
 
 #: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
 _STATES = """
@@ -233,12 +234,12 @@ def read_relation(name: str) -> RelationWords:
     be = words[0] in _BE and len(words) > 1
     if be or (words[0] in _HAVE and len(words) > 1):
         words = words[1:]
-    if words[0] in _PREPOSITIONS.split() and len(words) > 1 and words[-1] not in _PREPOSITIONS.split():
+    if words[0] in _PREPOSITIONS and len(words) > 1 and words[-1] not in _PREPOSITIONS:
         return RelationWords("noun", " ".join(words[1:]))
     first, rest = verb_of(words[0]), words[1:]
     if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
         return RelationWords("passive", words[0], first)
-    if be or (words[0] in _STATES.split() and set(rest).issubset(_PREPOSITIONS.split()) and rest):
+    if be or (words[0] in _STATES.split() and set(rest).issubset(_PREPOSITIONS) and rest):
         return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
     if first and _is_verb(words, first):
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
@@ -264,7 +265,7 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
         is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
         if words[1:] == ["of"] and verb.also_noun:
             return False  # "labels of"
-        return set(words[1:]).issubset(_PREPOSITIONS.split()) or (is_form and words[-1] in _PREPOSITIONS.split())
+        return set(words[1:]).issubset(_PREPOSITIONS) or (is_form and words[-1] in _PREPOSITIONS)
     if words[0] in (verb.past, verb.participle):
         return words[0] != verb.base
     if words[0] == verb.gerund:
@@ -276,7 +277,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
     """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
     if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
         return None
-    if rest[0] in _PREPOSITIONS.split():
+    if rest[0] in _PREPOSITIONS:
         return RelationWords("verb", rest[0], verb)
     return RelationWords("noun", " ".join(rest))
 
@@ -284,7 +285,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
 def _state(words: list[str]) -> RelationWords:
     if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES.split():
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
-    if words[-1] in _PREPOSITIONS.split():
+    if words[-1] in _PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
 

@@ -40,7 +40,7 @@ class Names:
             for entity in graph.name_entities(id):
                 self._bearers[key] = entity if self._bearers.get(key, entity) == entity else SEVERAL
         self._found: dict[int, str] = {}
-        #: How the relations are said that can be told from all others.
+        #: The words of the relations that differ from all others in them.
         self.relation_words = _relation_words(list(graph.relations))
 
     def __contains__(self, entity: int) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from random import Random
+from string import Formatter
 from typing import Literal, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph
@@ -34,19 +34,19 @@ class Start(NamedTuple):
     form: Literal["name", "noun", "clause"] = "name"
 
 
-#: The ways to say what a step leads to, by their kind, each for one end and for several:
+#: The phrases for the ends of a step, by their kind, each for one end and for several:
 #:
 #: - nouns: noun phrases for the ends, such as "the director of Her", "Her's director".
-#: - predicates: what the ends do or have, such as "has the genre Drama" and "have the genre Drama".
-#: - identities: what the ends are, such as "is the genre of Her" and "are the genre of Her".
-#: - gaps: what the start does to them, as a question and as a clause, such as "did Ann direct" and "Ann directed".
-#: - reduced: what follows their noun at once, such as "directed by Ann", "whose genre is Drama".
-#: - adverbs: what follows "where" or "when", such as "was Ann born".
-#: - amounts: what follows "how many", of a number, such as "employees does Acme have".
-#: - possessions: what follows "what" or "which", such as "genre does Her have".
+#: - predicates: verbs of the ends, such as "has the genre Drama" and "have the genre Drama".
+#: - identities: nouns of the ends, such as "is the genre of Her" and "are the genre of Her".
+#: - gaps: acts of the start, as a question and as a clause, such as "did Ann direct" and "Ann directed".
+#: - reduced: words that follow their noun at once, such as "directed by Ann", "whose genre is Drama".
+#: - adverbs: words that follow "where" or "when", such as "was Ann born".
+#: - amounts: words that follow "how many", of a number, such as "employees does Acme have".
+#: - possessions: words that follow "what" or "which", such as "genre does Her have".
 StepPhrases = dict[str, list[tuple[str, str]]]
 
-#: Part of a sentence, whether the step leads backward, a kind of phrase, and how such phrases are made. What stands
+#: Part of a sentence, whether the step leads backward, a kind of phrase, and the templates of such phrases. The text
 #: after a bar is the phrase for several ends, or the clause of a gap. A phrase is left out if a word of it is missing.
 _TEMPLATES: list[tuple[str, bool, str, list[str]]] = [
     ("noun", False, "nouns", ["the {words} of {x}", "{owner} {words}"]),
@@ -107,13 +107,14 @@ def step_phrases(words: RelationWords, backward: bool, start: Start) -> StepPhra
         parts.append(("agent", backward))
     elif words.form == "verb" and words.is_past and not words.words:
         parts.append(("passive", not backward))
-    filling = {key: word for key, word in _filling(words, verb, start).items() if word is not None}
+    filling = _filling(words, verb, start)
     phrases: StepPhrases = defaultdict(list)
     for part in parts:
         for form, leads_back, kind, templates in _TEMPLATES:
             ways = [template.partition("|") for template in templates if part == (form, leads_back)]
             for one, _, several in ways:
-                with suppress(KeyError):
+                fields = [name for _, name, *_ in Formatter().parse(one + several) if name]
+                if all(filling[name] is not None for name in fields):
                     phrases[kind].append((one.format_map(filling), (several or one).format_map(filling)))
     return phrases
 

@@ -1,6 +1,6 @@
 """Writes the work of a stage as JSON that a person can edit, and reads it back: patterns, relation paths and queries.
 
-What is read here is only given its form. The retriever checks it like the reply of a model.
+This module gives an edited text its form only. The retriever checks it like the reply of a model.
 """
 
 from __future__ import annotations
