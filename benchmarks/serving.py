@@ -3,7 +3,7 @@
     python -m benchmarks.serving [--seconds 60] [--clients 50] [--silent 1000] [--graph FILE]
 
 A server in a process of its own over MetaQA's graph (default: kb.txt in the folder named in KG_RETRIEVERS_DATA, or
-../shared/data) with the shipped embeddings and no language model. Questions are those that the server itself gives as
+../shared/data) with the shipped embeddings and no language model. Questions are the six that the server itself gives as
 examples; every fifth request is a bad one, of ten kinds in turn. Four phases: one client alone; all clients for some
 seconds; the clients alone again; and one client while connections are open that say nothing. A reply is an error where
 it is not what such a request should get: another status, no end of the stream, or other answers than the retriever's.

@@ -16,7 +16,7 @@ from benchmarks.relation_scorer.net import Net
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES
 
-#: What `kg_retrievers.questions.zero_shot.ranking.confidence_features` returns.
+#: The names of the features that `kg_retrievers.questions.zero_shot.ranking.confidence_features` returns.
 CONFIDENCE_FEATURES = (
     "one", "log probability a step", "log share", "words covered", "least word covered", "least step named", "cosine",
     "function words", "known words", "several entities", "log of nothing that fits", "kind",

@@ -88,7 +88,7 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         otherwise: Otherwise = "not enough evidence",
     ) -> None:
         """Check the model and the prompt."""
-        if otherwise not in PROMPTS:
+        if otherwise not in [*PROMPTS]:  # it may be unhashable
             raise InvalidArgumentError(
                 f'FactVerifier: otherwise is "not enough evidence" or "refuted", but got {otherwise!r:.100}.'
             )

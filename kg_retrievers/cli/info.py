@@ -33,7 +33,7 @@ TYPES_SHOWN = 5
 _ON_SHELL = {
     r" \(\w+=\(\)\)": "",
     r"(\w+)=None": r"without --read \1",
-    r'(\w+)=[^"()]*"([^"]*)"\]?': r"--read \1=\2",
+    r"(\w+)=[^\"'()]*([\"'])(.*?)\2\]?": r"--read \1=\3",
     r"limits=Limits\((\w+=\w+)\)": r"--read limits.\1",
 }
 
@@ -128,6 +128,8 @@ def _on_shell(text: str) -> str:
         ('statements of other graphs (without --read graphs)', 'classes')
         >>> _on_shell("a long text (limits=Limits(cell_length=N))")
         'a long text (--read limits.cell_length=N)'
+        >>> _on_shell("facts=['year'] makes facts about the head of them")
+        '--read facts=year makes facts about the head of them'
     """
     for in_python, on_shell in _ON_SHELL.items():
         text = re.sub(in_python, on_shell, text)
@@ -200,30 +202,30 @@ def _describe_database(source: Source, as_json: bool) -> int:
     with status(f"asking {source.place}"), closing(sources.open_database(source.place, source)) as database:
         if names is not None:
             sources.check_names(names, database, source)
-        told = _contents(database)
+        contents = _contents(database)
     if about is not None:
-        told["names"] = {"in": vectors, **asdict(about), "complete": about.position is None}
+        contents["names"] = {"in": vectors, **asdict(about), "complete": about.position is None}
     if as_json:
-        print(json.dumps({"graph": source.place, "connected": True, **told}), flush=True)
+        print(json.dumps({"graph": source.place, "connected": True, **contents}), flush=True)
         return 0
     rows: list[tuple[str, str | int]] = [
-        ("Graph", f"{source.place}, which is asked in {told['dialect']} and stays there"),
-        ("Entities", "not counted" if told["entities"] is None else f"{told['entities']:,}"),
-        ("Triples", "not counted" if told["triples"] is None else f"{told['triples']:,}"),
-        ("Relations", len(told["relations"])),
+        ("Graph", f"{source.place}, which is asked in {contents['dialect']} and stays there"),
+        ("Entities", "not counted" if contents["entities"] is None else f"{contents['entities']:,}"),
+        ("Triples", "not counted" if contents["triples"] is None else f"{contents['triples']:,}"),
+        ("Relations", len(contents["relations"])),
     ]
-    if told["sampled"]:
+    if contents["sampled"]:
         rows.append(("Sampled", "there may be more relations and types than these"))
     if about is not None:
         part = "" if about.position is None else ", not all: a load was broken off"
         rows.append(("Names", f"{about.count:,} in {vectors}{part}"))
         rows.append(("Embeddings", f"{about.embeddings}, {about.dimension} numbers"))
-    labels = "Types" if told["types_in"] is None else f"Labels of nodes; types are in the property {told['types_in']}"
+    labels = "Types" if contents["types_in"] is None else f"Labels of nodes; types are in the property {contents['types_in']}"
     show(
         grid(*rows),
-        table("Relations", ("relation",), [(name,) for name in told["relations"]]),
-        table(labels, ("label",), [(name,) for name in told["labels"]]),
-        table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in told["examples"]]),
+        table("Relations", ("relation",), [(name,) for name in contents["relations"]]),
+        table(labels, ("label",), [(name,) for name in contents["labels"]]),
+        table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in contents["examples"]]),
     )
     return 0
 

@@ -324,9 +324,6 @@ class Given:
     ] = None
 
 
-#: The formats of questions with a graph each.
-GRAPH_FORMATS = ("webqsp", "cwq")
-
 Format = Literal["jsonl", "metaqa", "pathquestion", "webqsp", "cwq"]
 
 
@@ -344,7 +341,7 @@ class QuestionSet:
     @property
     def have_graphs(self) -> bool:
         """Whether each question has a graph of its own."""
-        return self.format in GRAPH_FORMATS
+        return self.format in ("webqsp", "cwq")
 
     def read(self, path: str, split: str | None, limit: int | None = None) -> list[Question]:
         """Read the questions of a file or folder."""

@@ -47,11 +47,11 @@ class Listening:
         """Return who may ask, except at open paths."""
         return Access.of_binding(self.host or HOST, read_token(self.token_file), open_paths)
 
-    def bind(self, port: int) -> socket:
-        """Return a socket at the port, or at this one if none is given."""
+    def bind(self, default_port: int) -> socket:
+        """Return a socket at the given port, or else at the default one."""
         from kg_retrievers.serving.listening import listen
 
-        return listen(self.host or HOST, port if self.port is None else self.port)
+        return listen(self.host or HOST, default_port if self.port is None else self.port)
 
 
 def serve(

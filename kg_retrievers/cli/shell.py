@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from inspect import Parameter
 from io import TextIOWrapper
@@ -94,9 +94,10 @@ def _spread(kind: Any, parameters: dict[str, Any]) -> Callable[[dict[str, Any]],
 
 
 def _run_command(command: Callable[[], int], is_debugged: bool) -> int:
+    show_once = cache(note)  # several methods may warn of the same
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda text, *_: note(str(text))  # a line of the source says nothing to a user
+            warnings.showwarning = lambda text, *_: show_once(str(text))  # a line of the source says nothing to a user
             return command()
     except BrokenPipeError:
         return BROKEN_PIPE

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import kg_retrievers
-from kg_retrievers.cli import options
-from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, QuestionSet, Reading
+from kg_retrievers.cli.options import LISTS, QUERY_METHODS, Connection, Graph, QuestionSet, Reading
+from kg_retrievers.cli.options import Embeddings as EmbeddingsOption
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, StaleIndexError, did_you_mean
 from kg_retrievers.methods import registry
@@ -74,9 +74,9 @@ class Source:
         connection: Whether it stays in its database.
     """
 
-    place: options.Graph
+    place: Graph
     reading: Reading
-    embeddings: options.Embeddings = None
+    embeddings: EmbeddingsOption = None
     connection: Connection = Connection()
 
     @property

@@ -54,8 +54,11 @@ def train(
             "--graph must name the graph that the questions are about. See: kg-retrievers train --help"
         )
     given = options.field_values(field, "max_nodes=1000", TAKEN)
+    entry = registry.find_method(method)
+    if entry.trainer is None:
+        raise InvalidArgumentError(f"{method} is not trained. Name one of {_METHODS}.")
     with status(f"loading the training of {method}"):
-        trainer = registry.find_method(method).load_trainer()
+        trainer = entry.load_trainer()
     given |= {"preset": preset} if preset else {}
     given |= {"num_examples": num_examples} if num_examples is not None else {}
     split = questions.split or ("train" if questions.format == "metaqa" else None)

@@ -39,7 +39,7 @@ class Drawing:
         answers: The keys to mark as answers.
         known: The keys to mark as known; one that is both is marked as an answer.
         left_out: How many triples are not drawn; every picture says so.
-        documents: What holds the facts, in the form of metadata of Documents; a page shows it.
+        documents: The evidence, as metadata of Documents. A page shows it.
     """
 
     triples: tuple[Triple, ...]

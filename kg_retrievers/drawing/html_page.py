@@ -57,7 +57,7 @@ def page_data(
         entities: The boxes of the entities.
         relations: The boxes of the relations, one for each fact.
         ends: For each fact the positions of its head and its tail.
-        documents: What holds the facts, as `described` returns it.
+        documents: The evidence, as `described` returns it.
         left_out: How many facts are not drawn.
     """
     numbered = [box._replace(shown=f"[{number}] {box.shown}") for number, box in enumerate(relations, 1)]
@@ -84,7 +84,8 @@ def page_data(
     ]
     called = dict(labels)
     for about in documents:
-        called = {**(about.get("labels") or {}), **called}
+        for key, label in (about.get("labels") or {}).items():
+            called.setdefault(key, label)
     return {
         "nodes": nodes,
         "edges": edges,

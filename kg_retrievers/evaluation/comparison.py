@@ -66,8 +66,8 @@ class Comparison:
         lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
         for method, failures in self.failures.items():
             if failures:
-                told = [f"- {_escaped(text)}" for text in failures]
-                lines += ["", f"Failures of {_escaped(method)}:", "", *told]
+                lines += ["", f"Failures of {_escaped(method)}:", ""]
+                lines += [f"- {_escaped(text)}" for text in failures]
             else:
                 lines += ["", f"No failures of {_escaped(method)}."]
         return "\n".join(lines)

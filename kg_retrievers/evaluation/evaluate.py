@@ -115,7 +115,7 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
-    if lost := describe_lost_answers(retriever.index, asked):
+    if lost := _describe_lost_answers(retriever.index, asked):
         warnings.warn(f"evaluate: {lost}", stacklevel=2)
     asker = Asker(retriever, answerer, topic, embedding_cache)
     header: Header = {
@@ -150,8 +150,8 @@ def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Worke
         yield from records
 
 
-def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
-    """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
+def _describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
+    """Describe questions whose gold answers the graph lacks; an empty text if there are none."""
     with_graphs = [question for question in questions if isinstance(question, GraphQuestion)]
     own = [question.with_keys() for question in with_graphs if not question.in_words]
     shared = [question for question in questions if not isinstance(question, GraphQuestion)]

@@ -156,7 +156,8 @@ class GraphConstructors(Immutable):
             head: The column of heads.
             relation: The column of relations.
             tail: The column of tails.
-            source: The column that says where a fact is from. Of several sources each has a row: `frame.explode`.
+            source: The column that says where a fact is from. Give each of several
+                sources its own row, such as with `frame.explode`.
             entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
                 further columns are attributes. Aliases and types are lists, or texts between pipes.
             facts: Columns whose cells become facts about the head.

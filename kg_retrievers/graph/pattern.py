@@ -133,9 +133,9 @@ class Pattern:
         revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
             None leaves it to the retriever.
         directed: Whether the directions of the triples count; None leaves it to the retriever, and with an operation
-            they count, but for a triple that can only be meant the other way round.
-        typed: Whether a type means this very type: no entity of another one answers, and one without types only where
-            none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
+            they count, except for a triple that can only be meant the other way round.
+        typed: Whether a type means this very type: no entity of another one answers, and one without types only if no
+            entity of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None.
         confidence: How likely the answers of the pattern are right, in [0, 1]; None if nobody can tell.
         conditions: What its unknowns must satisfy, all of them.

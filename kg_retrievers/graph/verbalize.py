@@ -161,7 +161,8 @@ def facts_of(
                 f"{item!r:.200}.{also}"
             )
         triples |= {Triple(*row): None for row in rows}
-        labels = {**called, **labels}
+        for key, label in called.items():
+            labels.setdefault(key, label)
     return tuple(triples), labels
 
 

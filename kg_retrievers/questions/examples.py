@@ -231,7 +231,7 @@ class ExamplePatternGenerator(LinkingGenerator):
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
                 '{"question": ..., "pattern": {"triples": [[head, relation, tail]], "target": ...}}.'
             )
-        # Of templates with equally many slots, the most frequent first.
+        # By the number of slots, which `_options` searches by bisection. Of equally many, the most frequent first.
         order = sorted(counts, key=lambda masked: (masked.slots, -counts[masked], masked))
         self._add_templates(order, firsts)
 

@@ -111,17 +111,20 @@ def _value(value: Any) -> Any:
 def explained_document(question: str, explanation: Explanation, method: str) -> Explained:
     """Return how a Document was found."""
     truncated, lines = explanation.metadata["truncated"], explanation.text.split("\n")
-    return Explained(question=question, method=method, lines=lines, truncated=truncated)
+    left_out = max(len(lines) - MOST_ITEMS, 0)
+    return Explained(question=question, method=method, lines=lines[:MOST_ITEMS], left_out=left_out, truncated=truncated)
 
 
 def explained_absence(told: WhyNot, method: str) -> Explained:
     """Return why an entity is not found, or that it is."""
+    lines = told.text.split("\n")
     return Explained(
         question=told.question,
         method=method,
         entity=Named(key=told.entity, label=told.label),
         found=told.found,
-        lines=told.text.split("\n"),
+        lines=lines[:MOST_ITEMS],
+        left_out=max(len(lines) - MOST_ITEMS, 0),
         change=told.change.in_python if told.change else None,
     )
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib.util import find_spec
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from pydantic import ConfigDict, Field, ValidationError, validate_call
+from pydantic import ConfigDict, ValidationError, validate_call
 
 from kg_retrievers.chains.cited_answer import CheckedAnswerer, CitedAnswer, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, show_evidence
@@ -126,7 +126,7 @@ class GraphService:
         chosen = choose_methods(default_method, {} if default_method else self._models)
         self._default = registry.joined_names(self._offered(chosen))
         self._built: dict[tuple[str, bool], BaseKGRetriever] = {}
-        self._questions: dict[int, list[str]] = {}
+        self._questions: list[str] | None = None
         self._lock, self._questions_lock = threading.Lock(), threading.Lock()
 
     @property
@@ -278,19 +278,15 @@ class GraphService:
         """
         return fit(neighbors_of(self.index, resolve(self.index, entity), limit, relation), max_tokens)
 
-    @_checked
-    def examples(self, count: Annotated[int, Field(ge=1, le=20)] = 6) -> list[str]:
+    def examples(self) -> list[str]:
         """Return example questions that the graph asks of itself and the default method answers, the same each time.
 
-        No language model is called.
-
-        Args:
-            count: How many; fewer if the graph has no more.
+        There are at most six. No language model is called.
         """
         with self._questions_lock:
-            if count not in self._questions:
-                self._questions[count] = example_questions(self.retriever(with_llm=False), count)
-            return list(self._questions[count])
+            if self._questions is None:
+                self._questions = example_questions(self.retriever(with_llm=False), 6)
+            return list(self._questions)
 
     def _documents(self, question: str, name: str, inputs: Mapping[str, Any], config: RunnableConfig) -> list[Document]:
         """Retrieve; a refusal is raised."""

@@ -318,7 +318,7 @@ class RetrieverContract(RetrieversIntegrationTests):
     # --- what is refused --------------------------------------------------------------------------------------------
 
     async def test_refused_question(self) -> None:
-        """It gives no Documents, or raises where `on_refusal` says so, as a field or as an argument."""
+        """It gives no Documents, or raises if `on_refusal` says so, as a field or as an argument."""
         retriever, raising = self._build_to_refuse(), self._build_to_refuse(on_refusal="raise")
         assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
         assert raising.invoke(self.unknown_question, on_refusal="empty") == []

@@ -123,6 +123,12 @@ def test_a_file_of_milvus_lite(run: Run) -> None:
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
+def test_a_limit_of_facts_leaves_the_graph_in_its_database(run: Run) -> None:
+    code, out, err = run("ask", "films.lbdb", HER, "--max-facts", "9")
+    assert (code, err) == (0, "")
+    assert "Spike Jonze" in out
+
+
 @pytest.mark.parametrize("method", ["simgrag", "sg-rag"])
 def test_ask_without_a_vector_store(run: Run, method: str) -> None:
     """What the connected graph gives is what the graph in memory gives."""
@@ -151,9 +157,12 @@ def test_measure_a_connected_graph(run: Run) -> None:
         assert (code, err) == (0, "")
         found.append(json.loads(out))
     assert found[0]["metrics"]["hit"] == found[1]["metrics"]["hit"] == 1
+    assert (found[1]["settings"]["vectors"], found[1]["settings"]["max_facts"]) == (None, None)
     code, out, err = run("compare", "--graph", "films.lbdb", "--connect", *asked, "--method", "sg-rag")
     assert (code, err) == (0, "")
-    assert [one["metrics"]["hit"] for one in json.loads(out)["runs"]] == [1, 1]
+    runs = json.loads(out)["runs"]
+    assert [one["metrics"]["hit"] for one in runs] == [1, 1]
+    assert {one["method"]: one["settings"]["database"] for one in runs} == {"simgrag": None, "sg-rag": "films.lbdb"}
 
 
 # --- info -------------------------------------------------------------------------------------------------------------

@@ -333,3 +333,11 @@ def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> 
     assert err.startswith("kg-retrievers: error: ")
     assert told in err
     assert "Error:" not in err, "this looks like a traceback's last line"
+
+
+def test_a_note_on_the_graph_is_given_once_for_all_methods(run: Run) -> None:
+    Path("lost.jsonl").write_text('{"question": "Who directed Her?", "answers": ["Nobody"]}\n', encoding="utf-8")
+    asked = ("--graph", "films.csv", "--data", "lost.jsonl", "--format", "jsonl")
+    code, _, err = run("compare", *asked, "--method", "neighborhood", "--method", "simgrag")
+    assert code == 0
+    assert err.count("the graph holds no gold answer of 1 of 1 questions") == 1

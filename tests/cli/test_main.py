@@ -540,8 +540,8 @@ def test_a_terminal_is_shown_what_is_going_on(
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert cli.main(["ask", "films.csv", HER]) == 0
     err = capsys.readouterr().err
-    assert "loading" in err
-    assert "searching" in err
+    assert "reading films.csv ..." in err
+    assert "searching (" in err
 
 
 def test_a_closed_pipe_is_harmless() -> None:

@@ -278,7 +278,7 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
         ([*TRAIN[:2], *TRAIN[4:], "--output", "m"], "--graph must name the graph that the questions are about. See: "),
         (
             ["train", "pcst", *TRAIN[2:], "--output", "m"],
-            "g-retriever has no trained model: nothing in it is trained.",
+            "pcst is not trained. Name one of gnn-rag",
         ),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),

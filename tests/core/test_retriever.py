@@ -276,6 +276,14 @@ def test_other_errors_are_no_refusals(ask: Callable[..., list[Document]]) -> Non
         ask(toy(), on_refusal="no")
 
 
+def test_a_batch_keeps_the_error_of_each_question() -> None:
+    found = toy().batch(["Who?", " "], return_exceptions=True)
+    assert found[0] == toy().invoke("Who?")
+    assert isinstance(found[1], InvalidArgumentError)
+    with pytest.raises(InvalidArgumentError):
+        toy().batch(["Who?", " "])
+
+
 # --- copies ---
 
 

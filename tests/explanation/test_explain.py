@@ -74,7 +74,8 @@ def check_named(found: Explanation, document: Document, graph: KnowledgeGraph) -
             assert one.likeness is None or 0 < one.likeness <= 1
     assert {one.key for one in found.entities} == {key for _, key in metadata["details"].get("entities") or ()}
     relations = {relation for _, relation, _ in metadata["triples"]}
-    assert {one.relation for one in found.relations} <= relations
+    of_pattern = {relation for _, relation in metadata["details"].get("relations") or () if relation}
+    assert {one.relation for one in found.relations} == of_pattern & relations
     assert [list(fact.triple) for fact in found.facts] == metadata["triples"]
     labels = dict.fromkeys(graph.label(key) for key in metadata["answers"])
     assert found.answers == [*labels] or metadata["value"] is not None

@@ -119,6 +119,12 @@ def test_a_fact_has_the_sources_of_its_rows(frame: Any) -> None:
     assert [graph.sources(triple) for triple in TRIPLES] == [["IMDb", "Wikidata"], [], ["IMDb"]]
 
 
+def test_a_list_of_sources_is_left_out_and_counted(frame: Any) -> None:
+    graph = KnowledgeGraph.from_frame(frame([dict(row, sources=["IMDb", "Wikidata"]) for row in ROWS]))
+    assert [graph.sources(triple) for triple in TRIPLES] == [[]] * len(TRIPLES)
+    assert "sources" in str(graph.reading.left_out)
+
+
 # --- numbers and dates ------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +138,7 @@ def tails(values: list[Any], make: Any) -> list[str]:
     [
         ([2013, -1], ["2013", "-1"]),
         ([2013.0, 7.0], ["2013", "7"]),
-        ([2013.0, 7.5, 1e300], ["2013", "7.5", "1e+300"]),
+        ([2013.0, 7.5, 2e15, 1e300], ["2013", "7.5", "2000000000000000", "1e+300"]),
         ([True, False], ["true", "false"]),
         ([date(2013, 12, 18), date(1, 1, 1)], ["2013-12-18", "0001-01-01"]),
         ([datetime(2013, 12, 18), datetime(1979, 1, 2)], ["2013-12-18", "1979-01-02"]),

@@ -188,15 +188,15 @@ def test_examples_go_to_the_methods_that_can_use_them(index):
 
 
 def test_example_questions_are_varied_answered_and_the_same_each_time(service, index):
-    questions = service.examples(6)
+    questions = service.examples()
     assert len(set(questions)) == 6
-    assert questions == GraphService(index).examples(6)
+    assert questions == GraphService(index).examples()
     assert all(service.ask(question).answers for question in questions)
 
 
 def test_example_questions_call_no_language_model(index):
     llm = ScriptedChatModel(replies=[])
-    assert len(GraphService(index, llm=llm).examples(3)) == 3
+    assert len(GraphService(index, llm=llm).examples()) == 6
 
 
 def test_a_graph_without_facts_has_no_example_questions():
@@ -231,8 +231,6 @@ def test_what_is_out_of_range_is_refused(service, arguments, message):
         ("neighbors", {"entity": ""}, "entity must have at least 1 character"),
         ("explain", {"question": "Who?", "entity": " "}, "entity must match"),
         ("schema", {"max_tokens": 10**6}, "max_tokens must be 500 to 8000"),
-        ("examples", {"count": -1}, "count must be greater than or equal to 1"),
-        ("examples", {"count": 21}, "count must be less than or equal to 20"),
     ],
 )
 def test_every_verb_checks_its_bounds(service, verb, arguments, message):

@@ -160,7 +160,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     max_seconds: float | None = Field(default=SECONDS, gt=0, le=MAX_SECONDS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
+    #: Reads the answers from a reply to `answer_prompt`.
     parse_answers: Callable[[str], list[str]] = marked_answers
 
     @classmethod

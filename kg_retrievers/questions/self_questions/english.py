@@ -14,9 +14,6 @@ from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import spread
 
-_DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
-_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
-
 #: Frequent verbs with regular forms that are seldom nouns.
 _REGULAR = """
 accept accompany accuse achieve acquire adapt add address adopt advise affect amend announce apply appoint approve
@@ -139,6 +136,14 @@ def _verb(base: str, past: str = "", participle: str = "", *, also_noun: bool = 
     third = f"{base}es" if base.endswith("o") else plural_of(base)
     return Verb(base, third, past, participle or past, _agent(base), _gerund(base), also_noun)
 
+
+#: How the names of ends are written that are dates or numbers without a unit.
+_VALUES: dict[EndKind, re.Pattern[str]] = {
+    "date": re.compile(
+        r"-?\d{4}(?:[-/]\d{1,2}(?:[-/]\d{1,2}(?:T.*)?)?)?|\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{1,2} [^\W\d]+ \d{4}"
+    ),
+    "number": re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?\s?%?"),
+}
 
 #: The plurals that no rule gives.
 _PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women", "foot": "feet", "mouse": "mice"}
@@ -379,10 +384,9 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
         'person'
     """
     ends = spread(graph.relation_samples.ends_of(label), ENDS_SEEN)
-    values = Counter(value_kind(graph.names[int(graph.labels[end])]) for end in ends.tolist())
-    kinds_of_values: tuple[EndKind, ...] = ("date", "number")
-    for value in kinds_of_values:
-        if values[value] >= SHARE * len(ends) > 0:
+    names = [graph.names[int(graph.labels[end])] for end in ends.tolist()]
+    for value, pattern in _VALUES.items():
+        if len([*filter(pattern.fullmatch, names)]) >= SHARE * len(names) > 0:
             return EndWords(value, value)
     kinds = Counter(kind for end in ends.tolist() for kind in graph.entity_types(end))
     shared = [graph.types[kind] for kind, count in kinds.items() if count >= SHARE * len(ends)]
@@ -425,15 +429,3 @@ def _seems_person(graph: KnowledgeGraph, label: int) -> bool:
         agent = verb_of_agent(singular_of(words.words).rpartition(" ")[2])
         return agent is not None and backward == (words.form == "noun of")
     return False
-
-
-def value_kind(text: str) -> str:
-    """Return the kind of a text as a value: "date", "number" or "".
-
-    Example:
-        >>> value_kind("1987-03-02"), value_kind("1,200 km"), value_kind("Apollo 13")
-        ('date', 'number', '')
-    """
-    if _DATE.fullmatch(text):
-        return "date"
-    return "number" if _NUMBER.fullmatch(text) else ""

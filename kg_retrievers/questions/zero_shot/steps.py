@@ -26,7 +26,6 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
-from kg_retrievers.questions.self_questions.english import value_kind
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     OTHER,
@@ -187,8 +186,23 @@ COMMON_RELATIONS = 1 / 3
 #: Of how many relations the entities are looked at at once.
 _AT_ONCE = 256
 
+_DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
+_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
+
 #: Whether a text that begins with a byte may be a value: a digit of any script, a sign, or the sign of a currency.
 _MAY_BEGIN_VALUES = np.array([chr(byte) in "0123456789+-$" or byte >= 0x80 for byte in range(256)])
+
+
+def value_kind(text: str) -> str:
+    """Return the kind of a text as a value, one of `KINDS`.
+
+    Example:
+        >>> value_kind("1987-03-02"), value_kind("1,200 km"), value_kind("Apollo 13")
+        ('date', 'number', '')
+    """
+    if _DATE.fullmatch(text):
+        return "date"
+    return "number" if _NUMBER.fullmatch(text) else ""
 
 
 class RelationEnds(NamedTuple):

@@ -1,4 +1,4 @@
-"""The MCP server of a graph: its tools, what it says of itself, and its transports."""
+"""The MCP server of a graph: its tools, its instructions and its transports."""
 
 from __future__ import annotations
 

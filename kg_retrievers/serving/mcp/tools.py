@@ -45,13 +45,13 @@ TOOLS = {
     "ask": (
         "Ask the knowledge graph",
         "Answer a question from a knowledge graph. The reply has the answer, the facts that it rests on with numbers "
-        "to cite, how likely it is right, and, where the question is refused, why and what to do next. Prefer this "
-        f"tool for questions; do not answer from memory where it refuses. {_IS_DATA}",
+        "to cite, and how likely it is right. If the question is refused, it says why and what to do next. Prefer this "
+        f"tool for questions. If it refuses, do not answer from memory. {_IS_DATA}",
     ),
     "search_evidence": (
         "Search the knowledge graph for evidence",
         "Find the facts of a knowledge graph that a question is about, best first, without an answer: to read them "
-        f"and conclude yourself, or where `ask` gives no answer. {_IS_DATA}",
+        f"and conclude yourself, or if `ask` gives no answer. {_IS_DATA}",
     ),
     "explain": (
         "Explain an answer, or why not another",

@@ -1,6 +1,6 @@
 """Writes the work of a stage as JSON that a person can edit, and reads it back: patterns, relation paths and queries.
 
-This module gives an edited text its form only. The retriever checks it like the reply of a model.
+`read_text` checks the form alone. The retriever checks the content like the reply of a model.
 """
 
 from __future__ import annotations

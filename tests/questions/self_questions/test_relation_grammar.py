@@ -79,6 +79,8 @@ def test_forms_of_verbs(word: str, base: str, third: str, past: str, agent: str,
     ("relation", "tails", "types", "kind", "noun"),
     [
         ("opened", ["1999", "2001-05-03", "3 May 2010", "1/2/2003", "1850"], [], "date", "date"),
+        ("born", ["1 March 1901", "2 May 1920", "3 June 1931"], [], "date", "date"),
+        ("length", ["84 m", "7 m", "12 m"], [], "unknown", "one"),
         ("height", ["17", "1,024", "-3.5", "40 %", "1e9"], [], "number", "number"),
         ("painted_by", ["Ann", "Bob", "Cid", "Dan", "Eve"], [], "person", "person"),
         ("teacher", ["Ann", "Bob", "Cid", "Dan", "Eve"], [], "person", "person"),

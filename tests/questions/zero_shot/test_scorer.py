@@ -10,7 +10,6 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.self_questions.english import value_kind
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     MAX_TOKENS,
@@ -19,7 +18,7 @@ from kg_retrievers.questions.zero_shot.scorer import (
     question_ids,
     relation_scorer,
 )
-from kg_retrievers.questions.zero_shot.steps import GraphSteps, relation_words
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, relation_words, value_kind
 
 torch = pytest.importorskip("torch")
 sys.path.append(str(Path(__file__).parents[3]))

@@ -373,8 +373,9 @@ def test_hostile_names_are_data() -> None:
     service = GraphService(GraphIndex.build(graph, default_embeddings()))
     with TestClient(make_app(service), base_url="http://localhost") as client:
         events = ask(client, question="Who directed Her?")
-        assert "\u202e" not in json.dumps(events[-1]["answers"])
+        assert "\u202e" not in json.dumps(events[-1]["answers"], ensure_ascii=False)
         response = client.post("/api/expand", json={"entity": "Her", "facts": []})
+        assert response.status_code == 200
         assert "\u202e" not in response.text
         assert response.headers["content-type"] == "application/json"
         assert response.headers["x-content-type-options"] == "nosniff"

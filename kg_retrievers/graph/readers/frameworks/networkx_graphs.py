@@ -104,7 +104,7 @@ def _edges(
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
 
-#: What the reader of networkx raises if a file is no graph, beside their own errors.
+#: The errors of the readers of networkx for a file that is no graph, in addition to networkx's own.
 _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
 
 _PREFIX = 1 << 16

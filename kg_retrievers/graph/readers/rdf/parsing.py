@@ -170,7 +170,7 @@ def oxigraph() -> Any:
 
 
 class RdflibGraph:
-    """The statements of a Graph or Dataset of rdflib 7, with the terms of pyoxigraph.
+    """The statements of a Graph, Dataset or ConjunctiveGraph of rdflib 7, with the terms of pyoxigraph.
 
     Args:
         graph: The graph.

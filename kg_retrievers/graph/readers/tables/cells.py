@@ -20,9 +20,8 @@ UNFIT = re.compile("[\0\ud800-\udfff]")
 
 _NOTHING = ("NAType", "NaTType")  # of pandas
 
-
 #: From here on a double does not hold each integer.
-_LEAST_INEXACT = 1e15
+_LEAST_INEXACT = 2**53
 
 
 def is_nothing(value: Any) -> bool:
