@@ -30,10 +30,7 @@ def random_graph(seed: int) -> KnowledgeGraph:
 
 
 #: The options of `render` that change what is found, or how it is asked for.
-MODES = {
-    "distinct": st.sampled_from(["known", "nodes", "none"]),
-    "direction": st.sampled_from(["ignore", "respect"]),
-}
+MODES = {"direction": st.sampled_from(["ignore", "respect"])}
 
 
 @st.composite
@@ -50,10 +47,11 @@ def patterns(draw: st.DrawFn) -> Pattern:
     pairs = draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=2))
     unknowns = [node.name for node in nodes if isinstance(node, Unknown)]
     target = draw(st.sampled_from([None, *unknowns]))
-    return Pattern(tuple(triples), target, tuple((a, b) for a, b in pairs if a != b))
+    different = tuple((a, b) for a, b in pairs if a != b)
+    return Pattern(tuple(triples), target, different, revisits=draw(st.booleans()))
 
 
-def brute_force(graph: KnowledgeGraph, pattern: Pattern, distinct: str, direction: str) -> set[Found]:
+def brute_force(graph: KnowledgeGraph, pattern: Pattern, direction: str) -> set[Found]:
     """All targets with the facts that make them targets."""
     nodes = pattern.nodes
     facts = list(graph.triples())
@@ -71,9 +69,7 @@ def brute_force(graph: KnowledgeGraph, pattern: Pattern, distinct: str, directio
     for keys in product(*choices):
         key_of = dict(zip(nodes, keys, strict=True))
         clash = any(
-            key_of[a] == key_of[b]
-            and a != b
-            and (distinct == "nodes" or (distinct == "known" and (a in known or b in known)))
+            key_of[a] == key_of[b] and a != b and not pattern.revisits and (a in known or b in known)
             for a, b in product(nodes, nodes)
         ) or any(key_of[a] == key_of[b] for a, b in pattern.different)
         if clash:

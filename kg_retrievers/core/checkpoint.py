@@ -41,14 +41,12 @@ class Header(BaseModel, strict=True):
 
     Attributes:
         format_version: The layout of the file.
-        library_version: The version of this package that saved it.
         method: The name of the method whose model it is.
         config: What else is needed to use it: values of JSON.
         digest: Hexadecimal digits that change with the configuration and the weights.
     """
 
     format_version: int
-    library_version: str = ""
     method: str = ""
     digest: str = ""
     config: dict[str, Any] = {}

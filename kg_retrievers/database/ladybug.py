@@ -78,6 +78,11 @@ class LadybugExecutor(DatabaseExecutor):
         (('person.key',), (('Spike Jonze',),))
     """
 
+    # Of a database for this executor alone: the graph that it was made from, and the folder that a process removes if
+    # it finds its host gone.
+    _graph: KnowledgeGraph | None = None
+    _temporary: str = ""
+
     def __init__(
         self,
         path: str | Path,
@@ -85,13 +90,11 @@ class LadybugExecutor(DatabaseExecutor):
         key: str = "key",
         label: str | None = "label",
         max_memory: int | None = MAX_MEMORY,
-        _temporary: str = "",
     ) -> None:
         """Open the database."""
         _check_memory(max_memory)
         self.path = path = Path(path)
         self._key, self._label, self._max_memory = key, label, max_memory
-        self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
         self._tables: Mapping[str, NodeLabel] = {}
         self._removal: weakref.finalize[..., Any] | None = None
         if not path.is_file():
@@ -101,7 +104,7 @@ class LadybugExecutor(DatabaseExecutor):
                 hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
                 hint_shell="Name the file of a database.",
             )
-        self._pool = SessionPool(Opening(path.absolute(), max_memory, _temporary))
+        self._pool = SessionPool(Opening(path.absolute(), max_memory, self._temporary))
 
     @classmethod
     def from_graph(
@@ -148,8 +151,9 @@ class LadybugExecutor(DatabaseExecutor):
                     _LOGGER.warning("LadybugExecutor.from_graph: %s does not hold %s.", path, ", ".join(lost))
                 os.replace(file, path)
                 return cls(path, max_memory=max_memory)
-            executor = cls(file, max_memory=max_memory, _temporary=str(folder))
-            executor._graph = graph
+            executor = cls.__new__(cls)
+            executor._graph, executor._temporary = graph, str(folder)
+            cls.__init__(executor, file, max_memory=max_memory)
             executor._removal = weakref.finalize(executor, _remove, folder, os.getpid())
             on_error.pop_all()
         return executor

@@ -15,6 +15,7 @@ from kg_retrievers.database.executor import Fetch
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession
 from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, quoted
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph import KnowledgeGraph
@@ -93,6 +94,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
 
     Raises:
         DatabaseUnavailableError: If it cannot be written.
+        KGRetrieversError: The error of the deadline, if it comes first.
     """
     try:
         process = ProcessSession(Opening(file, None, str(file.parent), read_only=False))
@@ -107,6 +109,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
         finally:
             process.close()
     except SessionError as cause:
+        check_deadline()  # its error names the limit that ended the process
         raise DatabaseUnavailableError(
             f"LadybugExecutor.from_graph: the graph cannot be loaded: {cause.reason} Is there room on the disk?"
         ) from cause

@@ -265,9 +265,11 @@ class SessionPool:
                 yield session
         finally:
             self._busy.discard(session)
-            with suppress(OSError):
-                session = self._usable(session)  # a new process starts while nobody waits for it
-            self._free.put(session)
+            try:
+                with suppress(OSError, RuntimeError):  # of a process or thread that the system does not start
+                    session = self._usable(session)  # a new process starts while nobody waits for it
+            finally:
+                self._free.put(session)
             if self._closed and session is not None:
                 session.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -24,7 +25,7 @@ class PatternWriter(ABC):
         keys: The keys of which each known node may take one.
         given: The keys of known nodes of absent triples, as a caller gives them.
         allowed: The keys that unknowns may have, by name.
-        distinct: Which nodes must be different entities.
+        revisits: Whether other nodes may take the entity of a known node.
         direction: Whether the directions of triples count.
         names: The variable of each node.
         parameters: Those of the conditions written so far.
@@ -35,7 +36,7 @@ class PatternWriter(ABC):
     keys: Mapping[Term, Sequence[str]]
     given: Mapping[Known, Sequence[str]]
     allowed: Mapping[str, Sequence[str]]
-    distinct: Literal["known", "nodes", "none"]
+    revisits: bool
     direction: Literal["ignore", "respect"]
     names: dict[Term, str] = field(init=False)
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -80,8 +81,8 @@ class PatternWriter(ABC):
         stated = {*self.pattern.different, *((other, one) for one, other in self.pattern.different)}
         for one, other in combinations(self.names, 2):
             apart = one in self.keys and other in self.keys and set(self.keys[one]).isdisjoint(self.keys[other])
-            is_known = self.distinct == "known" and (one in self.keys or other in self.keys)
-            if not apart and ((one, other) in stated or self.distinct == "nodes" or is_known):
+            is_known = one in self.keys or other in self.keys
+            if not apart and ((one, other) in stated or (is_known and not self.revisits)):
                 yield one, other
 
     def limits_of_absent(self, node: Term, name: str) -> list[str]:
@@ -117,9 +118,7 @@ def render(
     dialect: Dialect,
     *,
     entities: Mapping[Known, Sequence[str]] | None = None,
-    distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     direction: Literal["ignore", "respect"] = "ignore",
-    limit: int | None = None,
     allowed: Mapping[str, Sequence[str]] | None = None,
     bindings: Sequence[str] = (),
 ) -> tuple[str, dict[str, Any]]:
@@ -133,14 +132,13 @@ def render(
         schema: What the database holds.
         dialect: The Cypher to write, or SPARQL.
         entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
-        distinct: As in `match_pattern`: "known": no other node takes the entity of a known node; "nodes": all nodes
-            take different entities; "none": any may be the same; "auto": "none" where the pattern may revisit what it
-            names, else "known" (see `decide_revisits`). Inequalities that the pattern states always hold.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
-        limit: The most rows; None for no LIMIT.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
             operation of the pattern is not rendered.
         bindings: The names of one or two unknowns; then the columns are their keys `target` and `by`, each pair once.
+
+    No other node takes the entity of a known node, unless the pattern may revisit what it names (see
+    `decide_revisits`). Inequalities that the pattern states always hold.
 
     Absent triples are conditions; their directions count if the pattern says so, else as `direction` says. An absent
     node of which `entities` or `allowed` gives the keys is limited to these, whatever its type.
@@ -151,8 +149,8 @@ def render(
         the target, then by the database's ids of the relationships.
 
     Raises:
-        InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `limit` is
-            below 1, or `allowed` lacks an unknown on which the pattern has a condition.
+        InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `allowed` lacks
+            an unknown on which the pattern has a condition.
         PatternError: If absent triples form a cycle.
         SearchBudgetError: If `allowed` holds more than `MAX_KEYS` keys.
 
@@ -168,8 +166,6 @@ def render(
         >>> parameters
         {'n0': 'Her'}
     """
-    if limit is not None and limit < 1:
-        raise InvalidArgumentError(f"render: limit is {limit}. Ask for at least 1 row, or give None.")
     if not schema.labels and schema.pattern_writer is None:
         raise InvalidArgumentError(
             "render: the database has no nodes.",
@@ -183,17 +179,10 @@ def render(
         for node in pattern.nodes
         if isinstance(node, Known)
     }
-    if distinct == "auto":
-        distinct = "none" if decide_revisits(pattern).allowed else "known"
-    writer: PatternWriter
-    if schema.pattern_writer is not None:
-        writer = schema.pattern_writer(pattern, schema, keys, given, limits, distinct, direction)
-    else:
-        writer = CypherWriter(pattern, schema, keys, given, limits, distinct, direction, dialect=dialect)
-    lines = [*writer.lines(bindings)]
-    if limit is not None:
-        lines.append(f"LIMIT {limit}")
-    return "\n".join(lines), writer.parameters
+    writer_of = schema.pattern_writer or partial(CypherWriter, dialect=dialect)
+    revisits = decide_revisits(pattern).allowed
+    writer: PatternWriter = writer_of(pattern, schema, keys, given, limits, revisits, direction)
+    return "\n".join(writer.lines(bindings)), writer.parameters
 
 
 def _check_limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> None:

@@ -25,6 +25,7 @@ from kg_retrievers.index.exact_search import ExactSearch
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM, QuantizedSearch
 from kg_retrievers.index.static_embeddings import default_embeddings
 
+#: A search of the vectors of one kind: exact, or with quantized vectors if they are many.
 Search = ExactSearch | QuantizedSearch
 
 #: The greatest share of the rows of a column of vectors that may belong to nothing.
@@ -91,9 +92,9 @@ class IndexChange:
         embed_texts: Callable[[Sequence[str]], Array],
     ) -> None:
         """Embed what is new."""
-        self.graph, self.dimension = change.graph, dimension
+        self.graph = change.graph
         self._before, self._searches, self._change = before, searches, change
-        self._vectors = self._embedded(embed_texts)
+        self._vectors = self._embedded(embed_texts, dimension)
         self.dimension = dimension or self._vectors["names"].new.shape[1]
 
     def whole_columns(self) -> dict[str, Array]:
@@ -126,7 +127,7 @@ class IndexChange:
         embedded = sum(len(vectors.new) for vectors in self._vectors.values())
         return added, self.graph.duplicates - before.duplicates, len(before) - kept, embedded
 
-    def _embedded(self, embed_texts: Callable[[Sequence[str]], Array]) -> dict[str, VectorChange]:
+    def _embedded(self, embed_texts: Callable[[Sequence[str]], Array], dimension: int) -> dict[str, VectorChange]:
         """Embed what is new, all in one call."""
         before, graph = self._before, self.graph
         origins = {
@@ -138,7 +139,7 @@ class IndexChange:
             origins["triples"] = np.where(_is_reworded(before, self._change), -1, self._change.triples)
         new = {kind: np.flatnonzero(origin < 0) for kind, origin in origins.items()}
         texts = [text for kind, ids in new.items() for text in _texts(graph, kind, ids)]
-        vectors = embed_texts(texts) if texts else np.empty((0, self.dimension), np.float32)
+        vectors = embed_texts(texts) if texts else np.empty((0, dimension), np.float32)
         ends = np.cumsum([len(ids) for ids in new.values()])[:-1]
         parts = zip(origins.items(), np.split(vectors, ends), strict=True)
         return {kind: VectorChange(_rows_of(self._searches[kind].rows, origin), part) for (kind, origin), part in parts}

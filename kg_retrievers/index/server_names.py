@@ -368,7 +368,8 @@ def _stored_name(document: Document) -> StoredName:
 
 def _in_order(documents: Sequence[Document], distances: Array) -> tuple[list[Near], Array]:
     """Return the names among documents, ascending by distance, then by number, and ranks that equal distances share."""
-    numbers = np.array([document.metadata.get("number", -1) for document in documents], np.int64)
+    # A document without a name is of no use here, and another program may have written anything into it.
+    numbers = np.array([one.metadata["number"] if "name" in one.metadata else -1 for one in documents], np.int64)
     ranks = np.empty(len(documents), np.int64)
     ascending = np.argsort(distances, kind="stable")
     ranks[ascending] = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers.database import ladybug_process
+from kg_retrievers.database import ladybug_loading, ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import PROCESSES, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_worker import SessionError
@@ -211,6 +211,12 @@ def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> 
     assert wait_until(lambda: process.poll() is not None)
     assert works(executor)
     assert wait_until(lambda: not executor._pool._busy)
+
+
+def test_a_deadline_stops_the_loading(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladybug_loading, "load_graph", lambda execute, *_: execute(UNSTOPPABLE))
+    with deadline(2.0, late), pytest.raises(BudgetError, match="too late"):
+        LadybugExecutor.from_graph(graph)
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
@@ -442,3 +448,34 @@ def test_a_wait_for_busy_processes_ends(full_pool: LadybugExecutor) -> None:
         full_pool._fetch("RETURN 1", {}, 1, 0.1)
     with deadline(0.2, lambda: BudgetError("no time")), pytest.raises(BudgetError, match="no time"):
         full_pool.run("RETURN 1")
+
+
+def test_a_wait_for_busy_processes_is_cancelled(full_pool: LadybugExecutor) -> None:
+    threads = threading.active_count()
+
+    async def cancel() -> None:
+        task = asyncio.create_task(await_foreign_function(full_pool._fetch, "RETURN 1", {}, 1, 100.0))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert wait_until(lambda: threading.active_count() == threads)
+
+
+@pytest.mark.parametrize("error", [OSError, RuntimeError])
+def test_a_process_that_does_not_start_takes_no_place(
+    executor: LadybugExecutor, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error("the system starts no more")
+
+    process_of(executor).kill()
+    process_of(executor).wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(ladybug_process, "ProcessSession", refuse)
+        for _ in range(PROCESSES):
+            with pytest.raises(error, match="no more"):
+                executor._fetch("RETURN 1", {}, 1, 1.0)
+    assert works(executor)

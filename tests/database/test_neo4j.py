@@ -162,6 +162,15 @@ def test_a_read_session_of_the_database_with_a_timeout(serve: Serve) -> None:
     assert explained.extra == ran.extra == {"mode": "r", "db": "films", "tx_timeout": 2500}
 
 
+def test_explain_once(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
+    executor.schema()
+    del stub.requests[:]
+    for _ in range(3):
+        executor.run("RETURN 1 AS x")
+    assert [query.split()[0] for query in stub.queries()] == ["EXPLAIN", "RETURN", "RETURN", "RETURN"]
+
+
 def test_schema(serve: Serve) -> None:
     _, executor = serve()
     assert executor.schema() == DatabaseSchema(

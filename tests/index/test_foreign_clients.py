@@ -18,6 +18,7 @@ from kg_retrievers import Budget, GraphIndex, HashedEmbeddings, TripleSimilarity
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, KGRetrieversError, ModelCallError
 from kg_retrievers.index.embeddings import embed
+from kg_retrievers.index.server_names import ServerNames, StoredName, letters_of, name_key
 from kg_retrievers.index.vector_store import VectorStoreSearch
 from kg_retrievers.testing import tiny_graph
 
@@ -129,6 +130,18 @@ def test_a_store_that_returns_something_else(hits: Any) -> None:
     store.hits = hits
     with pytest.raises((InvalidArgumentError, ModelCallError)):
         VectorStoreSearch(store, "l2").near(HashedEmbeddings(8).embed_array(["Her"])[0], 1)
+
+
+def test_what_another_program_wrote_into_the_store_is_no_name() -> None:
+    embeddings = HashedEmbeddings(8)
+    store = Store(embeddings)
+    names = ServerNames(VectorStoreSearch(store, "l2"), embeddings)
+    names.add([StoredName("Her", ("her",), False)])
+    foreign = Document("x", metadata={"number": "first"})
+    kept = store.get_by_ids([name_key(letters_of("Her"), 0)])[0]
+    store.hits = [(foreign, 0.0), (kept, 0.5)]
+    (near,) = names.nearest(embeddings.embed_array(["Her"]), 1)
+    assert [one.name.name for one in near] == ["Her"]
 
 
 def test_a_store_without_end_ends_at_the_budget() -> None:

@@ -30,7 +30,7 @@ EARLIER = "kg_retrievers.index.static_embeddings.StaticEmbeddings(model='an earl
     ],
 )
 def test_the_option_that_fits_is_named(built_with: str, recorded: str | None, option: str) -> None:
-    meta = {"embeddings": built_with, "store": False} | ({"embeddings_name": recorded} if recorded else {})
+    meta = {"embeddings": built_with} | ({"embeddings_name": recorded} if recorded else {})
     with pytest.raises(StaleIndexError, match="films was built with") as error:
         check_model("films", meta, HashedEmbeddings(8))
     assert f"Open it with the first: --embeddings {option}, or build it again with" in error.value.on_shell

@@ -231,7 +231,7 @@ class SparqlParts:
         )
 
     def _named_by_iris(self, iris: Sequence[str]) -> list[StoredEntity]:
-        """Return entities by their IRIs, but for what is in no fact and describes relations and types."""
+        """Return the entities of some IRIs. Relations, types and unnamed things count only if facts hold them."""
         schema = self._schema()
         schema_types = {schema.vocabulary.names.expand(name) for name in SCHEMA_TYPES}
         called = read_names(self._ask, schema.vocabulary, iris)

@@ -2,7 +2,9 @@
 
 rdflib parses the query. Each group is read by itself, as engines evaluate it. Its triples fall into parts: two that
 share a subject or object are in one part. A part has a beginning if a subject or object of it is a term. A class does
-not count, since it has many members. A group may have one part without a beginning: the rows of two are all pairs.
+not count, since it has many members. A part that begins leads to those of which it has the subject or object as its
+relation or graph. A group may have one part without a beginning, and those to which it leads: the rows of two are all
+pairs.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Part(NamedTuple):
     Attributes:
         variables: Those of its subjects and objects.
         begins: Whether it begins at a term.
-        relations: Variables for relations. Two parts that share no other variable are still all pairs, nearly. A part
-            whose relations are the subjects of another is one with it.
+        relations: Variables for relations and graphs. Two parts that share no other variable are still all pairs,
+            nearly. A part leads to another whose subjects or objects they are.
         many: Whether it holds what may have any number of rows.
     """
 
@@ -74,12 +76,11 @@ class _Group:
         self.count += 1
 
 
-def merged(parts: Iterable[Part], *, by_relations: bool = False) -> list[Part]:
+def merged(parts: Iterable[Part]) -> list[Part]:
     """Return parts that are apart from each other."""
     found: list[Part] = []
     for part in parts:
-        met = part.variables | part.relations if by_relations else part.variables
-        joined = [one for one in found if one.variables & met or (by_relations and one.relations & part.variables)]
+        joined = [one for one in found if one.variables & part.variables]
         found = [one for one in found if one not in joined]
         variables, begins, relations, many = zip(part, *joined, strict=True)
         found.append(Part(frozenset().union(*variables), any(begins), frozenset().union(*relations), any(many)))
@@ -149,10 +150,13 @@ class _Joins:
         return _Group(parts, count=group.count)
 
     def _check_apart(self, parts: Sequence[Part], given: Collection[str]) -> None:
-        lone = [part for part in parts if part.many and not part.begins and not part.variables.intersection(given)]
-        free = merged(lone, by_relations=True)
-        if len(free) > 1:
-            self.refuse(sorted(free[1].variables), APART)
+        left = lone = _lone(parts, {*given})
+        while left:
+            start = left[0]
+            left = _lone(left, _variables_of([start]))
+        # If one part leads to all others, the last start does: no earlier one led to it.
+        if lone and _lone(lone, _variables_of([start])):
+            self.refuse(sorted(start.variables), APART)
 
     def _element(self, group: _Group, element: CompValue) -> None:
         match element.name:
@@ -169,8 +173,8 @@ class _Joins:
             case "MinusGraphPattern":
                 self.group(element.graph)
             case "GraphGraphPattern":
-                inside = self.group(element.graph)
-                group.parts += inside.parts
+                inside, names = self.group(element.graph), _names([element.term])
+                group.parts += [part._replace(relations=part.relations | names) for part in inside.parts]
                 group.count += inside.count
             case "Filter" | "Bind":
                 self._expression(group, element)
@@ -213,6 +217,14 @@ class _Joins:
         if not query.projection:  # SELECT *
             return Part(frozenset(_variables_of(inside)), begins)
         return Part(_names(column.evar or column.var for column in query.projection), begins)
+
+
+def _lone(parts: Sequence[Part], known: set[str]) -> list[Part]:
+    """Return the parts to which neither a beginning nor a known variable leads."""
+    while begun := [part for part in parts if part.begins or part.variables & known]:
+        parts = [part for part in parts if part not in begun]
+        known = known | _variables_of(begun)
+    return [part for part in parts if part.many]
 
 
 def _is(tree: Any, name: str) -> bool:

@@ -105,7 +105,7 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
     operation = Operation.from_dict(queries[0]["operation"])
     if operation.kind == "compare":
         return _compare(operation, queries, run, graph, most)
-    query, rows, tried = _first_with_rows(queries, run, MAX_ROWS if "facts" in queries[0] else most)
+    query, rows, tried = _first_with_rows(queries, run, most if operation.kind == "exists" else MAX_ROWS)
     details = {"tried": tried, "rows": len(rows)}
     if operation.kind == "exists":
         return query, Evidence(_facts(rows, graph), score=1.0, value=bool(rows.rows), details=details)

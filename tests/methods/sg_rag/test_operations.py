@@ -292,6 +292,8 @@ def test_queries_with_an_operation_that_a_caller_gives(likes: CypherRetriever) -
     by_hand = "MATCH (who)-[:likes]->(thing) RETURN DISTINCT who AS target"
     counted = likes.invoke("?", cypher={"query": by_hand, "operation": {"kind": "count"}})[0]
     assert (counted.metadata["value"], counted.metadata["triples"]) == (30, [])
+    few = likes.model_copy(update={"max_rows": 7})  # of facts: bindings have a limit of their own
+    assert few.invoke("?", cypher={"query": by_hand, "operation": {"kind": "count"}})[0].metadata["value"] == 30
     with pytest.raises(InvalidArgumentError, match="needs the columns 'target' and 'by'"):
         likes.invoke("?", cypher={"query": by_hand, "operation": {"kind": "max", "by": ["thing"]}})
     comparison = {"kind": "compare", "by": ["a", "b"], "comparison": "="}

@@ -277,8 +277,8 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
 class _GraphPromptChat(BaseChatModel):
     """The language model with one prompt, so that callbacks see a call of a chat model: costs, tracers, tokens."""
 
-    network: Any
-    prompt: Any
+    network: Any = Field(repr=False)
+    prompt: Any = Field(repr=False)
     max_new_tokens: int
 
     @property

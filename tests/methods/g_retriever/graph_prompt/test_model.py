@@ -291,6 +291,7 @@ async def test_callbacks_see_a_call_of_a_chat_model(lm: CausalLM, retriever: PCS
     made = model(lm, options={"max_new_tokens": 5})
     given = {"question": QUESTION, "documents": retriever.invoke(QUESTION)}
     expected, prompt = made.invoke(given), made.prompt(given)
+    assert "network=" not in repr(made._writing(given))  # which tracers record
     workflow = build_workflow(retriever, made)
     cost = workflow.invoke({"question": QUESTION})["cost"]
     assert (cost["llm_calls"], cost["input_tokens"]) == (1, len(prompt) + made.config.soft_tokens)
