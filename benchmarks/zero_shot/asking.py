@@ -80,7 +80,9 @@ def ask(retriever: BaseKGRetriever, question: Question, topic: Topic, *, of: str
         documents, reason = [], f"{type(error).__name__}: {error}"
     cpu_ms = 1000 * (time.process_time() - began)
     answers, gold, label = documents_answers(documents), question.answers, retriever.graph.label
-    metadata = documents[0].metadata if answers else {}
+    metadata = documents[0].metadata if documents else {}
+    value = metadata.get("value")
+    answered = bool(answers) or value is not None
     pattern = metadata.get("details", {}).get("pattern") or {}
     said = metadata.get("confidence")
     return {
@@ -90,15 +92,24 @@ def ask(retriever: BaseKGRetriever, question: Question, topic: Topic, *, of: str
         "kind": question.kind,
         "question": question.text,
         "answerable": question.answerable and setting != "lacking",
-        "gold": list(map(label, gold[:SHOWN])),
-        "answers": list(map(label, answers[:SHOWN])),
-        "answered": bool(answers),
-        "confidence": (1.0 if said is None else said) if answers else None,
+        "gold": list(map(label, gold[:SHOWN])) if question.value is None else [str(question.value)],
+        "answers": list(map(label, answers[:SHOWN])) if value is None else [str(value)],
+        "answered": answered,
+        "confidence": (1.0 if said is None else said) if answered else None,
         "source": pattern.get("source"),
         "pattern": pattern.get("triples"),
-        "hit": hit(gold, answers) if gold else 0.0,
-        "exact": exact_match(gold, answers) if gold else 0.0,
-        "f1": f1(gold, answers) if gold else 0.0,
+        **_figures(question, answers, value),
         "reason": reason,
         "cpu_ms": cpu_ms,
     }
+
+
+def _figures(question: Question, answers: Sequence[str], value: object) -> dict[str, float]:
+    """Return hit, exact and F1 of answers, or of the value that is asked for."""
+    if question.value is not None:
+        right = float(type(value) is type(question.value) and value == question.value)
+        return {"hit": right, "exact": right, "f1": right}
+    if not question.answers:
+        return {"hit": 0.0, "exact": 0.0, "f1": 0.0}
+    gold = question.answers
+    return {"hit": hit(gold, answers), "exact": exact_match(gold, answers), "f1": f1(gold, answers)}

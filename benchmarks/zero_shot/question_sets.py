@@ -7,16 +7,18 @@ relations are asked for, a graph lacks several of them.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.question_splits import DATA
 from kg_retrievers import GraphIndex, KnowledgeGraph, Question, Triple
 from kg_retrievers.datasets import read_metaqa, read_pathquestion, read_questions
-from kg_retrievers.graph import Known
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
 
 #: How many graphs that lack relations are made of one graph.
 GRAPHS = 16
@@ -89,15 +91,53 @@ def published_sets(names: Sequence[str], n: int, build: BuildIndex, seed: int = 
         yield QuestionSet(name, source, _drawn(PUBLISHED[name](), n, seed))
 
 
+def own_graph(folder: Path) -> KnowledgeGraph:
+    """Read `graph.tsv` or `graph.ttl` of a folder, with `entities.tsv` if it is there."""
+    graph, entities = next(folder.glob("graph.*")), folder / "entities.tsv"
+    return KnowledgeGraph.from_file(graph, entities=entities if entities.exists() else None)
+
+
 def own_set(folder: Path, build: BuildIndex) -> QuestionSet:
-    """Read a folder with `graph.tsv`, `questions.jsonl`, `unanswerable.jsonl` and `examples.jsonl`."""
+    """Read a folder: a graph, `questions.jsonl`, `unanswerable.jsonl`, `examples.jsonl` and perhaps `claims.jsonl`."""
     lost = [
         Question(question.text, seed_entities=question.seed_entities, kind="unanswerable", answerable=False)
         for question in read_questions(folder / "unanswerable.jsonl")
     ]
-    source = Source(folder.name, partial(KnowledgeGraph.from_file, folder / "graph.tsv"), build)
-    questions, examples = (read_questions(folder / f"{name}.jsonl") for name in ("questions", "examples"))
-    return QuestionSet(folder.name, source, questions, examples, lost)
+    claims = folder / "claims.jsonl"
+    questions = [
+        *read_questions(folder / "questions.jsonl"),
+        *(replace(claim, kind="claim") for claim in (read_questions(claims) if claims.exists() else ())),
+    ]
+    examples = own_examples(folder, own_graph(folder))
+    return QuestionSet(folder.name, Source(folder.name, partial(own_graph, folder), build), questions, examples, lost)
+
+
+def own_examples(folder: Path, graph: KnowledgeGraph) -> list[Question]:
+    """Return the examples of a folder. A row without pattern has the walk from each of its entities."""
+    path, found = folder / "examples.jsonl", list[Question]()
+    for question, line in zip(read_questions(path), path.read_text("utf-8").splitlines(), strict=True):
+        row = json.loads(line)
+        pattern = question.pattern or walk_pattern(graph, row["seed_entities"], row["walks"])
+        found.append(replace(question, pattern=pattern))
+    return found
+
+
+def walk_pattern(graph: KnowledgeGraph, starts: Sequence[str], walks: Sequence[Sequence[str]]) -> Pattern:
+    """Return the pattern of walks to one target, given by their relations, "-" before one that is crossed backward."""
+    target, triples, names = Unknown("answer"), list[tuple[Term, Term, Term]](), source_names(graph)
+    for number, (start, walk) in enumerate(zip(starts, walks, strict=True)):
+        between = [Unknown(f"thing {number} {step}") for step in range(1, len(walk))]
+        nodes: list[Term] = [Known(graph.label(start), entity=start), *between, target]
+        for (here, there), relation in zip(pairwise(nodes), walk, strict=True):
+            known = Known(names[relation.removeprefix("-")])
+            triples.append((there, known, here) if relation.startswith("-") else (here, known, there))
+    return Pattern.of(*triples, target=target.name, directed=True)
+
+
+def source_names(graph: KnowledgeGraph) -> dict[str, str]:
+    """Return the name of each relation by what the source calls it."""
+    sources = graph.relation_ids or graph.relations
+    return {source or name: name for source, name in zip(sources, graph.relations, strict=True)}
 
 
 def lacking(
