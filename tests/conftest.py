@@ -18,6 +18,7 @@ EXAMPLES = 25
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
+os.environ |= {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}  # a proxy is kept away from loopback
 
 settings.register_profile("fast", deadline=None, max_examples=EXAMPLES)  # a busy machine is no failure
 settings.register_profile("thorough", deadline=None, max_examples=200)  # `make test-all` names it

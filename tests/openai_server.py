@@ -37,14 +37,6 @@ class RateLimit:
 
 
 @dataclass(frozen=True)
-class Delay:
-    """Answer with this text, but so many seconds late."""
-
-    seconds: float
-    text: str
-
-
-@dataclass(frozen=True)
 class Hang:
     """Never answer, and note when the client gives up."""
 
@@ -54,12 +46,7 @@ class Garbage:
     """Answer with status 200 and something that is not JSON."""
 
 
-@dataclass(frozen=True)
-class ServerError:
-    """Fail with status 500."""
-
-
-Behaviour = Reply | Cut | RateLimit | Delay | Hang | Garbage | ServerError
+Behaviour = Reply | Cut | RateLimit | Hang | Garbage
 
 
 class OpenAIServer(LoopbackServer):
@@ -87,6 +74,14 @@ class OpenAIServer(LoopbackServer):
         return f"http://127.0.0.1:{self.port}/v1"
 
 
+def client(server: OpenAIServer, **options: Any) -> Any:
+    """Return a real client of the server."""
+    from langchain_openai import ChatOpenAI  # here, so that the tests of the command do not load it
+
+    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
+    return ChatOpenAI(**settings | options)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: ServerOf[OpenAIServer]
 
@@ -105,17 +100,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reply(body, text)
             case Cut(text, reason):
                 self._reply(body, text, reason)
-            case Delay(seconds, text):
-                if not script.stopped.wait(seconds):  # cut short when the context closes
-                    self._reply(body, text)
             case Hang():
                 self._hang(script)
             case RateLimit(retry_after):
                 self._error(429, "too many requests", {"Retry-After": str(retry_after)})
             case Garbage():
                 self._send(200, "application/json", b"<html>not JSON</html>")
-            case ServerError():
-                self._error(500, "the server failed")
 
     def _hang(self, script: OpenAIServer) -> None:
         self.close_connection = True

@@ -42,13 +42,9 @@ def index() -> GraphIndex:
 
 @pytest.fixture(scope="module")
 def client(writer: Writer) -> Iterator[ChatOpenAI]:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("NO_PROXY", "127.0.0.1")
-    patch.setenv("no_proxy", "127.0.0.1")
     with ModelServer(writer) as server:
         settings: Any = {"model": "smollm2", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
         yield ChatOpenAI(**settings, max_tokens=1000, temperature=0)
-    patch.undo()
 
 
 def test_loading(writer: Writer) -> None:

@@ -31,7 +31,6 @@ from benchmarks.question_splits import DATA
 from benchmarks.relation_scorer.examples import Example, Examples
 from benchmarks.relation_scorer.files import (
     CONFIDENCE,
-    CONFIDENCE_FEATURES,
     WALKS,
     half_precision,
     read_scorer,
@@ -39,8 +38,9 @@ from benchmarks.relation_scorer.files import (
 )
 from benchmarks.relation_scorer.fit import fit
 from benchmarks.relation_scorer.train import share_right, train
+from benchmarks.sentence_encoder.by_hand import TRAINED_ON
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES
+from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
 from kg_retrievers.questions.zero_shot.scorer import SCORER, RelationScorer
 
 #: How many examples are left out of the training.
@@ -64,7 +64,7 @@ def main() -> None:
     else:
         weights, training = _trained(arguments, folder)
     scorer = RelationScorer(weights, token_table())
-    graphs = sorted(path for path in BY_HAND.iterdir() if path.is_dir())
+    graphs = sorted(path for path in BY_HAND.iterdir() if path.is_dir() and path.name not in TRAINED_ON)
     weights[WALKS], weights[CONFIDENCE] = fit(scorer, folder, graphs, seed=arguments.seed)
     print(f"{_minutes()} fitted")
     for title, features, name in (("walk", WALK_FEATURES, WALKS), ("confidence", CONFIDENCE_FEATURES, CONFIDENCE)):

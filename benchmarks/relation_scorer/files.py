@@ -14,13 +14,7 @@ from safetensors.numpy import save
 
 from benchmarks.relation_scorer.net import Net
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES
-
-#: The names of the features that `kg_retrievers.questions.zero_shot.ranking.confidence_features` returns.
-CONFIDENCE_FEATURES = (
-    "one", "log probability a step", "log share", "words covered", "least word covered", "least step named", "cosine",
-    "function words", "known words", "several entities", "log of nothing that fits", "kind",
-)  # fmt: skip
+from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
 
 #: What the weights of the ranking and of the confidence are called.
 WALKS, CONFIDENCE = "ranking.walks", "ranking.confidence"

@@ -220,7 +220,11 @@ def _describe_database(source: Source, as_json: bool) -> int:
         part = "" if about.position is None else ", not all: a load was broken off"
         rows.append(("Names", f"{about.count:,} in {vectors}{part}"))
         rows.append(("Embeddings", f"{about.embeddings}, {about.dimension} numbers"))
-    labels = "Types" if contents["types_in"] is None else f"Labels of nodes; types are in the property {contents['types_in']}"
+    labels = (
+        "Types"
+        if contents["types_in"] is None
+        else f"Labels of nodes; types are in the property {contents['types_in']}"
+    )
     show(
         grid(*rows),
         table("Relations", ("relation",), [(name,) for name in contents["relations"]]),

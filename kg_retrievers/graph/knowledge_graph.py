@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -481,6 +483,30 @@ cannot hold with on_loss="drop".
     def type_entities(self, kind: int) -> list[int]:
         """Return the ids of the entities of a type, given by its id in `types`; ascending."""
         return self._row("type_entities", kind)
+
+    @cached_property
+    def types_below(self) -> dict[str, frozenset[int]]:
+        """Each type, also one of no entity, with the ids of itself and of the types below it by `rdfs:subClassOf`."""
+        below = {name: {number} for number, name in enumerate(self.types)}
+        facts = [fact for name in self._wider_relations for fact in self.triples(relation=name)]
+        keys = {key for fact in facts for key in (fact.head, fact.tail)}
+        names = {key: key if key in self.types else self.label(key) for key in keys}
+        size = -1
+        while size < (size := sum(map(len, below.values()))):
+            for head, _, tail in facts:
+                below.setdefault(names[tail], set()).update(below.get(names[head], ()))
+        return {name: frozenset(ids) for name, ids in below.items()}
+
+    def are_classes(self, keys: Sequence[str]) -> bool:
+        """Return whether entities stand for types: all their facts are of `rdfs:subClassOf`, and there are some."""
+        wider = self._wider_relations
+        known = [key for key in keys if wider and key in self.entities]
+        facts = [fact for key in known for fact in chain(self.triples(head=key), self.triples(tail=key))]
+        return bool(facts) and all(fact.relation in wider for fact in facts)
+
+    @property
+    def _wider_relations(self) -> list[str]:
+        return [name for name in self.relations if re.search(r"(?:^|[:/#])subClassOf$", name)]
 
     @cached_property
     def untyped(self) -> Array:

@@ -235,6 +235,11 @@ class ExamplePatternGenerator(LinkingGenerator):
         order = sorted(counts, key=lambda masked: (masked.slots, -counts[masked], masked))
         self._add_templates(order, firsts)
 
+    @property
+    def questions(self) -> list[Question]:
+        """The examples that differ in more than their entities; of equally many entities, the most frequent first."""
+        return [template.example for template in self._templates]
+
     def with_index(self, index: GraphIndex) -> Self:
         """Return the generator over another graph, with the patterns of the same examples.
 

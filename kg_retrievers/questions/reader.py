@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from math import exp, log
 from typing import Any, Literal, Self
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
 
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, readable
-from kg_retrievers.index import EntityLinker, GraphIndex, check_index, linker_of
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
-from kg_retrievers.questions.reading import Reading
+from kg_retrievers.questions.reading import PatternWalk, Reading, walks_of
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.sentence_encoder import EmbeddingsEncoder
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).
@@ -47,6 +50,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         linker: Finds the entities of a question if none are given.
         asks_model: When the language model is asked.
         shots: How many worked examples the language model is shown; see `LLMPatternGenerator`.
+        encoder: Embeddings for sentences in place of the package's encoder, such as `local_embeddings(model)`. Ranking
+            and confidence stay fitted to the package's encoder.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
@@ -73,6 +78,7 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         linker: EntityLinker | None = None,
         asks_model: AsksModel = "unsure",
         shots: int = SHOTS,
+        encoder: Embeddings | None = None,
     ) -> None:
         """Make the generators."""
         check_index(type(self).__name__, index)
@@ -80,7 +86,10 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         if examples is not None and not isinstance(examples, ExamplePatternGenerator):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
-        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
+        read_by = EmbeddingsEncoder(encoder) if encoder else None
+        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker, encoder=read_by)
+        if self.examples and not index.is_connected:
+            self.zero_shot.trust = learned_trust(self.zero_shot, self.examples.questions)
         self.forms = QuestionFormGenerator(self.zero_shot)
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
         self.asks_model = asks_model
@@ -124,14 +133,21 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
+        unlinked: EntityLinkingError | None = None
         try:
             entities = yield Call(self.zero_shot.entities, input)
-        except EntityLinkingError:
-            named_nothing: Pattern | None = yield Call(self._by_form, {**input, "entities": []})
+        except EntityLinkingError as error:
+            entities, unlinked = [], error
+        question, entities = yield Call(self._asked_part, (input["question"], entities))
+        asked = {**input, "question": question, "entities": entities}
+        if not entities:
+            named_nothing: Pattern | None = yield Call(self._by_form, asked)
             if named_nothing is None:
-                raise
+                raise unlinked or EntityLinkingError(
+                    f"QuestionReader: {question!r:.200} names classes of the graph, but no entity. Name an entity, or "
+                    "give seed_entities=."
+                )
             return Reading(named_nothing)
-        asked = {**input, "entities": entities}
         example: FilledExample | None = None
         if self.examples:
             example = yield Call(self._nearest, asked)
@@ -147,6 +163,9 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
                 raise
             return Reading(example.pattern)
         return _likelier(zero_shot, example.pattern) if example else zero_shot
+
+    def _asked_part(self, asked: tuple[str, list[QuestionEntity]]) -> tuple[str, list[QuestionEntity]]:
+        return self.zero_shot.asked_part(*asked)
 
     def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another one, or if walks are wanted."""
@@ -174,3 +193,51 @@ def _facts(pattern: Pattern) -> frozenset[tuple[str, ...]]:
     """Return the triples of a pattern as texts, whatever its unknowns are called."""
     texts = ([readable(term.text) if isinstance(term, Known) else "?" for term in triple] for triple in pattern.triples)
     return frozenset(map(tuple, texts))
+
+
+def _steps(walks: Sequence[PatternWalk], index: GraphIndex) -> list[list[tuple[int, bool]]]:
+    """Return the steps of walks by the ids of the nearest relations, sorted."""
+    names = [name for walk in walks for name, _ in walk.steps]
+    ids = iter([nearest.ids[0] if len(nearest.ids) else -1 for nearest in index.nearest_relations(names, 1)])
+    return sorted([(int(next(ids)), backward) for _, backward in walk.steps] for walk in walks)
+
+
+#: How many examples tell how well the zero-shot generator reads a graph, and the fewest that tell anything.
+TRUSTED, FEWEST = 30, 5
+
+#: How much the logits of the confidence differ between graphs, as a variance; the greatest shift; steps of halving.
+VARIANCE, MOST_TRUST, HALVINGS = 0.5, 5.0, 40
+
+
+def learned_trust(zero_shot: ZeroShotPatternGenerator, examples: Sequence[Question]) -> float:
+    """Return what is to be added to the logit of the confidence on a graph, by how many examples are read rightly.
+
+    Args:
+        zero_shot: The generator of the graph.
+        examples: Labelled questions. Those whose pattern is more than walks are passed over.
+    """
+    logits, rights = list[float](), list[bool]()
+    for example in examples[:TRUSTED]:
+        wanted = walks_of(example.pattern) if example.pattern else None
+        try:
+            slots = question_entities(zero_shot.linker, example.text, example.seed_entities)
+            text, slots = zero_shot.asked_part(example.text, slots)
+            read = zero_shot.read({"question": text, "entities": slots}) if wanted and slots else None
+        except EntityLinkingError:
+            continue
+        if read and wanted and read.confidence and read.confidence < 1:
+            logits.append(log(read.confidence / (1 - read.confidence)))
+            found = walks_of(read.pattern) or []
+            rights.append(_steps(found, zero_shot.index) == _steps(wanted, zero_shot.index))
+    if len(logits) < FEWEST:
+        return 0.0
+
+    def slope(trust: float) -> float:
+        """Return the slope of the likelihood of a shift, if shifts are normally distributed. It falls."""
+        return sum(rights) - sum(1 / (1 + exp(-logit - trust)) for logit in logits) - trust / VARIANCE
+
+    low, high = -MOST_TRUST, MOST_TRUST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return low

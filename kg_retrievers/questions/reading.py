@@ -61,7 +61,7 @@ class TypeNouns:
     def __init__(self, graph: KnowledgeGraph) -> None:
         """Read the names of the types."""
         whole, last = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        for name in graph.types:
+        for name in graph.types_below:
             local = name if "://" in name or " " in name else re.split(r"[:/#]", name)[-1]
             noun = type_noun(local)
             for form in {noun, plural_of(noun)} if noun else ():

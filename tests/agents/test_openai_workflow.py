@@ -8,9 +8,8 @@ from typing import Any
 
 import openai
 import pytest
-from langchain_openai import ChatOpenAI
 from langgraph.types import RetryPolicy
-from openai_server import Garbage, Hang, OpenAIServer, RateLimit, Reply
+from openai_server import Garbage, Hang, OpenAIServer, RateLimit, Reply, client
 
 from kg_retrievers import (
     GraphIndex,
@@ -34,12 +33,6 @@ ANSWER = json.dumps({"explanation": "So says the first.", "answers": ["Audrey Ta
 QUICK = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 @pytest.fixture(scope="module")
 def index() -> GraphIndex:
     return GraphIndex.build(tiny_graph(), HashedEmbeddings())
@@ -48,11 +41,6 @@ def index() -> GraphIndex:
 @pytest.fixture(scope="module")
 def retriever(index: GraphIndex) -> SimGRAGRetriever:
     return SimGRAGRetriever.from_index(index)
-
-
-def client(server: OpenAIServer, **options: Any) -> ChatOpenAI:
-    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
-    return ChatOpenAI(**settings | options)
 
 
 async def test_a_chain_streams(retriever: SimGRAGRetriever) -> None:

@@ -252,28 +252,6 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         build_workflow(retriever, RunnableLambda(lambda value: 3)).invoke({"question": QUESTION})
 
 
-def test_a_workflow_is_the_graph_that_langgraph_compiles(retriever: SimGRAGRetriever) -> None:
-    """A `Workflow` rests on this: all that a compiled graph knows is an attribute, and its constructor takes it."""
-    saver = InMemorySaver()
-    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"])
-    compiled = workflow.builder.compile(saver, interrupt_before=["answer"], name=workflow.name)
-    known = {name for name, value in vars(compiled).items() if value is not None}
-    assert known - set(vars(workflow)) == {"__orig_class__"}
-    for name in ("trigger_to_nodes", "input_channels", "output_channels", "stream_channels", "stream_mode"):
-        assert getattr(workflow, name) == getattr(compiled, name)
-    assert workflow.checkpointer is saver
-    assert workflow.interrupt_before_nodes == ["answer"]
-    assert [*workflow.nodes] == [*compiled.nodes]
-    assert [*workflow.channels] == [*compiled.channels]
-    assert workflow.get_graph().draw_mermaid() == compiled.get_graph().draw_mermaid()
-    again = workflow.with_config(tags=["again"])
-    assert (type(again), again.retriever, again.optional_inputs) == (
-        type(workflow),
-        retriever,
-        workflow.optional_inputs,
-    )
-
-
 # --- no evidence ------------------------------------------------------------------------------------------------------
 
 
@@ -505,14 +483,6 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
         assert (got["answers"], bool(got["stopped"])) == ((CAST, False) if allowed == 3 else ([], True))
 
 
-def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) -> None:
-    model = llm("unreadable", TimeoutError("late"), STARRING)
-    workflow = build_workflow(by_model(index, model), checkpointer=InMemorySaver())
-    with pytest.raises(TimeoutError):
-        workflow.invoke({"question": QUESTION}, thread())
-    assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
-
-
 def test_a_call_that_a_budget_refuses_is_logged_once(
     retriever: SimGRAGRetriever, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -604,13 +574,13 @@ async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> Non
 
 
 async def test_a_failed_run_goes_on_where_it_failed(index: GraphIndex) -> None:
-    model = llm(STARRING, TimeoutError("late"), reply(1))
+    model = llm(STARRING, "unreadable", TimeoutError("late"), reply(1))
     workflow = build_workflow(by_model(index, model), model, checkpointer=InMemorySaver())
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke(None, thread())
     assert got["answer"] == "Audrey Tautou"
-    assert len(model.prompts) == 3
+    assert got["cost"]["llm_calls"] == len(model.prompts) == 4
 
 
 def _without_time(output: dict[str, Any]) -> dict[str, Any]:
@@ -819,30 +789,6 @@ def test_a_workflow_can_be_copied(retriever: SimGRAGRetriever) -> None:
     with pytest.raises(InvalidArgumentError):
         copied.invoke({"question": QUESTION, "kk": 1}, thread())
     assert copied.with_config(tags=["x"]).invoke({"question": QUESTION}, thread())["answers"] == CAST
-
-
-async def test_a_cancelled_run_ends_its_model_call(retriever: SimGRAGRetriever) -> None:
-    begun, cancelled = asyncio.Event(), asyncio.Event()
-
-    async def hang(value: Any) -> str:
-        begun.set()
-        try:
-            await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-        return ""
-
-    def not_here(value: Any) -> str:
-        raise AssertionError
-
-    workflow = build_workflow(retriever, RunnableLambda(not_here, hang))
-    task = asyncio.ensure_future(workflow.ainvoke({"question": QUESTION}))
-    await asyncio.wait_for(begun.wait(), 60)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.wait_for(cancelled.wait(), 60)
 
 
 async def test_many_at_once(retriever: SimGRAGRetriever) -> None:

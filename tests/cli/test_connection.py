@@ -53,8 +53,6 @@ sys.exit(main(sys.argv[1:]))
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with a graph in a file and in a LadybugDB database, and questions."""
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
     (tmp_path / "films.csv").write_text(FILMS, "utf-8")
     (tmp_path / "asked.jsonl").write_text(ASKED, "utf-8")
     LadybugExecutor.from_graph(KnowledgeGraph.from_file("films.csv"), "films.lbdb").close()

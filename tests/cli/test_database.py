@@ -86,8 +86,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
     monkeypatch.setenv("NEO4J_USERNAME", USER)
     monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
     return tmp_path

@@ -42,8 +42,6 @@ both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "asyn
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 

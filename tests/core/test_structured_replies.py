@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from langchain_openai import ChatOpenAI
-from openai_server import Cut, OpenAIServer, Reply
+from openai_server import Cut, OpenAIServer, Reply, client
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
@@ -29,20 +28,9 @@ QUESTION = "Who starred in Amélie?"
 GOOD = '{"explanation": "So says the first.", "answers": ["Audrey Tautou"], "citations": [1]}'
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 @pytest.fixture(scope="module")
 def retriever() -> SimGRAGRetriever:
     return SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()))
-
-
-def client(server: OpenAIServer, **options: Any) -> ChatOpenAI:
-    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
-    return ChatOpenAI(**settings | options)
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:

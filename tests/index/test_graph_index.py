@@ -94,12 +94,6 @@ def answers(index: GraphIndex) -> list[list[float]]:
 # --- nearest ----------------------------------------------------------------------------------------------------------
 
 
-def test_all_entities_of_a_name_come_along(index: GraphIndex) -> None:
-    (candidates,) = index.nearest_entities(["Her"], 1)
-    assert keys(index, candidates) == ["m1", "m2"]
-    assert candidates.distances.tolist() == [0, 0]
-
-
 def test_an_entity_has_the_least_distance_of_its_names(index: GraphIndex) -> None:
     (candidates,) = index.nearest_entities(["Sie"], 99)
     assert keys(index, candidates)[0] == "m2"

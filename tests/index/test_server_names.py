@@ -15,8 +15,7 @@ from postgres import Postgres
 
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed
+from kg_retrievers.index import HashedEmbeddings, VectorStoreSearch, embed
 from kg_retrievers.index.names import words_of
 from kg_retrievers.index.server_names import MAX_KEYS, ServerNames, StoredName, letters_of
 from kg_retrievers.index.stores import open_store
@@ -58,19 +57,6 @@ def embeddings() -> Counting:
 @pytest.fixture
 def names(address: str, embeddings: Counting) -> ServerNames:
     return ServerNames(open_store(address, embeddings), embeddings)
-
-
-def test_names_are_found_as_an_exact_search_finds_them(names: ServerNames, embeddings: Counting) -> None:
-    texts = [f"film {number} of {chr(97 + number % 26) * 3}" for number in range(100)]
-    assert names.add(stored(texts), batch_size=30) == 100
-    vectors = embed(embeddings, [readable(text) for text in texts])
-    ids, distances = ExactSearch(vectors).search(vectors[:20], 16)
-    found = names.nearest(vectors[:20], 16)
-    assert [[near.name.name for near in row] for row in found] == [[texts[id] for id in row] for row in ids]
-    assert np.allclose([[near.distance for near in row] for row in found], distances, atol=1e-6)
-    assert found[0][0].name == StoredName(texts[0], (f"key of {texts[0]}",))
-    assert [len(row) for row in names.nearest(vectors[:3], 1000)] == [100] * 3
-    assert names.nearest(vectors[:0], 5) == []
 
 
 def test_names_are_found_by_their_letters_and_digits(names: ServerNames) -> None:

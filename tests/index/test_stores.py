@@ -274,12 +274,6 @@ def test_a_missing_package_is_named(address: str, package: str, extra: str, monk
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
-def test_a_pickle_opens_the_address_again(names: TableNames) -> None:
-    again = pickle.loads(pickle.dumps(names.store))
-    assert again.store is not names.store.store
-    assert ServerNames(again, EMBEDDINGS).written_as(NAMES[:1]) == names.written_as(NAMES[:1])
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork_says_that_the_connections_are_not_its_own(names: TableNames) -> None:

@@ -23,7 +23,7 @@ WROTE = Question("Who wrote Her?", pattern=Pattern.of(("Her", "written by", X), 
 STARRED = Question("Which actors does Her star?", pattern=Pattern.of(("Her", "starring", X), target="x"))
 EXAMPLES = [DIRECTED, WROTE, STARRED]
 REPLY = '{"triples": [["Amélie", "directed by", "?x"]], "target": "?x"}'
-NEAR, FAR = "Who directed Amélie?", "Please tell me all about the making of Amélie, if you can"
+NEAR, FAR = "Who directed Amélie?", "Tell everybody all about who had the making of Amélie"
 
 
 def cascade(

@@ -120,11 +120,12 @@ def _type_costs(
     costs: dict[Term, TypeCosts] = {}
     for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
         nearest = nearest_only(nearest) if only and node_types == "distance" else nearest
-        members = [np.array(graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
+        below = graph.types_below.get(str(node.type), ()) if only else ()
+        members = [np.array(graph.type_entities(kind), np.int32) for kind in sorted(below) or nearest.ids.tolist()]
         if node_types == "candidates" and isinstance(node, Unknown):
             costs[node] = np.zeros(1), [distinct(np.concatenate(members))]
         elif node_types == "distance" and members:
-            beyond_nearest = nearest.distances - nearest.distances.min()
+            beyond_nearest = np.zeros(len(below)) if below else nearest.distances - nearest.distances.min()
             costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
     return costs
 

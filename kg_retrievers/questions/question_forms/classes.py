@@ -360,12 +360,10 @@ class GraphClasses:
     def _types(self) -> list[list[str]]:
         """Return the types of some members of each class, and what relations say that they are; none of values."""
         seen = [members[: 0 if kind else TYPES_SEEN] for members, kind in zip(self.members, self.kinds, strict=True)]
-        types, said = self._graph.types, self._said_kinds(seen)
-        found = [self._graph.types_among(some) if len(types) else [] for some in seen]
-        return [
-            [readable(name) for name in [*(local_name(types[kind]) for kind in of_one), *also]]
-            for of_one, also in zip(found, said, strict=True)
-        ]
+        said, below = self._said_kinds(seen), self._graph.types_below
+        found = [self._graph.types_among(some) if below else [] for some in seen]
+        named = [[local_name(name) for name, ids in below.items() if not ids.isdisjoint(of_one)] for of_one in found]
+        return [[readable(name) for name in chain(*names)] for names in zip(named, said, strict=True)]
 
     def _said_kinds(self, groups: Sequence[Array]) -> list[list[str]]:
         """Return the names of what relations say that the entities of each group are."""

@@ -85,7 +85,6 @@ class QuestionFormGenerator:
         tokens = self._tokens(question, entities)
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
-            self._check_measure(question, tokens, entities)
             return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
         form = read_form(tokens, reader.noun_score, units)
@@ -112,23 +111,6 @@ class QuestionFormGenerator:
                 **_REPHRASE,
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
-
-    def _check_measure(self, question: str, tokens: Sequence[Token], entities: Sequence[QuestionEntity]) -> None:
-        """Refuse "how much" where the number that is found is none of what is asked, as "How much does it cost?"."""
-        words = [token.word for token in tokens]
-        at = next((at for at in range(len(words) - 1) if words[at : at + 2] == ["how", "much"]), -1)
-        telling = [token.word for token in tokens[at + 2 :] if token.telling]
-        if at < 0 or not telling or not entities:
-            return
-        measured = words[at + 2] if tokens[at + 2].telling else telling[-1]
-        labels = self.zero_shot.understand(question, entities).arms[0].labels
-        if self._reader().is_other_number(labels, measured):
-            raise LowConfidenceError(
-                f"QuestionFormGenerator: {question!r:.200} asks for {measured!r:.50}, which no number near it is.",
-                0.0,
-                [measured],
-                **_REPHRASE,
-            )
 
     def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question without a verb, as "Station Bridge open?"."""
@@ -204,6 +186,8 @@ class QuestionFormGenerator:
     def _is_kind(self, keys: Sequence[str]) -> bool:
         """Whether all of some entities are kinds of others, as "Project" is by "instance of": a noun for these."""
         graph = self.index.graph
+        if graph.are_classes(keys):
+            return True
         relations = self.index.derived.get("kind relations", (graph,), lambda: kind_relations(graph))
         return bool(relations) and all(is_kind(graph, relations, graph.entities.find(key)) for key in keys)
 

@@ -192,14 +192,23 @@ class Whether:
         same = [_undirected(way) == _undirected(best) for way, _, _ in found]
         best = replace(best, share=float(shares[same].sum()))
         here, there = next((here, there) for way, here, there in found if way.labels == best.labels)
+        sure = sureness([best])
+        if len(best.labels) == 1 and self._walks.joins_alike(best.labels[0]):
+            logit = self._walks.direction(form.clause, here, best.labels[0])
+            here, there = (here, there) if logit >= 0 else (there, here)
+            sure *= 1 / (1 + float(np.exp(-abs(logit) / DIRECTION_SCALE)))
         builder = PatternBuilder(self._graph)
         first, last = form.clause[here].slot, form.clause[there].slot
         assert first
         assert last
         builder.walk(node_of(first), best.labels, node_of(last))
         builder.operation = Operation("exists")
-        builder.confidence = sureness([best])
+        builder.confidence = sure
         return builder.pattern()
+
+
+#: How great a logit of the direction of a claim must be to be sure of it.
+DIRECTION_SCALE = 2.0
 
 
 def _undirected(way: Way) -> tuple[int, ...]:
@@ -283,13 +292,6 @@ class FormReader:
             return False
         named = self._walks.nearness(words, labels[-1])
         return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
-
-    def is_other_number(self, labels: Sequence[int], word: str) -> bool:
-        """Whether a walk leads to numbers that a word does not name."""
-        if not self._ends_in_number(labels):
-            return False
-        other = self._walks.is_other_measure(word, labels[-1])
-        return other or self._walks.nearness(word, labels[-1]) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""

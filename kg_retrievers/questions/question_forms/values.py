@@ -271,6 +271,18 @@ class WalkFinder:
             for walk in understood.walks
         ]
 
+    def joins_alike(self, label: int) -> bool:
+        """Return whether a step joins things of one kind, so that only words tell its direction."""
+        back = int(reversed_label(label))
+        return bool(self._steps.alike[relation_of(label)]) or self.classes.end_of((label,)) == self.classes.end_of(
+            (back,)
+        )
+
+    def direction(self, tokens: Sequence[Token], at: int, label: int) -> float:
+        """Return how much more a claim says a step from the entity at a position than the opposite one, as a logit."""
+        text, slots = question_of(tokens)
+        return self.zero_shot.direction(text, slots, slots[sum(bool(token.slot) for token in tokens[:at])], label)
+
     def from_class(
         self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
     ) -> list[Way]:

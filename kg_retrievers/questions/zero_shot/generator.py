@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -14,33 +12,47 @@ import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
-from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
+from kg_retrievers.questions.casual import ASKING, asked_part, spelt
 from kg_retrievers.questions.reading import LinkingGenerator, Reading, node_of, type_nouns
+from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed
+from kg_retrievers.questions.zero_shot.direction import named as named_ends
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
+    WALK_FEATURES,
+    Doubts,
+    Ends,
     LackedStep,
     Surroundings,
     best_lacked,
     compare_directions,
+    compare_ends,
+    compare_meanings,
     confidence_features,
     coverage,
-    kinds_of_ends,
-    named_ends,
     rank_walks,
     walk_features,
 )
 from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
+from kg_retrievers.questions.zero_shot.sentence_encoder import (
+    Encoder,
+    StepMeanings,
+    read_phrase,
+    sentence_encoder,
+)
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
     Word,
     asked_kind,
+    asked_noun,
     asks_for_others,
     masked_text,
     question_words,
+    schema_words,
     words_to_cover,
 )
 
@@ -67,6 +79,7 @@ class Understanding:
     Attributes:
         arms: The walks that together lead to what is asked for: one, or one from each of several entities.
         walks: All walks found from the first of these entities, the likeliest first.
+        ends: The ids of the entities where they end together.
         confidence: How likely the arms are right, in [0, 1].
         unplaced: The words of the question that they do not cover.
         nearest: The relations that came nearest, the nearest first.
@@ -76,6 +89,7 @@ class Understanding:
 
     arms: tuple[RankedWalk, ...]
     walks: tuple[RankedWalk, ...]
+    ends: Array
     confidence: float
     unplaced: tuple[str, ...]
     nearest: tuple[str, ...]
@@ -94,10 +108,12 @@ class Arm:
         features: Their features, (n, `len(WALK_FEATURES)`).
         scores: Their scores, (n).
         words: How well they cover each telling word of the question, (n, words).
+        end_words: The same with the words for their ends, (n, words).
         ends: The ids of the entities where the first of them end.
         nothing: How likely nothing around the entity fits, by the scorer.
-        direction: How likely the question asks for the first step of the best walk, compared with its opposite.
+        direction: See `compare_directions`, of the first step of the best walk.
         lacked: The step that the entity lacks and that the question asks for most likely, if like entities have one.
+        slot_count: How many entities the question names.
     """
 
     slot: QuestionEntity
@@ -106,17 +122,17 @@ class Arm:
     features: Array
     scores: Array
     words: Array
+    end_words: Array
     ends: list[Array]
     nothing: float
     direction: float
     lacked: LackedStep | None
+    slot_count: int
 
     @property
     def possession(self) -> float:
-        """How likely the question asks for the best walk, compared with the step that the entity lacks; at most 1."""
-        if self.lacked is None:
-            return 1.0
-        return math.exp(min(float(self.scores[0]) - self.lacked.score, 0.0))
+        """The logarithm of how likely the best walk is asked for, compared with the lacked step; at most 0."""
+        return 0.0 if self.lacked is None else min(float(self.scores[0]) - self.lacked.score, 0.0)
 
     @property
     def is_named_lacked(self) -> bool:
@@ -124,13 +140,21 @@ class Arm:
         if self.lacked is None:
             return False
         named = self.lacked.words >= COVERED
-        return bool(named.any() if self.possession < 1 else (named & (self.words[0] < COVERED)).any())
+        return bool(named.any() if self.possession < 0 else (named & (self.words[0] < COVERED)).any())
+
+    def alike(self, chosen: int) -> list[int]:
+        """Return the walks with the same ends as one of them."""
+        return [i for i, ends in enumerate(self.ends) if np.array_equal(ends, self.ends[chosen])]
 
     def share(self, chosen: int) -> float:
         """Return how likely the question asks for the ends of a walk."""
-        shares = softmax(self.scores)
-        alike = [i for i, ends in enumerate(self.ends) if np.array_equal(ends, self.ends[chosen])]
-        return float(shares[alike].sum())
+        return float(softmax(self.scores)[self.alike(chosen)].sum())
+
+    def margin(self, chosen: int) -> float:
+        """Return how much more a walk means what is asked than all that lead to other ends."""
+        meanings = self.features[:, WALK_FEATURES.index("meaning")]
+        others = np.delete(meanings, self.alike(chosen))
+        return float(meanings[chosen] - others.max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -161,12 +185,34 @@ class Choice:
         covered: Array = np.max([arm.words[walk] for arm, walk in self.pairs], axis=0)
         return covered
 
+    @cached_property
+    def ends_covered(self) -> Array:
+        """The same with the words for their ends, (words)."""
+        covered: Array = np.max([arm.end_words[walk] for arm, walk in self.pairs], axis=0)
+        return covered
+
+    @property
+    def placed(self) -> Array:
+        """How well the walks account for each telling word: the noun of what is asked may name their ends, (words)."""
+        asked = self.arms[0].asked
+        nouns = {id(word) for word in asked_noun(asked)}
+        is_noun = np.array([id(word) in nouns for word in words_to_cover(asked)] or [False], bool)
+        return np.where(is_noun, self.ends_covered, self.covered)
+
     def features(self) -> Array:
         """Return what tells how sure it is that the question asks for the walks."""
         rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
         share = min(arm.share(walk) for arm, walk in self.pairs)
-        words = self.arms[0].asked
-        return confidence_features(rows, share, self.covered, words, max(arm.nothing for arm in self.arms))
+        # Walks that meet tell their directions, and what they lack, themselves.
+        first, alone = self.arms[0], len(self.arms) == 1
+        doubts = Doubts(
+            max(arm.nothing for arm in self.arms),
+            min(arm.margin(walk) for arm, walk in self.pairs),
+            first.direction if alone else 0.0,
+            first.possession if alone else 0.0,
+            first.slot_count - len(self.arms),
+        )
+        return confidence_features(rows, share, self.ends_covered, doubts)
 
 
 def meeting_walks(arms: Sequence[Arm]) -> Choice | None:
@@ -186,14 +232,17 @@ MAX_SLOTS = 4
 #: How many walks of an entity are compared as a whole, and of how many of the best the ends are looked up.
 WALKS_COMPARED, WALKS_FOLLOWED = 50, 8
 
+#: How many readings of a question are returned.
+READINGS = 8
+
 #: How many relations are named as the nearest.
 NEAREST = 3
 
-#: The words by which a text asks for something unknown; a text without is a claim.
-ASKING = frozenset([
-    "who", "whom", "whose", "what", "which", "when", "where", "how", "why", "name", "list", "give", "show", "tell",
-    "find",
-])  # fmt: skip
+#: The logit of the direction of a claim whose words say it.
+SAID = 20.0
+
+#: How much the encoder's cosines count beside the logits of the scorer for the direction of a claim.
+MEANING_OF_DIRECTION = 20.0
 
 
 class ZeroShotPatternGenerator(LinkingGenerator):
@@ -211,17 +260,25 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         index: The indexed graph.
         linker: Finds the entities of a question where none are given.
         scorer: In place of the package's.
+        encoder: In place of the package's.
 
     Raises:
         EntityLinkingError: From `invoke`, if no entity is found, or the one found has no facts.
     """
 
     def __init__(
-        self, index: GraphIndex, *, linker: EntityLinker | None = None, scorer: RelationScorer | None = None
+        self,
+        index: GraphIndex,
+        *,
+        linker: EntityLinker | None = None,
+        scorer: RelationScorer | None = None,
+        encoder: Encoder | None = None,
     ) -> None:
         """Take the index; the relations of the graph are read when first needed."""
         super().__init__(index, linker)
-        self.scorer = scorer
+        self.scorer, self.encoder = scorer, encoder
+        #: What is added to the logit of the confidence, as labelled questions of the graph tell.
+        self.trust = 0.0
 
     @property
     def _scorer(self) -> RelationScorer:
@@ -235,6 +292,24 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             "zero-shot steps", (whole.graph, scorer), lambda: GraphSteps(whole.graph, scorer, token_table())
         )
 
+    @property
+    def _encoder(self) -> Encoder:
+        return self.encoder or sentence_encoder()
+
+    @property
+    def _meanings(self) -> StepMeanings:
+        """The vectors of the steps of the graph."""
+        encoder, whole = self._encoder, self.index.whole
+        steps = self.steps
+        return whole.derived.get("step meanings", (whole.graph, encoder), lambda: StepMeanings(steps.phrases, encoder))
+
+    def asked_part(self, question: str, slots: Sequence[QuestionEntity]) -> tuple[str, list[QuestionEntity]]:
+        """Return the part of a question that asks, spelt as the graph has its words, and its entities there."""
+        graph = self.index.whole.graph
+        known = self.index.whole.derived.get("words to spell", (graph,), lambda: schema_words(graph))
+        things = [slot for slot in slots if slot.given or not graph.are_classes(slot.entities)]
+        return spelt(*asked_part(question, things), known, token_table())
+
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         return self.read(input).pattern
 
@@ -245,11 +320,35 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
         if "walks" in input:
             return self._walks(question, slots, input["walks"], input.get("max_hops", MAX_HOPS))
-        states = len(slots) > 1 and ASKING.isdisjoint(re.findall(r"\w+", question.casefold()))
+        states = len(slots) > 1 and not ASKING.search(question)
         if states and (claim := self._claim(question, slots[:2])):
             return Reading(claim)
+        best, *others = self._understood(question, slots, MAX_HOPS, WALKS_FOLLOWED)
+        others = [replace(one, confidence=min(one.confidence, best.confidence)) for one in others]
+        read: dict[object, Pattern] = {}
+        for one in (best, *others):
+            pattern = self._pattern(one, self._asked_type(question, slots, one.ends))
+            read.setdefault(pattern.triples, pattern)
+        likeliest, *alternatives = list(read.values())[:READINGS]
+        return Reading(likeliest, tuple(alternatives))
+
+    def _asked_type(self, question: str, slots: Sequence[QuestionEntity], ends: Array) -> str | None:
+        """Return the type that a noun names; None if no end is of it, and some have no type at all."""
         kind = type_nouns(self.index).asked(masked_text(question, slots))
-        return Reading(self._pattern(self.understand(question, slots), kind))
+        if kind is None:
+            return None
+        of_kind, untyped = (bool(np.isin(ends, some).any()) for some in self._of_type(kind))
+        return kind if of_kind or not untyped else None
+
+    def _of_type(self, kind: str) -> tuple[Array, Array]:
+        """Return the ids of the entities of a type, or of one below it, and of those without type."""
+        graph, names = self.index.graph, self.steps.types_below(kind)
+        ids = [
+            np.asarray(graph.type_entities(number), np.int64)
+            for name in names
+            if (number := graph.types.find(name)) >= 0
+        ]
+        return np.concatenate([np.empty(0, np.int64), *ids]), graph.untyped
 
     def _walks(self, question: str, slots: Sequence[QuestionEntity], most: int, max_hops: int) -> Reading:
         """Return the likeliest walks; the confidence of each falls with its probability."""
@@ -275,12 +374,20 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         Raises:
             EntityLinkingError: If no entity has facts.
         """
+        return self._understood(question, slots, max_hops, max_walks)[0]
+
+    def _understood(
+        self, question: str, slots: Sequence[QuestionEntity], max_hops: int, max_walks: int
+    ) -> list[Understanding]:
+        """Return what a question may ask for: what it does, as `understand` finds it, and then what is less likely."""
         found = list(self._understandings(question, slots[:MAX_SLOTS], min(max_hops, MAX_HOPS), max_walks))
         if not found:
             raise EntityLinkingError(
                 f"ZeroShotPatternGenerator: {slots[0].name!r} has no facts in the graph, so there is nothing to follow."
             )
-        return max(found, key=lambda understanding: understanding.confidence)
+        best = max((understood for understood, is_best in found if is_best), key=lambda one: one.confidence)
+        others = sorted((one for one, _ in found if one is not best), key=lambda one: -one.confidence)
+        return [best, *others]
 
     def understand_from(
         self,
@@ -300,39 +407,45 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             max_hops: The most steps of a walk.
             starts: The ids of the entities that are meant; None for those of the topic.
         """
-        around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
-        arm = self._arm(question, slots, topic, max_hops, around)
+        around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts, self.steps)
+        arm = self._arm(question, slots, slots, topic, max_hops, around)
         return None if arm is None else self._understanding(Choice([arm], [0]), WALKS_COMPARED)
 
     def _understandings(
         self, question: str, slots: Sequence[QuestionEntity], max_hops: int, max_walks: int
-    ) -> Iterator[Understanding]:
-        """Yield the best walk from each entity alone, and the best star of all of them."""
+    ) -> Iterator[tuple[Understanding, bool]]:
+        """Yield the best star of all entities, and walks from each to different ends; True with the best of each."""
         starts = [(slot, self._around(slot)) for slot in slots]
-        for slot, around in starts:
-            if arm := self._arm(question, [slot], slot, max_hops, around):
-                yield self._understanding(Choice([arm], [0]), max_walks)
         if len(slots) > 1:
-            arms = [arm for slot, around in starts if (arm := self._arm(question, slots, slot, max_hops, around))]
+            arms = [
+                arm for slot, around in starts if (arm := self._arm(question, slots, slots, slot, max_hops, around))
+            ]
             if len(arms) == len(slots) and (chosen := meeting_walks(arms)):
-                yield self._understanding(chosen, max_walks)
+                yield self._understanding(chosen, max_walks), True
+        for slot, around in starts:
+            if arm := self._arm(question, [slot], slots, slot, max_hops, around):
+                for walk in range(len(arm.ends)):
+                    if arm.alike(walk)[0] == walk:
+                        yield self._understanding(Choice([arm], [walk]), max_walks), walk == 0
 
     def _around(self, slot: QuestionEntity) -> Surroundings:
         """Return where walks from an entity of a question lead."""
         graph = self.index.graph
-        return Surroundings(graph.adjacency, [graph.entities.find(key) for key in slot.entities[: slot.best]])
+        starts = [graph.entities.find(key) for key in slot.entities[: slot.best]]
+        return Surroundings(graph.adjacency, starts, self.steps)
 
     def _arm(
         self,
         question: str,
         slots: Sequence[QuestionEntity],
+        every: Sequence[QuestionEntity],
         topic: QuestionEntity,
         max_hops: int,
         around: Surroundings,
     ) -> Arm | None:
-        """Rank the walks from an entity; None where it has no facts."""
-        steps = self.steps
-        encoded = self._scorer.encode(masked_text(question, slots, topic))
+        """Rank the walks from an entity to where they meet those from some others; None if it has no facts."""
+        steps, masked = self.steps, masked_text(question, slots, topic)
+        encoded = self._scorer.encode(masked)
         found, nothing = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
         found = found[:WALKS_COMPARED]
         walks = [walk.labels for walk in found]
@@ -340,15 +453,17 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             return None
         text = masked_text(question, slots)
         words, asked = question_words(token_table(), text), asked_kind(text)
+        kind, said = type_nouns(self.index).asked(text), asked_end(masked)
+        of_type = None if kind is None else self._of_type(kind)
+        meaning = self._encoder.vectors([read_phrase(masked_text(question, every, topic))])[0]
+
+        def compare(walks: Sequence[tuple[int, ...]]) -> tuple[Ends, Array]:
+            meanings = compare_meanings(meaning, walks, self._meanings)
+            return compare_ends(words, asked, kind, said, walks, steps), meanings
+
         covered = coverage(words, walks, steps)
-        features = walk_features(
-            walks,
-            [walk.log_probability for walk in found],
-            covered,
-            kinds_of_ends(asked, walks, steps),
-            named_ends(words, walks, steps),
-            asks_for_others(text),
-        )
+        logs = [walk.log_probability for walk in found]
+        features = walk_features(walks, logs, covered, *compare(walks), steps, asks_for_others=asks_for_others(text))
         scores = features @ self._scorer.walk_weights
         excluded = excludes_named(question, [slot.name for slot in slots])
         order, ends = list[int](), list[Array]()
@@ -356,38 +471,49 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         for position in ranked:
             if len(ends) < WALKS_FOLLOWED:
                 labels = walks[position]
-                revisits = decide(
-                    None, excluded=excluded, turning=turns([bool(is_backward(label)) for label in labels])
-                )
+                revisits = decide(None, excluded=excluded, turning=self._turning(labels))
                 reached = around.ends(labels, revisits=revisits.allowed)
                 if not len(reached):
                     continue
+                if of_type is not None and (inside := np.isin(reached, of_type[0])).any():
+                    reached = reached[inside | np.isin(reached, of_type[1])]
                 ends.append(reached)
             order.append(position)
         if not ends:
             return None
         walks = [walks[position] for position in order]
-        direction = 1.0
+        direction = 0.0
         if steps.alike[relation_of(first := walks[0][0])]:
             direction = compare_directions(self._scorer, encoded, steps.states, around, first)
-        lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], asked)
+        lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], compare)
+        placed = covered.words[order], covered.ends[order]
+        ranked_features, ranked_scores = features[order], scores[order]
+        claims = not ASKING.search(question) and topic.start == min(slot.start for slot in every)
+        count = 1 if claims else len(every)  # a claim names what it says of its first entity
         return Arm(
-            topic, words, walks, features[order], scores[order], covered.words[order], ends, nothing, direction, lacked
+            topic, words, walks, ranked_features, ranked_scores, *placed, ends, nothing, direction, lacked, count
         )
+
+    def _turning(self, labels: Sequence[int]) -> bool:
+        """Return whether a walk turns round on its way, so that it may lead back to where it starts."""
+        return turns([bool(is_backward(label)) for label in labels]) or self.steps.turns_back(labels)
+
+    def _undoes(self, labels: Sequence[int]) -> bool:
+        """Return whether a walk turns back by a stored inverse, so that its pattern does not show that it does."""
+        return self.steps.turns_back(labels) and not turns([bool(is_backward(label)) for label in labels])
 
     def _understanding(self, choice: Choice, max_walks: int) -> Understanding:
         first = choice.arms[0]
         words = first.asked
-        logit = choice.features() @ self._scorer.confidence_weights
+        logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
-        covered, nearest = choice.covered, self._nearest(choice.arms)
+        covered, nearest = choice.placed, self._nearest(choice.arms)
         lacked, lacking = None, tuple[str, ...]()
-        if len(choice.arms) == 1:  # walks that meet tell their directions, and what they lack, themselves
-            confidence *= first.direction * first.possession
-            if first.lacked and first.is_named_lacked and any(word.telling for word in words):
-                covered, lacked = first.lacked.words, first.lacked.label
-                lacking = (self._lacking(first, lacked),)
-                nearest = tuple(dict.fromkeys([self._relation(lacked), *nearest]))[:NEAREST]
+        is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
+        if first.lacked and is_named:
+            covered, lacked = first.lacked.words, first.lacked.label
+            lacking = (self._lacking(first, lacked),)
+            nearest = tuple(dict.fromkeys([self._relation(lacked), *nearest]))[:NEAREST]
         compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
         unplaced = [word.text for word, cosine in compared if cosine < COVERED]
         probabilities = softmax(first.scores).tolist()
@@ -396,6 +522,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return Understanding(
             arms=tuple(taken),
             walks=tuple(ranked[:max_walks]),
+            ends=choice.ends,
             confidence=confidence,
             unplaced=tuple(dict.fromkeys(unplaced)),
             nearest=nearest,
@@ -435,6 +562,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             *triples,
             target=target.name,
             directed=True,
+            revisits=False if any(self._undoes(arm.labels) for arm in understood.arms) else None,
             typed=True if kind else None,
             source="zero-shot",
             confidence=understood.confidence,
@@ -453,17 +581,55 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
         around, there = (self._around(slot) for slot in slots)
-        encoded = self._scorer.encode(masked_text(question, slots, first))
+        masked = masked_text(question, slots, first)
+        encoded = self._scorer.encode(masked)
         found, _ = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
         joining = [walk for walk in found if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
         if not joining:
             return None
-        walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))
-        covered = coverage(words, walks, steps)
-        features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
+        walks = [walk.labels for walk in joining]
+        question_vector = self._encoder.vectors([read_phrase(masked)])[0]
+        meanings = compare_meanings(question_vector, walks, self._meanings)
+        ends, covered = compare_ends((), None, None, None, walks, steps), coverage(words, walks, steps)
+        logs = [walk.log_probability for walk in joining]
+        features = walk_features(walks, logs, covered, ends, meanings, steps, asks_for_others=False)
         (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
+        back = (int(reversed_label(label)),)
+        if back in walks and self.direction(question, slots, first, label) < 0:
+            (label,) = back
         fact = self._triple(node_of(first), node_of(second), label)
         return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.truncated)
+
+    def direction(self, question: str, slots: Sequence[QuestionEntity], first: QuestionEntity, label: int) -> float:
+        """Return how much more a claim says a step from one of its two entities than the opposite step, as a logit.
+
+        Args:
+            question: The claim.
+            slots: Its two entities.
+            first: The one from which the step leads to the other.
+            label: The adjacency label of the step.
+        """
+        steps, logit = self.steps, self._said_direction(question, slots, first, label)
+        for slot in slots:
+            step = label if slot is first else int(reversed_label(label))
+            both = [(step,), (int(reversed_label(step)),)]
+            masked = masked_text(question, slots, slot)
+            meaning = self._encoder.vectors([read_phrase(masked)])[0]
+            cosines = compare_meanings(meaning, both, self._meanings)
+            encoded = self._scorer.encode(masked)
+            said, opposite = self._scorer.decide(
+                encoded, self._scorer.begin(encoded), 0, steps.states.take(np.array(both)[:, 0])
+            ).steps[0]
+            logit += MEANING_OF_DIRECTION * float(cosines[0] - cosines[1]) + float(said - opposite)
+        return logit
+
+    def _said_direction(
+        self, question: str, slots: Sequence[QuestionEntity], first: QuestionEntity, label: int
+    ) -> float:
+        """Return `SAID` if the words of a claim say a step, `-SAID` if the opposite, 0 if they do not tell."""
+        claim, relation = claimed(masked_text(question, slots, first)), named_ends(self.steps.names[relation_of(label)])
+        forward = agrees(claim, relation) if claim and relation else None
+        return 0.0 if forward is None else SAID if forward != is_backward(label) else -SAID
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])

@@ -11,9 +11,7 @@ is its probability; and the logit of the confidence that the first walk is right
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +19,10 @@ import numpy as np
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, distinct, entries_between
+from kg_retrievers.questions.zero_shot.direction import Said, agrees
 from kg_retrievers.questions.zero_shot.scorer import KINDS, Decisions, Encoded, Prefixes, RelationScorer, StepStates
-from kg_retrievers.questions.zero_shot.steps import GraphSteps, Word, asked_noun, words_to_cover
+from kg_retrievers.questions.zero_shot.sentence_encoder import StepMeanings
+from kg_retrievers.questions.zero_shot.steps import GraphSteps, Word, asked_noun, measured_by, words_to_cover
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -90,15 +90,102 @@ def _nearest(rows: Array, others: Array) -> float:
 WALK_FEATURES = (
     "log probability", "words covered", "words or ends covered", "steps named", "least step named", "cosine",
     "two steps", "three steps", "kind", "ends named", "relations repeated", "turns back", "turns back as asked",
+    "meaning", "meaning without type", "type", "said", "measure",
 )  # fmt: skip
+
+
+class Ends(NamedTuple):
+    """How well the ends of walks are what a question asks for, one number a walk.
+
+    Attributes:
+        kinds: See `kinds_of_ends`.
+        named: See `named_ends`.
+        types: See `types_of_ends`.
+        said: See `said_of_ends`.
+        measures: See `measures_of_ends`.
+    """
+
+    kinds: Array
+    named: Array
+    types: Array
+    said: Array
+    measures: Array
+
+
+def compare_ends(
+    question: Sequence[Word],
+    asked: str | None,
+    type: str | None,
+    said: Said | None,
+    walks: Sequence[Sequence[int]],
+    steps: GraphSteps,
+) -> Ends:
+    """Compare the ends of walks with the kind of value, the noun, the type and the direction that a question says."""
+    return Ends(
+        kinds_of_ends(asked, walks, steps),
+        named_ends(question, walks, steps),
+        types_of_ends(type, walks, steps),
+        said_of_ends(said, walks, steps),
+        measures_of_ends(question, walks, steps),
+    )
+
+
+def measures_of_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
+    """Return 1 for walks to numbers of what a question measures, -1 to those of other measures, 0 for others, (n)."""
+    asked = measured_by(word.text for word in question)
+    found = np.zeros(len(walks))
+    for at, walk in enumerate(walks):
+        own = steps.measures[relation_of(walk[-1])]
+        if asked and own and steps.kinds[walk[-1]] > 0:
+            found[at] = -1.0 if asked.isdisjoint(own) else 1.0
+    return found
+
+
+def said_of_ends(said: Said | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
+    """Return 1 for walks whose first step leads to the end that a question says, -1 to the other, 0 for others, (n).
+
+    Args:
+        said: What the question says of its answer, as "boss" does.
+        walks: Their adjacency labels.
+        steps: The steps of the graph.
+    """
+
+    def compared(label: int) -> float:
+        end = steps.said_end(label) if said else None
+        same = agrees(said, end) if said and end else None
+        return 0.0 if same is None else 1.0 if same else -1.0
+
+    first = {label: compared(label) for label in {walk[0] for walk in walks}}
+    return np.array([first[walk[0]] for walk in walks])
+
+
+def types_of_ends(type: str | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
+    """Return how many of the ends of each walk are of a type, from -1 to 1; 0 if none is asked for, (n)."""
+    if type is None:
+        return np.zeros(len(walks))
+    return np.asarray(steps.type_shares(type)[[walk[-1] for walk in walks]])
+
+
+def compare_meanings(question: Array, walks: Sequence[Sequence[int]], steps: StepMeanings) -> Array:
+    """Return the cosine of a question with each walk by the sentence encoder, (n).
+
+    Args:
+        question: The vector of the question.
+        walks: Their adjacency labels.
+        steps: The vectors of the steps.
+    """
+    cosines: Array = steps.joined(walks) @ question
+    return cosines.astype(np.float64)
 
 
 def walk_features(
     walks: Sequence[Sequence[int]],
     log_probabilities: Sequence[float],
     covered: Coverage,
-    kinds: Array,
-    ends_named: Array,
+    ends: Ends,
+    meanings: Array,
+    steps: GraphSteps,
+    *,
     asks_for_others: bool,
 ) -> Array:
     """Return the features of walks, (n, `len(WALK_FEATURES)`).
@@ -107,13 +194,15 @@ def walk_features(
         walks: Their adjacency labels.
         log_probabilities: Of each walk, by the scorer.
         covered: How well walks and question cover each other.
-        kinds: 1 where the ends are of the kind that the question asks for, -1 where not, 0 where it does not say.
-        ends_named: See `named_ends`.
+        ends: How well the ends are what is asked for.
+        meanings: See `compare_meanings`.
+        steps: The steps of the graph.
         asks_for_others: Whether words of the question ask for others that are like its entity.
     """
     lengths = np.array([len(walk) for walk in walks])
-    turns_back = np.array([_turns_back(walk) for walk in walks])
-    repeated = np.array([len(walk) - len(set(map(relation_of, walk))) for walk in walks])
+    turns_back = np.array([steps.turns_back(walk) for walk in walks])
+    repeated = np.array([len(walk) - len({relation_of(int(steps.same[label])) for label in walk}) for walk in walks])
+    untyped = np.array([not steps.is_typed[walk[-1]] for walk in walks])
     columns = [
         np.array(log_probabilities),
         np.clip(covered.words, 0, 1).sum(axis=1),
@@ -123,49 +212,81 @@ def walk_features(
         covered.cosine,
         lengths == 2,
         lengths == 3,
-        kinds,
-        ends_named,
+        ends.kinds,
+        ends.named,
         repeated,
         turns_back,
         turns_back & asks_for_others,
+        meanings,
+        meanings * untyped,
+        ends.types,
+        ends.said,
+        ends.measures,
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def _turns_back(walk: Sequence[int]) -> bool:
-    """Return whether a walk crosses a relation and then goes back along it."""
-    return any(following == reversed_label(step) for step, following in pairwise(walk))
+class Doubts(NamedTuple):
+    """What speaks for and against the best walk of an arm, beside its features.
+
+    Attributes:
+        nothing: How likely nothing around the entity fits, by the scorer.
+        margin: Its meaning less the greatest meaning of a walk to other ends; a difference of cosines.
+        direction: The logarithm of how likely the question asks for its first step, compared with its opposite.
+        possession: The logarithm of how likely the question asks for it, compared with the step that the entity lacks.
+        left_out: How many entities of the question no walk starts from.
+    """
+
+    nothing: float
+    margin: float
+    direction: float
+    possession: float
+    left_out: int
 
 
-def confidence_features(walks: Array, share: float, covered: Array, question: Sequence[Word], nothing: float) -> Array:
-    """Return what tells how sure it is that a question asks for some walks.
+#: The share of the ends of a type, from -1 to 1, below which they are of another type.
+OTHER_TYPE = -0.5
+
+#: The greatest margin, and the least logarithm, that count.
+MOST_MARGIN, LEAST_LOG = 0.5, -5.0
+
+#: What `confidence_features` returns.
+CONFIDENCE_FEATURES = (
+    "one", "log probability a step", "log share", "several entities", "log of nothing that fits", "kind",
+    "words or ends covered", "meaning", "margin of meaning", "type", "direction", "possession", "said", "measure",
+    "other kind", "other type", "entities left out",
+)  # fmt: skip
+
+
+def confidence_features(walks: Array, share: float, covered: Array, doubts: Doubts) -> Array:
+    """Return what tells how sure it is that a question asks for some walks, a number for each `CONFIDENCE_FEATURES`.
 
     Args:
         walks: The `walk_features` of each of them, (entities, f).
         share: The probability of the least likely of them among all walks from its entity.
-        covered: The cosine of each telling word of the question with the nearest word of the walks.
-        question: The words.
-        nothing: How likely nothing in the graph fits, by the scorer.
+        covered: The cosine of each telling word of the question with the nearest word of the walks and their ends.
+        doubts: What else speaks for or against them.
     """
     feature = dict(zip(WALK_FEATURES, walks.T, strict=True))
     lengths = 1 + feature["two steps"] + 2 * feature["three steps"]
-    texts = [word for word in question if word.text[0].isalnum()]
-    function = np.mean([not word.telling for word in texts]) if texts else 0.5
-    known = np.mean([word.known for word in texts]) if texts else 1.0
-    clipped = np.clip(covered, 0, 1)
     return np.array([
         1.0,
         (feature["log probability"] / lengths).min(),
         np.log(max(share, 1e-6)),
-        clipped.mean(),
-        clipped.min(initial=1.0),
-        feature["least step named"].min(),
-        feature["cosine"].min(),
-        function,
-        known,
         float(len(walks) > 1),
-        np.log(max(nothing, 1e-6)),
+        np.log(max(doubts.nothing, 1e-6)),
         feature["kind"].min(),
+        np.clip(covered, 0, 1).mean(),
+        feature["meaning"].min(),
+        np.clip(doubts.margin, -MOST_MARGIN, MOST_MARGIN),
+        feature["type"].min(),
+        max(doubts.direction, LEAST_LOG),
+        max(doubts.possession, LEAST_LOG),
+        feature["said"].min(),
+        feature["measure"].min(),
+        float(feature["kind"].min() < 0),
+        float(feature["type"].min() < OTHER_TYPE),
+        float(doubts.left_out),
     ])  # fmt: skip
 
 
@@ -242,10 +363,10 @@ def rank_walks(
 def compare_directions(
     scorer: RelationScorer, question: Encoded, steps: StepStates, around: Surroundings, label: int
 ) -> float:
-    """Return how likely a question asks for a first step, compared with its opposite; 1 where it is as likely, or more.
+    """Return the logarithm of how likely a question asks for a first step, compared with its opposite; at most 0.
 
-    Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even where nobody reports to her. 1 as well
-    where the entities have both steps, for then `rank_walks` has compared them.
+    Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even if nobody reports to her. 0 also if the
+    entities have both steps, for then `rank_walks` has compared them.
 
     Args:
         scorer: Scores both steps.
@@ -256,10 +377,10 @@ def compare_directions(
     """
     opposite = reversed_label(label)
     if any(around.adjacency.has_label(start, opposite) for start in around.starts.tolist()):
-        return 1.0
+        return 0.0
     both = steps.take(np.array([label, opposite]))
-    here, there = scorer.decide(question, scorer.begin(question), 0, both).steps[0].tolist()
-    return math.exp(min(here - there, 0.0))
+    here, there = map(float, scorer.decide(question, scorer.begin(question), 0, both).steps[0])
+    return min(here - there, 0.0)
 
 
 def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
@@ -290,11 +411,12 @@ class Surroundings:
     Args:
         adjacency: The graph.
         starts: The ids of the entities.
+        steps: Its steps, which know what undoes another.
     """
 
-    def __init__(self, adjacency: Adjacency, starts: Sequence[int] | Array) -> None:
+    def __init__(self, adjacency: Adjacency, starts: Sequence[int] | Array, steps: GraphSteps) -> None:
         """Begin with walks of no steps."""
-        self.adjacency, self.starts = adjacency, np.asarray(starts, np.int64)
+        self.adjacency, self.starts, self._steps = adjacency, np.asarray(starts, np.int64), steps
         self._frontiers: dict[tuple[int, ...], Array] = {(): self.starts}
         self._onward: dict[tuple[int, ...], Array] = {}
         self._ends: dict[tuple[bool, tuple[int, ...]], Array] = {}
@@ -304,8 +426,9 @@ class Surroundings:
         if labels not in self._onward:
             frontier = self._frontier(labels)
             present = np.bincount(self._labels(frontier), minlength=1) > 0
-            if labels and (back := reversed_label(labels[-1])) < len(present) and present[back]:
-                present[back] = self._forks(frontier, back)
+            for back in self._steps.turned_back(labels[-1]).tolist() if labels else ():
+                if back < len(present) and present[back]:
+                    present[back] = self._forks(frontier, back)
             self._onward[labels] = np.flatnonzero(present)
         return self._onward[labels]
 
@@ -409,7 +532,7 @@ def best_lacked(
     steps: GraphSteps,
     own: Array,
     placed: Array,
-    asked: str | None,
+    compare: Callable[[Sequence[tuple[int, ...]]], tuple[Ends, Array]],
 ) -> LackedStep | None:
     """Return the step that an entity lacks and that a question asks for most likely; None where no like entity has one.
 
@@ -421,8 +544,8 @@ def best_lacked(
         own: The labels of the entity.
         placed: How well the best walk from the entity covers each telling word. A step fits that leaves out none which
             this walk covers.
-        asked: The kind of value that the question asks for, if it says one. A step of another kind is taken only where
-            none of this kind has a word of the question.
+        compare: Compares the ends of walks, and their meanings, with the question. A step of another kind than is asked
+            for is taken only if none of this kind has a word of the question.
     """
     labels = lacked_labels(steps, own)
     if not len(labels):
@@ -430,11 +553,11 @@ def best_lacked(
     likeliest, logs = _likeliest_lacked(scorer, question, steps, own, labels)
     walks = [(label,) for label in likeliest.tolist()]
     covered = coverage(words, walks, steps)
-    kinds, ends_named = kinds_of_ends(asked, walks, steps), named_ends(words, walks, steps)
-    features = walk_features(walks, logs.tolist(), covered, kinds, ends_named, asks_for_others=False)
+    ends, meanings = compare(walks)
+    features = walk_features(walks, logs.tolist(), covered, ends, meanings, steps, asks_for_others=False)
     scores = features @ scorer.walk_weights
-    fits = ~_leaves_out(words, placed, covered.ends, kinds > 0)
-    of_kind = fits & (kinds >= 0) & (covered.words >= COVERED).any(axis=1)
+    fits = ~_leaves_out(words, placed, covered.ends, ends.kinds > 0)
+    of_kind = fits & (ends.kinds >= 0) & (covered.words >= COVERED).any(axis=1)
     compared = np.flatnonzero(of_kind if of_kind.any() else fits)
     if not len(compared):
         return None

@@ -163,7 +163,7 @@ class RelationScorer:
         distances = np.clip(order - order[:, None], -NEAR, NEAR) + NEAR
         for layer in range(LAYERS):
             x = self._layer(f"layers.{layer}", x, distances)
-        return Encoded(self._normed("norm", x), rows, _unit(rows @ self._weights["word.weight"].T))
+        return Encoded(self._normed("norm", x), rows, unit(rows @ self._weights["word.weight"].T))
 
     def steps(self, names: Array, starts: Array, ends: Array, directions: Array, kinds: Array) -> StepStates:
         """Read steps.
@@ -179,10 +179,8 @@ class RelationScorer:
         known = np.concatenate(
             [names, starts, ends, w["direction.weight"][directions], w["kind.weight"][kinds]], axis=1, dtype=np.float32
         )
-        states = self._linear("step_down", _gelu(self._linear("step_up", known))) + self._linear("step_name", names)
-        return StepStates(
-            _unit(states), _unit(names @ w["named.weight"].T), _unit(names @ w["word.weight"].T), directions
-        )
+        states = self._linear("step_down", gelu(self._linear("step_up", known))) + self._linear("step_name", names)
+        return StepStates(unit(states), unit(names @ w["named.weight"].T), unit(names @ w["word.weight"].T), directions)
 
     def begin(self, question: Encoded) -> Prefixes:
         """Return the one prefix of no steps."""
@@ -201,14 +199,14 @@ class RelationScorer:
         rest = np.clip(1 - prefixes.cover[:, 0], 0, 1)
         left = rest @ x / (rest.sum(axis=1, keepdims=True) + np.float32(1e-3))
         known = np.concatenate([state, attended[:, 0], attended[:, 1], left], axis=1)
-        context = _unit(self._linear("context_down", _gelu(self._linear("context_up", known))))
+        context = unit(self._linear("context_down", gelu(self._linear("context_up", known))))
         gate = _sigmoid(self._linear("gate", x)[:, 0] + 2) * (1 - np.float32(0.7) * np.clip(prefixes.cover[:, 1], 0, 1))
         matched = ((question.words @ steps.words.T)[None] * gate[:, :, None]).max(axis=1)
-        read = _unit(weights[:, 1] @ question.rows @ w["attended.weight"].T)
+        read = unit(weights[:, 1] @ question.rows @ w["attended.weight"].T)
         a, b, c = np.exp(w["scales"])
         logits = a * context @ steps.states.T + b * read @ steps.names.T + c * matched
         logits = logits + self._linear("directed", context)[:, steps.directions]
-        ends = self._linear("end_down", _gelu(self._linear("end_up", known)))
+        ends = self._linear("end_down", gelu(self._linear("end_up", known)))
         return Decisions(logits, ends, prefixes.cover + weights)
 
     def extend(self, prefixes: Prefixes, decisions: Decisions, rows: Array, steps: StepStates) -> Prefixes:
@@ -246,12 +244,13 @@ class RelationScorer:
             q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // HEADS)) + self._weights[f"{name}.bias"][:, distances]
         )
         x = x + self._linear(f"{name}.out", (weights @ v).transpose(1, 0, 2).reshape(t, d))
-        hidden = _gelu(self._linear(f"{name}.up", self._normed(f"{name}.norm2", x)))
+        hidden = gelu(self._linear(f"{name}.up", self._normed(f"{name}.norm2", x)))
         y: Array = x + self._linear(f"{name}.down", hidden)
         return y
 
 
-def _unit(x: Array) -> Array:
+def unit(x: Array) -> Array:
+    """Return vectors of length 1 along the last axis."""
     y: Array = x / np.maximum(np.sqrt((x**2).sum(axis=-1, keepdims=True)), np.float32(1e-12))
     return y
 
@@ -268,7 +267,8 @@ def _sigmoid(x: Array) -> Array:
     return y
 
 
-def _gelu(x: Array) -> Array:
+def gelu(x: Array) -> Array:
+    """Return the activation of BERT and its kin, by its tanh form."""
     y: Array = np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
     return y
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
@@ -21,11 +21,13 @@ from kg_retrievers.graph.adjacency import (
     label_count,
     label_of,
     relation_of,
+    reversed_label,
 )
 from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
+from kg_retrievers.questions.zero_shot.direction import Said, named, stem_of
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     OTHER,
@@ -61,6 +63,42 @@ _SHARING = re.compile(
     r"|\b(?:band|class|flat|house|room|school|ship|team|work)-?mates?\b",
     re.IGNORECASE,
 )
+
+
+#: Words of questions and relations by what they measure, with its units.
+_MEASURES = {
+    "length": "long length distance far km kilometres kilometers metres meters miles mileage",
+    "height": "tall high height elevation altitude summit",
+    "width": "wide width broad breadth span beam",
+    "depth": "deep depth draught draft",
+    "weight": "heavy weigh weighs weight mass kg grams gram tonnes tons displacement",
+    "money": """cost costs price priced expensive cheap worth value budget revenue turnover salary earn earns paid fee
+        fare fine rent eur euros usd dollars gbp pounds money funding fund""",
+    "time": "long duration minutes hours days weeks months takes last lasts lasting",
+    "age": "old age born birth founded opened built established year",
+    "area": "big large area surface size hectares acres ha km2",
+    "capacity": "big large capacity seats hold holds berths beds places volume litres size containers teu",
+    "people": """people inhabitants residents population live members employees staff crew workers sailors spectators
+        visitors listeners students pupils patients participants enrolled passengers speakers readers circulation""",
+    "speed": "fast speed knots kmh mph",
+    "power": "power powerful output mw kw watts megawatts voltage kv",
+    "contact": "phone telephone number email address postcode zip website",
+}
+_MEASURED_BY = {
+    word: frozenset(name for name, some in _MEASURES.items() if word in some.split())
+    for words_of_one in _MEASURES.values()
+    for word in words_of_one.split()
+}
+
+
+def measured_by(texts: Iterable[str]) -> frozenset[str]:
+    """Return what some words measure.
+
+    Example:
+        >>> sorted(measured_by(["how", "long"])), measured_by(["weight", "in", "grams"])
+        (['length', 'time'], frozenset({'weight'}))
+    """
+    return frozenset().union(*(_MEASURED_BY.get(word, ()) for word in texts))
 
 
 class Word(NamedTuple):
@@ -125,13 +163,18 @@ def asked_kind(question: str) -> str | None:
 def asks_for_others(text: str) -> bool:
     """Tell whether words of a question, without its entities, ask for others that are like the entity it names.
 
+    A verb together with its noun, such as "written" and "writer", does so too.
+
     Example:
         >>> [asks_for_others(text) for text in ("Who shares an office with", "who else is at", "teammates of")]
         [True, True, True]
+        >>> asks_for_others("Which films were written by the writer of")
+        True
         >>> asks_for_others("What is the climate and the common name of")
         False
     """
-    return bool(_SHARING.search(text)) or excludes_named(text)
+    stems = [stem_of(word) for word in {*words(text)} if word[0].isalpha() and word not in FUNCTION_WORDS]
+    return len({*stems}) < len(stems) or bool(_SHARING.search(text)) or excludes_named(text)
 
 
 def question_words(table: TokenTable, text: str) -> list[Word]:
@@ -185,6 +228,15 @@ COMMON_RELATIONS = 1 / 3
 
 #: Of how many relations the entities are looked at at once.
 _AT_ONCE = 256
+
+#: How many facts of an entity are looked at for one that says the same.
+MOST_ENTRIES = 4_096
+
+#: The share of the facts of a relation that another has turned round, for both to say the same, and the fewest.
+INVERSE, FEWEST = 0.8, 3
+
+#: How many relations beside say what an end without a type is.
+BESIDE = 2
 
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
@@ -344,6 +396,11 @@ _MUTUAL = re.compile(
 )
 
 
+def is_mutual(name: str) -> bool:
+    """Return whether the words of a relation say that it holds either way round."""
+    return bool(_MUTUAL.search(name))
+
+
 def relation_words(name: str) -> tuple[str, str]:
     """Return the words of a relation, and of the type of its subjects where its name tells it, as Freebase's do.
 
@@ -381,6 +438,11 @@ class GraphSteps:
         beside: Pairs of a label and one of the most frequent that its starts have beside it; (2, pairs).
         alike: Whether each relation joins entities of one kind, so that its direction matters: some are heads and tails
             of it, or they have like relations, and its name says nothing mutual; (relations).
+        is_typed: Whether most of what each label leads to has a type; (labels).
+        measures: What the words of each relation measure.
+        phrases: Each label in words, in the order of the fact; see `step_phrase`.
+        same: For each label the first label that says the same: itself, or the way back along a relation that is stored
+            as its inverse; (labels).
     """
 
     def __init__(self, graph: KnowledgeGraph, scorer: RelationScorer, table: TokenTable) -> None:
@@ -406,9 +468,17 @@ class GraphSteps:
         self.end_words = WordRows(table, leads_to)
         self.kinds = np.zeros(len(texts), np.int64)
         self.kinds[::2] = ends.kinds
-        mutual = np.array([bool(_MUTUAL.search(name)) for name in self.names], bool)
-        self.alike = ends.alike & ~mutual
+        self.measures = [measured_by(words(name)) for name in self.names]
+        self.phrases = _phrases(self.names, types, ends)
+        self.same = same_labels(graph)
+        mutual = np.array([is_mutual(name) for name in self.names], bool)
+        same_types = np.array([bool(head) and head == tail for head, tail in types], bool)
+        self.alike = (ends.alike | same_types) & ~mutual
         starts = mean_rows(table, known)
+        self.is_typed = np.array([bool(kind) for pair in types for kind in reversed(pair)], bool)
+        self._graph, self._typed, self._said = graph, dict[str, Array](), dict[int, Said | None]()
+        shared: list[int] = np.flatnonzero(_shared(self.same)).tolist()
+        self._back = {label: np.flatnonzero(self.same == self.same[label]) for label in shared}
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
             starts,
@@ -416,6 +486,102 @@ class GraphSteps:
             is_backward(np.arange(label_count(len(self.names)))).astype(np.int64),
             self.kinds,
         )
+
+    def turned_back(self, label: int) -> Array:
+        """Return the labels that undo a step: its own way back, and what the graph stores as its inverse."""
+        back = int(reversed_label(label))
+        return self._back[back] if back in self._back else np.array([back])
+
+    def said_end(self, label: int) -> Said | None:
+        """Return what the name of a relation says of where a step along it leads, if it joins things of one kind."""
+        relation = relation_of(label)
+        if relation not in self._said:
+            self._said[relation] = named(self.names[relation]) if self.alike[relation] else None
+        said = self._said[relation]
+        return said and Said(said.stem, said.acts == bool(is_backward(label)))
+
+    def turns_back(self, walk: Sequence[int]) -> bool:
+        """Return whether a walk has a step that undoes the one before."""
+        return any(following in self.turned_back(step) for step, following in pairwise(walk))
+
+    def type_shares(self, kind: str) -> Array:
+        """Return how many of the ends of each label are of a type or of one below it, from -1 to 1; (labels).
+
+        0 for ends without types, unless they are values.
+
+        Args:
+            kind: The type.
+        """
+        if kind not in self._typed:
+            self._typed[kind] = self._shares_of(kind)
+        return self._typed[kind]
+
+    def types_below(self, kind: str) -> list[str]:
+        """Return the names of a type and of the types below it."""
+        return [self._graph.types[number] for number in sorted(self._graph.types_below.get(kind, ()))]
+
+    def _shares_of(self, kind: str) -> Array:
+        graph, samples = self._graph, self._graph.relation_samples
+        members = [np.asarray(graph.type_entities(one), np.int64) for one in graph.types_below.get(kind, ())]
+        of_kind = np.concatenate([np.empty(0, np.int64), *members])
+        shares = np.zeros(len(self.phrases))
+        starts, sizes = samples.facts_indptr[:-1], np.maximum(np.diff(samples.facts_indptr), 1)
+        for backward, ends in ((False, samples.tails), (True, samples.heads)):
+            inside, untyped = (
+                np.add.reduceat(np.append(np.isin(ends, some), False), starts) for some in (of_kind, graph.untyped)
+            )
+            shares[label_of(np.arange(len(sizes)), backward)] = (2 * inside + untyped) / sizes - 1
+        shares[self.kinds > 0] = -1
+        return shares
+
+
+def _shared(same: Array) -> Array:
+    """Return whether another label says the same as each; (labels)."""
+    return np.bincount(same, minlength=len(same))[same] > 1
+
+
+def _phrases(names: Sequence[str], types: Sequence[tuple[str, str]], ends: RelationEnds) -> list[str]:
+    """Return each label in words. An end without a type is called by its kind of value, or by relations beside."""
+
+    def beside(labels: Sequence[int]) -> str:
+        return ", ".join(names[relation_of(label)] for label in labels[:BESIDE])
+
+    phrases = list[str]()
+    for relation, (name, (head, tail)) in enumerate(zip(names, types, strict=True)):
+        head = head or beside(ends.around_heads[relation])
+        tail = tail or KINDS[ends.kinds[relation]] or beside(ends.around_tails[relation])
+        phrases += [step_phrase(name, head, tail, False), step_phrase(name, tail, head, True)]
+    return phrases
+
+
+def same_labels(graph: KnowledgeGraph) -> Array:
+    """Return for each label the first that says the same, by the facts: most facts of one are the other turned round.
+
+    Example:
+        >>> pairs = [("A", "B"), ("C", "D"), ("E", "F")]
+        >>> facts = [fact for a, b in pairs for fact in ((a, "hosts", b), (b, "hosted by", a))]
+        >>> same_labels(KnowledgeGraph.from_triples(facts)).tolist()
+        [0, 1, 1, 0]
+    """
+    samples, relations = graph.relation_samples, len(graph.relations)
+    same = np.arange(label_count(relations))
+    found: dict[int, int] = {}
+    for relation, (low, high) in enumerate(pairwise(samples.facts_indptr.tolist())):
+        counts = Counter[int]()
+        for head, tail in zip(samples.heads[low:high].tolist(), samples.tails[low:high].tolist(), strict=True):
+            forward, backward = graph.adjacency.half(tail, False), graph.adjacency.half(head, True)
+            entries, other = min((forward, head), (backward, tail), key=lambda pair: pair[0].stop - pair[0].start)
+            entries = slice(entries.start, min(entries.stop, entries.start + MOST_ENTRIES))
+            labels = graph.adjacency.labels[entries][graph.adjacency.neighbors[entries] == other]
+            counts.update(set(relation_of(labels).tolist()))
+        other, count = max(counts.items(), key=lambda pair: (pair[1], -pair[0]), default=(-1, 0))
+        if count >= max(INVERSE * (high - low), FEWEST):
+            found[relation] = other
+    for relation, other in found.items():
+        if found.get(other) == relation >= other:
+            same[label_of(relation, True)] = label_of(other, False)
+            same[label_of(relation, False)] = label_of(other, relation != other)
+    return same
 
 
 def step_texts(name: str, heads: str, tails: str) -> tuple[str, str]:
@@ -432,6 +598,31 @@ def step_texts(name: str, heads: str, tails: str) -> tuple[str, str]:
     """
     forward, backward = [tails, name, "of", heads], [heads, "whose", name]
     return " ".join(filter(None, forward)), " ".join(filter(None, backward))
+
+
+def schema_words(graph: KnowledgeGraph) -> frozenset[str]:
+    """Return the words of the relations and types of a graph."""
+    names = chain(
+        (relation_words(name)[0] for name in graph.relations), (readable(local_name(name)) for name in graph.types)
+    )
+    return frozenset(chain.from_iterable(map(words, names)))
+
+
+def step_phrase(name: str, start: str, end: str, backward: bool) -> str:
+    """Return a step in words in the order of the fact: "x" is where it starts, "?" where it ends.
+
+    Args:
+        name: The words of its relation.
+        start: What it starts from, or "".
+        end: What it leads to, or "".
+        backward: Whether the relation is crossed from tail to head.
+
+    Example:
+        >>> step_phrase("operated by", "plant", "company", False), step_phrase("reports to", "", "person", True)
+        ('plant x operated by company ?', 'person ? reports to x')
+    """
+    here, there = f"{start} x".strip(), f"{end} ?".strip()
+    return f"{there} {name} {here}" if backward else f"{here} {name} {there}"
 
 
 class WordRows:

@@ -10,29 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes, solve_prizes
+from kg_retrievers.methods.g_retriever.prizes import prize_edges, solve_prizes
 from kg_retrievers.methods.g_retriever.solver import SteinerTree
 
 Array = np.ndarray[Any, Any]
 Rule = Literal["paper", "published"]
 Pruning = Literal["strong", "gw"]
 PRUNINGS: tuple[Pruning, ...] = ("strong", "gw")
-
-
-# --- prizes of nodes ---
-
-
-@pytest.mark.parametrize(
-    ("ranked", "k", "prizes"),
-    [
-        ([3, 0, 1], 3, [2, 1, 0, 3, 0]),
-        ([3, 0, 1], 2, [1, 0, 0, 2, 0]),
-        ([3], 3, [0, 0, 0, 3, 0]),  # the first gets k, however few there are
-        ([], 3, [0, 0, 0, 0, 0]),
-    ],
-)
-def test_prizes_of_nodes_by_hand(ranked: list[int], k: int, prizes: list[float]) -> None:
-    assert prize_nodes(np.array(ranked, np.int64), 5, k).tolist() == prizes
 
 
 # --- prizes of edges ---

@@ -1,4 +1,4 @@
-"""SimGRAG under the contract of all retrievers, on the sample graph, and with a language model."""
+"""SimGRAG under the contract of all retrievers, and on the sample graph."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-import openai
 import pytest
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_openai import ChatOpenAI
-from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Reply, ServerError
 
 from kg_retrievers import (
     GraphIndex,
@@ -25,9 +22,7 @@ from kg_retrievers import (
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     InvalidArgumentError,
-    ModelCallError,
     PatternError,
-    PatternParseError,
     SearchBudgetError,
 )
 from kg_retrievers.sample import load_graph, load_questions
@@ -217,77 +212,6 @@ def test_from_index_builds_the_cascade() -> None:
 def test_from_index_refuses(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         simgrag(**fields)
-
-
-# --- with a language model ---
-
-QUESTION = "Who directed {Her}?"
-GOOD = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-RAGGED = "Sure! ```json\n{'triples': [('Her', 'directed by', 'UNKNOWN person 1')],}\n``` Hope this helps."
-UNREADABLE = "I do not know this film."
-
-
-def by_model(llm: Any, **fields: Any) -> SimGRAGRetriever:
-    """Return a retriever whose patterns all come from a language model."""
-    return simgrag(pattern_generator=LLMPatternGenerator(llm), **fields)
-
-
-async def by(retriever: SimGRAGRetriever, asynchronous: bool) -> list[Document]:
-    return await retriever.ainvoke(QUESTION) if asynchronous else retriever.invoke(QUESTION)
-
-
-both_ways = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-
-
-# --- with the openai client, on loopback ---
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep a proxy of the environment away from loopback."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
-def by_openai(server: OpenAIServer, **options: Any) -> SimGRAGRetriever:
-    """Return a retriever whose language model is a real client of the server."""
-    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
-    return by_model(ChatOpenAI(**settings | options))
-
-
-@both_ways
-@pytest.mark.parametrize(
-    ("behaviours", "retries"),
-    [
-        ([Reply(GOOD)], 0),
-        ([Reply(RAGGED)], 0),
-        ([RateLimit(0.01), Reply(GOOD)], 1),
-        ([ServerError(), Reply(UNREADABLE), RateLimit(0.01), Reply(GOOD)], 1),
-    ],
-    ids=["good", "ragged", "rate limit", "all at once"],
-)
-async def test_openai(behaviours: list[Behaviour], retries: int, asynchronous: bool) -> None:
-    with OpenAIServer(*behaviours) as server:
-        (document,) = await by(by_openai(server, max_retries=retries), asynchronous)
-    assert document.metadata["answers"] == ["Spike Jonze"]
-    assert len(server.requests) == len(behaviours)
-    assert all(QUESTION in request["messages"][-1]["content"] for request in server.requests)
-
-
-@both_ways
-@pytest.mark.parametrize(
-    ("behaviours", "error"),
-    [
-        ([Delay(30, GOOD)], openai.APITimeoutError),
-        ([RateLimit()], openai.RateLimitError),
-        ([Garbage()], (ModelCallError, openai.OpenAIError)),
-        ([Reply(UNREADABLE), Reply("")], PatternParseError),
-    ],
-    ids=["time-out", "rate limit", "garbage", "no pattern"],
-)
-async def test_openai_fails(behaviours: list[Behaviour], error: type[Exception], asynchronous: bool) -> None:
-    with OpenAIServer(*behaviours) as server, pytest.raises(error):
-        await by(by_openai(server, timeout=0.2), asynchronous)
 
 
 def test_an_index_is_wanted() -> None:

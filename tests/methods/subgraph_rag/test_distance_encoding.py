@@ -1,4 +1,4 @@
-"""Distance encodings against dense matrices, and the triples on shortest paths against networkx."""
+"""The triples on shortest paths, which supervise, against networkx and by hand."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.methods.subgraph_rag.distance_encoding import (
-    encode_distances,
-    follow_relations,
-    shortest_path_triples,
-)
+from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples
 
 #: Her directed_by Jonze, Adaptation directed_by Jonze, Her has_genre Drama, Adaptation written_by Kaufman: as in MetaQA
 #: every triple goes from a film to what is said of it.
@@ -46,20 +41,6 @@ def ints(numbers: list[int]) -> Any:
     return np.array(numbers, np.int64)
 
 
-def encode(case: Case, **options: Any) -> Any:
-    heads, _, tails = columns(case.triples)
-    encoding = encode_distances(heads, tails, ints(case.seeds), nodes=case.nodes, **options)
-    width = 1 + options.get("rounds", 2) + options.get("reverse_rounds", 2)
-    assert (encoding.dtype, encoding.shape) == (np.float32, (case.nodes, width))
-    return encoding
-
-
-def follow(case: Case, weights: Any) -> Any:
-    reached = follow_relations(*columns(case.triples), ints(case.seeds), weights, nodes=case.nodes)
-    assert (reached.dtype, reached.shape) == (np.float64, (len(weights) + 1, case.nodes))
-    return reached
-
-
 def supervise(case: Case, **options: Any) -> list[bool]:
     heads, _, tails = columns(case.triples)
     found = shortest_path_triples(heads, tails, ints(case.seeds), ints(case.answers), nodes=case.nodes, **options)
@@ -73,58 +54,6 @@ def cases(draw: st.DrawFn) -> Case:
     entity = st.integers(0, nodes - 1)
     triples = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=14))
     return Case(triples, draw(st.lists(entity, max_size=3)), draw(st.lists(entity, max_size=4)), nodes)
-
-
-@st.composite
-def cases_with_weights(draw: st.DrawFn) -> tuple[Case, Any]:
-    hops, weight = draw(st.integers(0, 4)), st.sampled_from((0.0, 1e-3, 0.25, 0.9, 1.0))
-    weights = draw(st.lists(weight, min_size=6 * hops, max_size=6 * hops))
-    return draw(cases()), np.array(weights).reshape(hops, 2, 3)
-
-
-# --- the directional distance encoding ---
-
-
-@given(cases(), st.integers(0, 4), st.integers(0, 4), st.booleans())
-@settings(max_examples=200)
-def test_encoding_agrees_with_dense_matrices(case: Case, rounds: int, reverse_rounds: int, directed: bool) -> None:
-    arrivals = np.zeros((case.nodes, case.nodes))
-    for head, _, tail in case.triples:
-        arrivals[tail, head] += 1
-    ways = [(arrivals, rounds), (arrivals.T, reverse_rounds)]
-    if not directed:
-        reverse_rounds, ways = 0, [(arrivals + arrivals.T, rounds)]
-    start = np.isin(range(case.nodes), case.seeds).astype(float)
-    expected = [start]
-    for matrix, count in ways:
-        mean = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-        expected += [np.linalg.matrix_power(mean, step) @ start for step in range(1, count + 1)]
-    found = encode(case, rounds=rounds, reverse_rounds=reverse_rounds, directed=directed)
-    assert found == pytest.approx(np.array(expected).T, abs=1e-6)
-    assert 0 <= found.min() <= found.max() <= 1
-
-
-# --- relations that are followed ---
-
-
-@given(cases_with_weights())
-@settings(max_examples=200)
-def test_following_agrees_with_dense_matrices(drawn: tuple[Case, Any]) -> None:
-    case, weights = drawn
-    expected = [np.isin(range(case.nodes), case.seeds).astype(float)]
-    for along, against in weights:
-        matrix = np.zeros((case.nodes, case.nodes))
-        for head, relation, tail in case.triples:
-            matrix[tail, head] += along[relation]
-            matrix[head, tail] += against[relation]
-        expected.append(1 - np.exp(-matrix @ expected[-1]))
-    found = follow(case, weights)
-    assert found == pytest.approx(np.array(expected), abs=1e-12)
-    assert 0 <= found.min() <= found.max() <= 1
-    assert (follow(case, np.sqrt(weights)) >= found - 1e-12).all()  # a greater weight never reaches less
-
-
-# --- the triples on shortest paths ---
 
 
 def shortest_paths(graph: Any, start: int, end: int, max_hops: int) -> list[list[int]]:
@@ -171,15 +100,3 @@ def test_films_supervised_by_hand() -> None:
     assert supervise(director, directed=True) == [True, False, False, False]
     by_jonze = films._replace(seeds=[JONZE], answers=[ADAPTATION, HER, KAUFMAN])
     assert supervise(by_jonze, directed=True) == [True, True, False, False]
-
-
-# --- all three ---
-
-
-def test_the_pair_of_the_paper() -> None:
-    """For each column one before it: the share of walks that end at what is no seed."""
-    heads, tails, her = np.array([0, 2]), np.array([1, 1]), np.array([0])
-    alone = encode_distances(heads, tails, her, nodes=3, rounds=1, reverse_rounds=1)
-    pair = encode_distances(heads, tails, her, nodes=3, rounds=1, reverse_rounds=1, pair=True)
-    assert pair[:, 1::2].tolist() == alone.tolist()
-    assert pair[:, ::2].tolist() == [[0, 0, 1], [1, 0.5, 0], [1, 0, 1]]

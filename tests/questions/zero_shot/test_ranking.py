@@ -7,7 +7,7 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES, coverage, walk_features
+from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES, compare_ends, coverage, walk_features
 from kg_retrievers.questions.zero_shot.scorer import relation_scorer
 from kg_retrievers.questions.zero_shot.steps import GraphSteps, question_words
 
@@ -21,8 +21,9 @@ def test_walks_that_turn_back_are_told_and_whether_that_is_asked_for(asked: bool
     steps = GraphSteps(graph, relation_scorer(), token_table())
     walks = [(WRITTEN_BY, WROTE), (WRITTEN_BY, LIVES_IN), (WRITTEN_BY, WROTE, WRITTEN_BY)]
     covered = coverage(question_words(token_table(), "what else did the author write"), walks, steps)
-    unasked = np.zeros(len(walks))
-    features = walk_features(walks, [-1.0] * len(walks), covered, unasked, unasked, asked)
+    ends, meanings = compare_ends((), None, None, None, walks, steps), np.zeros(len(walks))
+    logs = [-1.0] * len(walks)
+    features = walk_features(walks, logs, covered, ends, meanings, steps, asks_for_others=asked)
     of_walks = dict(zip(WALK_FEATURES, features.T.tolist(), strict=True))
     assert of_walks["turns back"] == [1, 0, 1]
     assert of_walks["turns back as asked"] == ([1, 0, 1] if asked else [0, 0, 0])

@@ -1,4 +1,5 @@
 import asyncio
+import re
 import threading
 
 import pytest
@@ -75,9 +76,8 @@ async def test_results_are_typed_and_their_text_is_framed_as_data(connect, tool,
 async def test_the_text_says_what_the_data_say(connect):
     async with connect() as client:
         answer = await client.call_tool("ask", {"question": "Who directed Her?"})
-        assert (
-            "Answer: Spike Jonze\nConfidence: 0.98\n[1] Her -> directed by -> Spike Jonze\n" in answer.content[0].text
-        )
+        answered = r"Answer: Spike Jonze\nConfidence: 0\.9\d\n\[1\] Her -> directed by -> Spike Jonze\n"
+        assert re.search(answered, answer.content[0].text)
         refused = await client.call_tool("ask", {"question": "Who is the mother of the moon?"})
         assert "\nWhy: No entity of the graph was found" in refused.content[0].text
         assert "\nNext step: " in refused.content[0].text

@@ -1,0 +1,1 @@
+"""Trains the sentence encoder of the package."""
