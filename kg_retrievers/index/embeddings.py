@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 from unicodedata import category, combining, normalize
 from zlib import crc32
 
@@ -47,6 +48,10 @@ _IDEOGRAPH = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b920-\U0002ceaf"
     "\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
+
+
+#: What is read from a file of the package.
+_Read = TypeVar("_Read")
 
 
 class TokenTable(Immutable):
@@ -157,14 +162,29 @@ def token_table() -> TokenTable:
     Raises:
         IndexLoadError: If the file is missing or damaged.
     """
+    return read_packaged(TABLE, "token table", _table_of)
+
+
+def _table_of(tensors: Mapping[str, Array]) -> TokenTable:
+    return TokenTable(tensors["tokens"].tobytes().decode().split("\n"), tensors["rows"], tensors["scales"])
+
+
+def read_packaged(path: Path, what: str, make: Callable[[dict[str, Array]], _Read]) -> _Read:
+    """Return what is made of the tensors of a file of the package.
+
+    Args:
+        path: The file, in the format of safetensors.
+        what: What it holds, for the message.
+        make: Makes it of the tensors by name.
+
+    Raises:
+        IndexLoadError: If the file is missing or damaged, or lacks a tensor.
+    """
     try:
-        with safe_open(TABLE, framework="numpy") as file:
-            tokens, rows, scales = (file.get_tensor(name) for name in ("tokens", "rows", "scales"))
-    except (OSError, SafetensorError) as cause:
-        raise IndexLoadError(
-            f"the token table of the package cannot be read ({cause}). Install it again.", TABLE
-        ) from cause
-    return TokenTable(tokens.tobytes().decode().split("\n"), rows, scales)
+        with safe_open(path, framework="numpy") as file:
+            return make({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError) as cause:
+        raise IndexLoadError(f"the {what} of the package cannot be read ({cause}). Install it again.", path) from cause
 
 
 #: The low byte of SQLite's error codes where the file cannot be written, each with the system's error if it tells one.

@@ -111,7 +111,7 @@ def asked_part(question: str, slots: Sequence[QuestionEntity]) -> tuple[str, lis
 
 
 def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return where the last sentence that asks begins, and where it ends with the marked ones that follow."""
+    """Return the span of the last sentence that asks, with the sentences after it that end in a question mark."""
     ends = [one.end() for one in _END.finditer(question) if not any(low <= one.start() < high for low, high in spans)]
     parts = [part for part in pairwise([0, *ends, len(question)]) if question[slice(*part)].strip()]
     texts = [question[slice(*part)].strip() for part in parts]
@@ -184,7 +184,7 @@ def spelt(
     """
     spans = [(slot.start, slot.end) for slot in slots]
     parts, moves, at = list[str](), list[tuple[int, int]](), 0
-    for match in islice(re.finditer(r"(?<![\w'-])[a-z]{4,30}(?![\w'-])", question), MOST_SPELT):
+    for match in islice(re.finditer(rf"(?<![\w'-])[a-z]{{{SHORTEST},30}}(?![\w'-])", question), MOST_SPELT):
         word = match.group()
         if _meets(match.span(), spans) or (better := _better(word, graph_words, table)) is None:
             continue

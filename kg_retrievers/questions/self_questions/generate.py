@@ -30,7 +30,7 @@ def generate_questions(
 
     In turn, as far as the graph allows: walks of one to `max_hops` hops from a named entity, and what two named
     entities have in common. Relations are drawn alike, however many triples they have. A walk that goes both forward
-    and backward leaves out the entity where it starts. Questions with more than `MAX_ANSWERS` answers are left out, and
+    and backward omits its own start. Questions with more than `MAX_ANSWERS` answers are left out, and
     names that several entities bear are not used.
 
     The words come from the names of relations and types by rules of English grammar: "directed_by" gives "Who directed

@@ -126,7 +126,7 @@ def claimed(text: str) -> Said | None:
     if re.fullmatch(r"(?:\w+ly )?(?:has|have|had)", between):  # "does a have b as boss"
         return _said(_noun(after.removeprefix("as ")), one != TOPIC)
     owned = re.match(r"(?:(?:'s?|’s?)\s+)?(.+)", after) if not _telling(between) else None
-    if owned and any(map(_is_told, _telling(owned[1]))):  # "is a b's boss"
+    if owned and any(map(_tells, _telling(owned[1]))):  # "is a b's boss"
         return _said(_noun(owned[1]), one == TOPIC)
     if not _telling(between):  # "is the boss of a b"
         return _said(_noun(before.removesuffix(" of")), one != TOPIC)
@@ -134,7 +134,7 @@ def claimed(text: str) -> Said | None:
     if between == words[0] and stem_of(between) in _NOUNS:
         return Said(stem_of(between), one != TOPIC)  # "is a boss b", without the sign of the genitive
     passive = between.endswith(" by") or " by the " in f"{between} "
-    said = stem_of(words[0] if passive else next((word for word in words if _is_told(word)), words[0]))
+    said = stem_of(words[0] if passive else next((word for word in words if _tells(word)), words[0]))
     return Said(said, (one == TOPIC) != passive)
 
 
@@ -153,11 +153,11 @@ def asked_end(text: str) -> Said | None:
     if TOPIC not in words:
         return None
     at = words.index(TOPIC)
-    told = [place for place, word in enumerate(words) if abs(place - at) <= NEAR_WORDS + 1 and _is_told(word)]
-    if not told:
+    telling = [place for place, word in enumerate(words) if abs(place - at) <= NEAR_WORDS + 1 and _tells(word)]
+    if not telling:
         return None
-    of_it = [place for place in told if words[place + 1 : at] in (["of"], ["of", "the"])]
-    place = min(of_it or told, key=lambda one: (abs(one - at), one))
+    of_it = [place for place in telling if words[place + 1 : at] in (["of"], ["of", "the"])]
+    place = min(of_it or telling, key=lambda one: (abs(one - at), one))
     stem, between = stem_of(words[place]), words[min(place, at) + 1 : max(place, at)]
     if place < at:
         return Said(stem, ("by" not in between or "of" in between) and words[place - 1 : place] != ["whose"])
@@ -167,12 +167,12 @@ def asked_end(text: str) -> Said | None:
     return Said(stem, "'s" in between or "have" in between or passive or words[-1] == "by")
 
 
-def named(relation: str) -> Said | None:
+def relation_says(relation: str) -> Said | None:
     """Return what the words of a relation say of head and tail.
 
     Example:
-        >>> named("trained by"), named("reports to"), named("doctoral supervisor"), named("subsidiary of")[1]
-        (Said(stem='train', acts=False), Said(stem='report', acts=True), Said(stem='supervis', acts=False), True)
+        >>> relation_says("trained by"), relation_says("reports to"), relation_says("subsidiary of").acts
+        (Said(stem='train', acts=False), Said(stem='report', acts=True), True)
     """
     words = relation.casefold().split()
     telling = _telling(" ".join(words)) or words
@@ -187,8 +187,8 @@ def named(relation: str) -> Said | None:
     third = words[0].endswith("s") and not words[0].endswith("ss")
     is_verb = words[0] != verb.base if verb else third and len(words) == 1 and not is_noun
     if (is_verb and words != ["reports"]) or words[-1] in _OF:
-        return Said(stem_of(next((word for word in telling if _is_told(word)), telling[0])), True)
-    return Said(stem_of(next((word for word in reversed(telling) if _is_told(word)), telling[-1])), False)
+        return Said(stem_of(next((word for word in telling if _tells(word)), telling[0])), True)
+    return Said(stem_of(next((word for word in reversed(telling) if _tells(word)), telling[-1])), False)
 
 
 def agrees(claim: Said, relation: Said) -> bool | None:
@@ -218,11 +218,11 @@ def _telling(text: str) -> list[str]:
     return [word for word in re.findall(r"[\w-]+", text) if word not in _IDLE and word not in ("by", "from", "s")]
 
 
-def _is_told(word: str) -> bool:
+def _tells(word: str) -> bool:
     return Said(stem_of(word), True).above is not None
 
 
 def _noun(text: str) -> str | None:
     """Return the stem of the noun of a phrase."""
     words = _telling(text)
-    return stem_of(next((word for word in reversed(words) if _is_told(word)), words[-1])) if words else None
+    return stem_of(next((word for word in reversed(words) if _tells(word)), words[-1])) if words else None

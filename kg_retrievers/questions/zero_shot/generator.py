@@ -19,8 +19,7 @@ from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.casual import ASKING, asked_part, spelt
 from kg_retrievers.questions.reading import LinkingGenerator, Reading, node_of, type_nouns
-from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed
-from kg_retrievers.questions.zero_shot.direction import named as named_ends
+from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed, relation_says
 from kg_retrievers.questions.zero_shot.ranking import (
     COVERED,
     WALK_FEATURES,
@@ -79,7 +78,7 @@ class Understanding:
     Attributes:
         arms: The walks that together lead to what is asked for: one, or one from each of several entities.
         walks: All walks found from the first of these entities, the likeliest first.
-        ends: The ids of the entities where they end together.
+        ends: The ids of the entities to which all arms lead.
         confidence: How likely the arms are right, in [0, 1].
         unplaced: The words of the question that they do not cover.
         nearest: The relations that came nearest, the nearest first.
@@ -443,7 +442,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         max_hops: int,
         around: Surroundings,
     ) -> Arm | None:
-        """Rank the walks from an entity to where they meet those from some others; None if it has no facts."""
+        """Rank the walks from an entity. None if it has no facts."""
         steps, masked = self.steps, masked_text(question, slots, topic)
         encoded = self._scorer.encode(masked)
         found, nothing = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
@@ -495,7 +494,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         )
 
     def _turning(self, labels: Sequence[int]) -> bool:
-        """Return whether a walk turns round on its way, so that it may lead back to where it starts."""
+        """Return whether a walk turns round, so that it may lead back to its start."""
         return turns([bool(is_backward(label)) for label in labels]) or self.steps.turns_back(labels)
 
     def _undoes(self, labels: Sequence[int]) -> bool:
@@ -609,27 +608,21 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             first: The one from which the step leads to the other.
             label: The adjacency label of the step.
         """
-        steps, logit = self.steps, self._said_direction(question, slots, first, label)
-        for slot in slots:
+        masked = {slot: masked_text(question, slots, slot) for slot in slots}
+        claim, relation = claimed(masked[first]), relation_says(self.steps.names[relation_of(label)])
+        forward = agrees(claim, relation) if claim and relation else None
+        if forward is not None:
+            return SAID if forward != is_backward(label) else -SAID
+        logit = 0.0
+        for slot, text in masked.items():
             step = label if slot is first else int(reversed_label(label))
-            both = [(step,), (int(reversed_label(step)),)]
-            masked = masked_text(question, slots, slot)
-            meaning = self._encoder.vectors([read_phrase(masked)])[0]
-            cosines = compare_meanings(meaning, both, self._meanings)
-            encoded = self._scorer.encode(masked)
-            said, opposite = self._scorer.decide(
-                encoded, self._scorer.begin(encoded), 0, steps.states.take(np.array(both)[:, 0])
-            ).steps[0]
+            both = [step, int(reversed_label(step))]
+            meaning, encoded = self._encoder.vectors([read_phrase(text)])[0], self._scorer.encode(text)
+            cosines = compare_meanings(meaning, [(one,) for one in both], self._meanings)
+            states, start = self.steps.states.take(np.array(both)), self._scorer.begin(encoded)
+            said, opposite = self._scorer.decide(encoded, start, 0, states).steps[0]
             logit += MEANING_OF_DIRECTION * float(cosines[0] - cosines[1]) + float(said - opposite)
         return logit
-
-    def _said_direction(
-        self, question: str, slots: Sequence[QuestionEntity], first: QuestionEntity, label: int
-    ) -> float:
-        """Return `SAID` if the words of a claim say a step, `-SAID` if the opposite, 0 if they do not tell."""
-        claim, relation = claimed(masked_text(question, slots, first)), named_ends(self.steps.names[relation_of(label)])
-        forward = agrees(claim, relation) if claim and relation else None
-        return 0.0 if forward is None else SAID if forward != is_backward(label) else -SAID
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])

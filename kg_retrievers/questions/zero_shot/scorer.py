@@ -19,11 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
-from kg_retrievers.errors import IndexLoadError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, token_table
+from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, read_packaged, token_table
 
 #: The scorer of the package: half precision, but for the weights of the ranking.
 SCORER = Path(__file__).parent / "scorer.safetensors"
@@ -280,11 +278,8 @@ def relation_scorer() -> RelationScorer:
     Raises:
         IndexLoadError: If the file is missing or damaged.
     """
-    try:
-        with safe_open(SCORER, framework="numpy") as file:
-            weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as cause:
-        raise IndexLoadError(
-            f"the relation scorer of the package cannot be read ({cause}). Install it again.", SCORER
-        ) from cause
-    return RelationScorer(weights, token_table())
+    return read_packaged(SCORER, "relation scorer", _scorer_of)
+
+
+def _scorer_of(tensors: Mapping[str, Array]) -> RelationScorer:
+    return RelationScorer({name: tensor.astype(np.float32) for name, tensor in tensors.items()}, token_table())

@@ -15,11 +15,9 @@ from typing import Protocol
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
-from safetensors import SafetensorError, safe_open
 
-from kg_retrievers.errors import IndexLoadError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embeddings import TokenTable, embed, token_table
+from kg_retrievers.index.embeddings import TokenTable, embed, read_packaged, token_table
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC, gelu, softmax, unit
 
 #: The encoder of the package.
@@ -179,14 +177,9 @@ def sentence_encoder() -> SentenceEncoder:
     Raises:
         IndexLoadError: If the file is missing or damaged.
     """
-    try:
-        with safe_open(ENCODER, framework="numpy") as file:
-            weights = read_weights({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError) as cause:
-        raise IndexLoadError(
-            f"the sentence encoder of the package cannot be read ({cause}). Install it again.", ENCODER
-        ) from cause
-    return SentenceEncoder(weights, token_table())
+    return read_packaged(
+        ENCODER, "sentence encoder", lambda stored: SentenceEncoder(read_weights(stored), token_table())
+    )
 
 
 def read_weights(stored: Mapping[str, Array]) -> dict[str, Array]:

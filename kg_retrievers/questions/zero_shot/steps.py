@@ -27,7 +27,7 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
-from kg_retrievers.questions.zero_shot.direction import Said, named, stem_of
+from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     OTHER,
@@ -496,7 +496,7 @@ class GraphSteps:
         """Return what the name of a relation says of where a step along it leads, if it joins things of one kind."""
         relation = relation_of(label)
         if relation not in self._said:
-            self._said[relation] = named(self.names[relation]) if self.alike[relation] else None
+            self._said[relation] = relation_says(self.names[relation]) if self.alike[relation] else None
         said = self._said[relation]
         return said and Said(said.stem, said.acts == bool(is_backward(label)))
 
@@ -609,7 +609,7 @@ def schema_words(graph: KnowledgeGraph) -> frozenset[str]:
 
 
 def step_phrase(name: str, start: str, end: str, backward: bool) -> str:
-    """Return a step in words in the order of the fact: "x" is where it starts, "?" where it ends.
+    """Return a step in words in the order of the fact. "x" stands for its start, "?" for its end.
 
     Args:
         name: The words of its relation.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed, named, stem_of
+from kg_retrievers.questions.zero_shot.direction import agrees, asked_end, claimed, relation_says, stem_of
 
 #: Marks texts that are read the wrong way round, or not at all.
 
@@ -61,7 +61,7 @@ def test_claims_say_which_end_is_above(claim: str, above: bool | None) -> None:
 def test_texts_without_two_ends_or_words_do_not_tell() -> None:
     assert not any(map(claimed, ["", "[x]", "[x] [y]", "who trained [x]", "is [x] [y]", "[x], [y] and [x] met"]))
     assert not any(map(asked_end, ["", "who trained whom", "where was [x] born", "[x]"]))
-    assert named("") is None
+    assert relation_says("") is None
 
 
 QUESTIONS = [
@@ -94,7 +94,7 @@ RELATIONS = [
 
 @pytest.mark.parametrize(("relation", "above"), RELATIONS)
 def test_relations_say_whether_the_head_is_above(relation: str, above: bool | None) -> None:
-    said = named(relation)
+    said = relation_says(relation)
     assert said
     assert said.above is above
 
@@ -109,7 +109,7 @@ def test_relations_say_whether_the_head_is_above(relation: str, above: bool | No
     ],
 )
 def test_a_claim_agrees_with_a_relation(claim: str, relation: str, expected: bool | None) -> None:
-    said, of_relation = claimed(claim), named(relation)
+    said, of_relation = claimed(claim), relation_says(relation)
     assert said
     assert of_relation
     assert agrees(said, of_relation) is expected

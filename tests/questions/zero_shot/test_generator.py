@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from kg_retrievers import GraphIndex, KnowledgeGraph, Question, QuestionReader, SimGRAGRetriever, default_embeddings
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Question,
+    QuestionReader,
+    SimGRAGRetriever,
+    default_embeddings,
+)
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
@@ -287,21 +296,36 @@ def test_claims_are_tested_in_the_direction_of_their_words(index: GraphIndex, cl
     assert document.metadata["value"] is holds
 
 
-def test_examples_that_are_read_rightly_make_surer(index: GraphIndex) -> None:
+@pytest.mark.parametrize("rightly", [True, False])
+def test_examples_tell_how_sure_to_be(index: GraphIndex, rightly: bool) -> None:
     asked = {"Ann Lee": "reports_to", "Dan Wood": "works_in", "Cleo Marsh": "speaks", "Leeds": "located_in"}
     asked |= {"Radiology": "part of", "Northgate Hospital": "founded in"}
     examples = [
-        Question(
-            f"{name} {relation}",
-            (name,),
-            pattern=Pattern.of((name, relation.replace("_", " "), Unknown("x")), target="x"),
-        )
-        for name, relation in asked.items()
+        Question(f"{name} {word}", (name,), pattern=Pattern.of((name, relation, Unknown("x")), target="x"))
+        for name, word in asked.items()
+        for relation in [word if rightly else "date_of_birth"]
     ]
     question = "Where was Ann Lee born?"
     alone, taught = (QuestionReader(index, examples=known).read(question) for known in (None, examples))
     assert alone.pattern == taught.pattern
-    assert (alone.confidence or 0) < (taught.confidence or 0) < 1
+    assert ((alone.confidence or 0) < (taught.confidence or 0) < 1) is rightly
+
+
+class CountedEmbeddings(HashedEmbeddings):
+    """Keeps the texts."""
+
+    texts: ClassVar[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.texts.extend(texts)
+        return super().embed_documents(texts)
+
+
+def test_embeddings_of_your_own_read_questions_and_steps(index: GraphIndex) -> None:
+    reading = QuestionReader(index, encoder=CountedEmbeddings()).read("Who does Ann Lee report to?")
+    assert facts_of(reading.pattern) == [("Ann Lee", "reports_to", "1")]
+    assert "Who does x report to" in CountedEmbeddings.texts
+    assert any("reports to" in text and "?" in text for text in CountedEmbeddings.texts)
 
 
 SHIPS = """
