@@ -23,6 +23,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, question_entities
 from kg_retrievers.index.embeddings import token_table
+from kg_retrievers.questions.self_questions.generate import generate_questions
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
 from kg_retrievers.questions.zero_shot.scorer import RelationScorer
@@ -32,6 +33,9 @@ GRAPHS, QUESTIONS = 8, 60
 
 #: The weight of a question of a graph by hand beside a made one.
 BY_HAND = 8.0
+
+#: Of how many questions that are made of each graph by hand those for "others" are taken, how many, and their weight.
+MADE, OTHERS, OF_OTHERS = 300, 10, 2.0
 
 #: The least weight of the direction that words say. It is seldom against a walk in these questions, and then right.
 LEAST_SAID = 2.5
@@ -48,6 +52,7 @@ FIRST_WEIGHTS = {
     "kind": 1.5,
     "ends named": 1.5,
     "relations repeated": -1.0,
+    "relations repeated as asked": 2.0,
     "turns back as asked": 3.0,
     "meaning": 10.0,
     "type": 1.0,
@@ -219,14 +224,20 @@ WALK_KINDS = frozenset(
 
 
 def read_by_hand(folder: Path) -> tuple[KnowledgeGraph, list[SimulatedQuestion]]:
-    """Return a graph with the questions by hand that walks answer, and those without an answer."""
+    """Return a graph with the questions by hand that walks answer, those without an answer, and some for "others"."""
     rows = [
         json.loads(line)
         for name in ("questions", "unanswerable")
         for line in (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
     ]
-    return own_graph(folder), [
+    graph = own_graph(folder)
+    asked = [
         SimulatedQuestion(row["question"], row["seed_entities"], set(row["answers"]), BY_HAND)
         for row in rows
         if row.get("kind") in WALK_KINDS and row["seed_entities"]
+    ]
+    others = [question for question in generate_questions(graph, MADE) if " other " in question.text][:OTHERS]
+    return graph, asked + [
+        SimulatedQuestion(question.text, list(question.seed_entities), set(question.answers), OF_OTHERS)
+        for question in others
     ]

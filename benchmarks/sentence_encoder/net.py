@@ -20,7 +20,7 @@ TEXTS_AT_ONCE = 48
 
 
 class EncoderNet(torch.nn.Module):
-    """The first layers of all-MiniLM-L6-v2, and a matrix for each role of a step in a walk.
+    """The first layers of all-MiniLM-L6-v2, a matrix for each role of a step, and a cosine for "none of these".
 
     Args:
         table: Its tokens are kept.
@@ -43,6 +43,7 @@ class EncoderNet(torch.nn.Module):
         state["embeddings.word_embeddings.weight"] = state["embeddings.word_embeddings.weight"][kept]
         self.net.load_state_dict({name: tensor for name, tensor in state.items() if name in self.net.state_dict()})
         self.roles = torch.nn.Parameter(torch.eye(config.hidden_size).repeat(len(ROLES), 1, 1))
+        self.nothing = torch.nn.Parameter(torch.tensor(0.5))
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Return a unit vector for each text, (texts, d)."""

@@ -45,9 +45,11 @@ _INDIRECT = r"""
     |(?:any|no)\ (?:idea|clue)
     |(?:do|does|did|would|might)\ (?:you|any(?:one|body)|some(?:one|body))
         (?:\ here|\ happen\ to|\ perhaps|\ maybe|\ by\ chance)*\ (?:know|remember|recall)
-    |(?:can|could|would|will)\ (?:you|any(?:one|body)|some(?:one|body))
+    |(?:can|could|would|will)\ (?:you|u|any(?:one|body)|some(?:one|body))
         (?:\ please|\ pls|\ kindly|\ quickly|\ maybe|\ just)*
         \ (?:tell|remind|inform|say|explain|check|look\ up|help)(?:\ me|\ us)?(?:\ out)?(?:\ with)?
+    |i(?:'?m|\ was)?\ (?:hope|hoping)\ (?:you|any(?:one|body)|some(?:one|body))
+        \ (?:can|could|might)\ (?:tell|help)(?:\ me)?
     |would\ you\ mind\ telling\ me|(?:may|can|could)\ i\ (?:ask|know)|let\ me\ know|(?:please\ )?(?:tell|remind)\ me
     |help\ me(?:\ out)?|need\ to\ know|(?:i\ )?forgot|not\ sure
     |(?:i\ )?(?:can'?t|cannot|'ve\ forgotten|don'?t)\ (?:remember|recall|know)

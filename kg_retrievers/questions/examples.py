@@ -13,11 +13,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from kg_retrievers.algorithms.logistic import LogisticPrior, fit_logistic
 from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label, translated_label
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.index import (
     MASK,
     EntityLinker,
@@ -134,6 +136,16 @@ def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
 #: nothing is reported on, for 15 and 100 examples; n 2,034, calibration error .03.
 LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 2.95, -6.4
 
+#: How many examples tell how likely a nearest one is right on a graph.
+EXAMPLES_ASKED = 100
+
+#: How much a question counts whose pattern no other example has, beside one whose pattern others have.
+OTHER_KIND = 0.5
+
+#: How much the two constants above differ between graphs, as variances.
+PRIOR_VARIANCES = (1.0, 4.0)
+
+
 #: How many of the nearest examples are tried on the graph before the nearest of all is taken.
 EXAMPLES_TRIED = 10
 
@@ -202,7 +214,8 @@ class ExamplePatternGenerator(LinkingGenerator):
 
     Examples whose relations the entities of the question do not have are passed over. The masked questions are
     compared with the index's own embeddings. The confidence of a pattern is `confidence_at` of the distance of the two
-    questions; 0 where the entities do not have its relations.
+    questions, shifted by how often the examples agree with their nearest others; 0 where the entities do not have its
+    relations.
 
     Args:
         index: The indexed graph.
@@ -285,6 +298,35 @@ class ExamplePatternGenerator(LinkingGenerator):
         keys = [(one.pattern, template.labels) for one, template in zip(masked, self._templates, strict=True)]
         kinds = {key: kind for kind, key in enumerate(dict.fromkeys(keys))}
         self._kinds = np.array([kinds[key] for key in keys])
+        self._log_odds = self._learned_log_odds()
+
+    def _learned_log_odds(self) -> tuple[float, float]:
+        """Return the constants of `confidence_at` for the graph, by how far examples are from their nearest others.
+
+        The nearest other example has the same pattern or not; the nearest one with another pattern is what a question
+        would find whose pattern no example has.
+        """
+        rows = list[tuple[float, bool, float]]()
+        for at in spread(np.arange(len(self._kinds)), EXAMPLES_ASKED).tolist():
+            others = np.flatnonzero(self._slots == self._slots[at])
+            others = others[others != at]
+            distances, same = self._distances(others, self._vectors[at]), self._kinds[others] == self._kinds[at]
+            if same.any() and not same.all():
+                rows.append((float(distances.min()), bool(same[np.argmin(distances)]), 1.0))
+            if not same.all():
+                rows.append((float(distances[~same].min()), False, OTHER_KIND))
+        distance, right, weight = np.array(rows, float).reshape(-1, 3).T
+        prior = LogisticPrior((LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE), PRIOR_VARIANCES)
+        at_zero, slope = fit_logistic(np.stack([np.ones(len(rows)), distance], 1), right, prior, weights=weight)
+        return float(at_zero), min(float(slope), 0.0)
+
+    def _distances(self, templates: slice | Array, vector: Array) -> Array:
+        """Return how far templates are from a masked question.
+
+        Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
+        """
+        distances: Array = np.sqrt(np.maximum(2 - 2 * np.einsum("ij,j->i", self._vectors[templates], vector), 0))
+        return distances
 
     def _request(self, slots: Sequence[_Slot]) -> PartRequest:
         """Return the part of a connected graph that tells the labels of the entities in slots."""
@@ -339,7 +381,7 @@ class ExamplePatternGenerator(LinkingGenerator):
             if pattern not in seen:
                 seen.add(pattern)
                 fits = option is not options[0] or self._fits(option)
-                confidence = confidence_at(option.distance) if fits else 0.0
+                confidence = confidence_at(option.distance, self._log_odds) if fits else 0.0
                 yield FilledExample(
                     replace(pattern, confidence=confidence), template.example.text, option.distance, fits
                 )
@@ -364,12 +406,10 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Return the nearest template of each kind that some entities of a question can fill."""
         filled = tuple(sorted(slots, key=lambda slot: slot.start))
         masked = mask(question, [(slot.start, slot.end) for slot in filled])
-        # Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
         first, last = np.searchsorted(self._slots, [len(slots), len(slots) + 1]).tolist()
         if first == last:
             return []
-        cosines = np.einsum("ij,j->i", self._vectors[first:last], self.index.embed([masked])[0])
-        distances = np.sqrt(np.maximum(2 - 2 * cosines, 0))
+        distances = self._distances(slice(first, last), self.index.embed([masked])[0])
         nearest = np.argsort(distances, kind="stable")
         ranks = np.sort(np.unique(self._kinds[first:last][nearest], return_index=True)[1])  # the first of each kind
         return [
@@ -401,16 +441,18 @@ def _has_labels(graph: KnowledgeGraph, entities: Sequence[str], labels: Sequence
     return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
 
 
-def confidence_at(distance: float) -> float:
-    """Return how likely the pattern of an example is right, by the distance of its question.
+def confidence_at(distance: float, log_odds: tuple[float, float] = (LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE)) -> float:
+    """Return how likely the pattern of an example is right, by the distance of its question; in (0, 1).
 
-    1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance))), in (0, 1).
+    Args:
+        distance: How far the two questions are from each other once their entities are masked.
+        log_odds: The value at distance 0, and the slope.
 
     Example:
         >>> confidence_at(0.0) > 0.9 > 0.5 > confidence_at(1.0)
         True
     """
-    return 1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance)))
+    return 1 / (1 + exp(-log_odds[0] - log_odds[1] * distance))
 
 
 def _slot_term(position: int) -> Known:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from math import exp, log
+from math import log
 from typing import Any, Literal, Self
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
 
+from kg_retrievers.algorithms.logistic import LogisticPrior, fit_logistic
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
@@ -205,8 +207,8 @@ def _steps(walks: Sequence[PatternWalk], index: GraphIndex) -> list[list[tuple[i
 #: How many examples tell how well the zero-shot generator reads a graph, and the fewest that tell anything.
 TRUSTED, FEWEST = 30, 5
 
-#: How much the logits of the confidence differ between graphs, as a variance; the greatest shift; steps of halving.
-VARIANCE, MOST_TRUST, HALVINGS = 0.5, 5.0, 40
+#: How much the logits of its confidence differ between graphs, as a variance, and the greatest shift.
+VARIANCE, MOST_TRUST = 0.5, 5.0
 
 
 def learned_trust(zero_shot: ZeroShotPatternGenerator, examples: Sequence[Question]) -> float:
@@ -231,13 +233,6 @@ def learned_trust(zero_shot: ZeroShotPatternGenerator, examples: Sequence[Questi
             rights.append(_steps(found, zero_shot.index) == _steps(wanted, zero_shot.index))
     if len(logits) < FEWEST:
         return 0.0
-
-    def slope(trust: float) -> float:
-        """Return the slope of the likelihood of a shift, if shifts are normally distributed. It falls."""
-        return sum(rights) - sum(1 / (1 + exp(-logit - trust)) for logit in logits) - trust / VARIANCE
-
-    low, high = -MOST_TRUST, MOST_TRUST
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return low
+    prior = LogisticPrior([0.0], [VARIANCE])
+    (shift,) = fit_logistic(np.ones((len(logits), 1)), np.array(rights, float), prior, known=np.array(logits))
+    return max(-MOST_TRUST, min(float(shift), MOST_TRUST))

@@ -126,6 +126,7 @@ class ClassWords:
             to head, so that the members are its heads.
         names: For each class the names of some members.
         types: For each class the types of its members.
+        values: For each class whether its members are values.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class ClassWords:
         relations: Sequence[Sequence[tuple[str, bool]]],
         names: Sequence[Sequence[str]],
         types: Sequence[Sequence[str]],
+        values: Sequence[bool],
     ) -> None:
         """Read the names of the relations."""
         self._ids: dict[str, int] = {"": 0}
@@ -148,6 +150,7 @@ class ClassWords:
             to_it.append(_flat(end[2] for end in forward))
             its.append([end[3] for end in backward_ends])
         self._named, self._to_it = _Segments(named), _Segments(to_it)
+        self._nouns = _flat(of_one for of_one, is_value in zip(named, values, strict=True) if not is_value)
         self._its = _Segments(list(chain.from_iterable(its)), [len(of_one) for of_one in its])
         read = [[self._numbers(words(name)) for name in of_one[:NAMES]] for of_one in names]
         self._names = _Segments(list(chain.from_iterable(read)), [len(of_one) for of_one in read])
@@ -168,8 +171,8 @@ class ClassWords:
         return near
 
     def closeness(self, vectors: Array) -> float:
-        """Return the greatest cosine of some vectors with a word of a class."""
-        return float((self._vectors[self._named.words] @ vectors.T).max(initial=0.0))
+        """Return the greatest cosine of some vectors with a word for things of a class, rather than for values."""
+        return float((self._vectors[self._nouns] @ vectors.T).max(initial=0.0))
 
     def _numbers(self, of_words: Iterable[str]) -> list[int]:
         return [self._ids.setdefault(word, len(self._ids)) for word in of_words]
@@ -345,7 +348,7 @@ class GraphClasses:
             [(graph.relations[relation_of(label)], bool(is_backward(label))) for label in of_one]
             for of_one in self.labels
         ]
-        self._words = ClassWords(table, relations, self._names(), self._types())
+        self._words = ClassWords(table, relations, self._names(), self._types(), [*map(bool, self.kinds)])
         self._values = np.array([bool(kind) for kind in self.kinds], bool)
         self._values[self.of_label[of_kind]] = True  # all that has a kind is no class of its own
 
@@ -393,7 +396,7 @@ class GraphClasses:
         return near
 
     def closeness(self, noun: str) -> float:
-        """Return the greatest cosine of a noun with a noun that names a class."""
+        """Return the greatest cosine of a noun with a noun that names a class of things."""
         return self._words.closeness(mean_rows(self._table, [noun, singular(noun)]))
 
     def is_called(self, label: int, noun: str) -> bool:

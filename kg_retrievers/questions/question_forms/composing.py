@@ -14,6 +14,7 @@ from kg_retrievers.questions.question_forms.values import (
     CERTAIN,
     CERTAIN_COUNT,
     Arms,
+    UnreadError,
     WalkFinder,
     Way,
     keys_of,
@@ -81,7 +82,7 @@ class Composer:
 
     def __init__(self, walks: WalkFinder) -> None:
         """Keep them."""
-        self._classes, self._graph = walks.classes, walks.graph
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
         self._types = type_nouns(walks.zero_shot.index)
 
     def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
@@ -107,11 +108,14 @@ class Composer:
                     assert isinstance(what, Degree)
                     by = builder.unknown()
                     builder.walk(builder.target, way.labels, by)
-                    builder.operation = best_operation(what, by.name, "value")
+                    if form.standards:
+                        self._add_comparison(builder, what, way, by, form.standards[0])
+                    else:
+                        builder.operation = best_operation(what, by.name, "value")
                 case "count":
                     assert counted
                     builder.walk(counted, way.labels, builder.target)
-                    builder.operation = self._count_operation(form, counted.name)
+                    builder.operation = self._count_operation(form, counted.name, way)
                 case _:
                     self._add_other(builder, role, what, way)
         if not any(builder.target in triple for triple in builder.triples):
@@ -141,12 +145,25 @@ class Composer:
             case _:
                 builder.walk(builder.unknown(), way.labels, builder.target)
 
-    def _count_operation(self, form: Form, counted: str) -> Operation:
+    def _count_operation(self, form: Form, counted: str, way: Way) -> Operation:
         if form.quantity:
             quantity = form.quantity
             return Operation("list", by=(counted,), of="count", comparison=quantity.comparison, number=quantity.number)
         assert form.degree
-        return best_operation(form.degree, counted, "count")
+        if not form.standards:
+            return best_operation(form.degree, counted, "count")
+        if form.kind == "count":
+            raise UnreadError
+        number = len(self._walks.ends(form.standards[0], way.back))
+        return Operation("list", by=(counted,), of="count", comparison=form.degree.comparison, number=number)
+
+    def _add_comparison(self, builder: PatternBuilder, degree: Degree, way: Way, by: Unknown, standard: Token) -> None:
+        """Add that a value is greater or less than that of an entity, which must have one."""
+        values = self._walks.ends(standard, way.labels)
+        if len(values) != 1 or not standard.slot:
+            raise UnreadError
+        builder.conditions.append(Condition(by.name, degree.comparison, values[0]))
+        builder.walk(node_of(standard.slot), way.labels, builder.unknown())
 
     def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term, both: bool) -> None:
         slots = [token.slot for token in tokens if token.slot]

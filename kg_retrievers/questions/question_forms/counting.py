@@ -20,6 +20,7 @@ from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     MOST_CLASSES,
     NAME_WEIGHT,
+    SAME_NAME,
     Arms,
     WalkFinder,
     Way,
@@ -56,7 +57,11 @@ class Counting:
         if degree.often:
             return self._add_often(form, arms, degree)
         if not degree.noun:
-            return arms.add("value", degree, self._walks.degree_way(form, degree, arms.group))
+            way = self._walks.degree_way(form, degree, arms.group)
+            words = f"{words_of(degree.words)} {telling_words(form.clause, form.noun)}"
+            if way and form.standards and not degree.time and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
+                return False  # "better than it", by any number
+            return arms.add("value", degree, way)
         if way := self._walks.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
             return arms.add("value", degree, way)
         if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things

@@ -391,6 +391,11 @@ class Degree:
     most: int = 1
     often: bool = False
 
+    @property
+    def comparison(self) -> Comparison:
+        """The sign between the value of what wins and that of what it is compared with."""
+        return ">" if self.sign > 0 else "<"
+
 
 @dataclass(frozen=True)
 class Form:
@@ -404,6 +409,8 @@ class Form:
         limits: The values that limit what is looked for.
         quantity: How many of something it must have.
         degree: By what it is compared.
+        standards: The entities with which each thing is compared, as in "huts higher than it". Empty if the things are
+            compared with one another.
         unread: Whether a part of the question asks for what no form says; it must be refused.
         both: Whether all entities that "and" joins are meant in the same way, as after "both".
     """
@@ -415,6 +422,7 @@ class Form:
     limits: tuple[Limit, ...] = ()
     quantity: Quantity | None = None
     degree: Degree | None = None
+    standards: tuple[Token, ...] = ()
     unread: bool = False
     both: bool = False
 
@@ -432,6 +440,7 @@ class Reading:
     limits: tuple[Limit, ...] = ()
     quantity: Quantity | None = None
     degree: Degree | None = None
+    standards: tuple[Token, ...] = ()
     negative: tuple[Token, ...] = ()
     than: bool = False
     after_degree: tuple[Token, ...] = ()

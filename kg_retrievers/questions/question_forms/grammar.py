@@ -206,11 +206,28 @@ def _take_than(reading: Reading) -> None:
             return
     if reading.degree and "than" in words:
         at = words.index("than")
-        if reading.polar:
-            reading.than = True
+        if reading.polar or (not reading.asks and reading.tokens[0].slot):
+            reading.polar = reading.than = True
             reading.tokens[at] = Token("and")
         elif not is_choice(reading):
-            reading.unread = True  # "which huts are higher than this one?"
+            _take_standard(reading, words, at)
+
+
+#: Words beside a comparative that say by how much.
+_BY_HOW_MUCH = frozenset(["times", "twice", "half", "much", "far", "slightly", "even", "way", "lot", "bit", "little"])
+
+
+def _take_standard(reading: Reading, words: Sequence[str], at: int) -> None:
+    """Take the entity after "than", with which each thing is compared. Nothing may follow it."""
+    reading.standards = tuple(token for token in reading.tokens[at + 1 :] if token.slot)
+    said_more = any(
+        base_of(word, "est") or word in ("most", "least", "fewest", *_BY_HOW_MUCH, *NUMBERS) or word[:1].isdigit()
+        for word in words[:at]
+    )
+    again = any(base_of(word, "er") and words[place - 1] not in _ASKS for place, word in enumerate(words[:at]) if place)
+    alone = len(reading.standards) == 1 and at + 2 == len(reading.tokens)
+    reading.unread |= not reading.asks or not alone or said_more or again  # "which huts are higher than this one?"
+    del reading.tokens[at:]
 
 
 def _take_counted(reading: Reading, start: int, end: int, sign: int) -> None:
@@ -498,7 +515,7 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
     noun, clause = (_thing(reading), reading.tokens) if reading.polar else find_target(reading)
     return Form(
         _kind(reading), noun, tuple(clause), reading.negative, reading.limits, reading.quantity, reading.degree,
-        reading.unread, reading.both,
+        reading.standards, reading.unread, reading.both,
     )  # fmt: skip
 
 
@@ -546,7 +563,7 @@ def _joined_by_and(tokens: list[Token]) -> list[Token]:
 def _kind(reading: Reading) -> FormKind:
     if reading.degree and reading.than:
         return "compare"
-    if reading.degree:
+    if reading.degree and not reading.standards:
         return "choice" if is_choice(reading) else "best"
     if reading.count:
         return "count"
@@ -577,6 +594,7 @@ def _find_unread(reading: Reading) -> None:
     unread = (
         not words.isdisjoint(_TURNING if reading.polar else NEGATIVE),
         reading.count and (reading.quantity is not None or not words.isdisjoint(("per", "each"))),
+        bool(reading.standards and (reading.limits or reading.quantity)),  # "more than 10 m higher than it"
         reading.search(_UNREAD_NUMBER) is not None,
         reading.search(_EQUAL) is not None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,13 +11,23 @@ import numpy as np
 
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Pattern, local_name, readable
+from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
 from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Counting
-from kg_retrievers.questions.question_forms.forms import Degree, Form, Limit, Quantity, Token, is_verb, telling_words
+from kg_retrievers.questions.question_forms.forms import (
+    Degree,
+    Form,
+    Limit,
+    Quantity,
+    Token,
+    is_verb,
+    telling_words,
+    words_of,
+)
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     MOST_CLASSES,
@@ -35,6 +46,7 @@ from kg_retrievers.questions.question_forms.values import (
     sureness,
 )
 from kg_retrievers.questions.reading import node_of
+from kg_retrievers.questions.self_questions.english import verb_of
 from kg_retrievers.questions.zero_shot.scorer import softmax
 
 
@@ -68,7 +80,8 @@ class Comparing:
             if not all(of_one[group] for of_one in fits):
                 continue
             arms = Arms(group, 0.0, NEAR)
-            plain = Form(form.kind, form.noun, tuple(clause), degree=degree)
+            compared = tuple(form.clause[i] for i in at)
+            plain = Form(form.kind, form.noun, tuple(clause), degree=degree, standards=compared)
             if self._counting.add_degree(plain, arms, degree) and (best is None or arms.log > best.log):
                 best = arms
         if best is None:
@@ -95,8 +108,7 @@ class Comparing:
                 assert slot
                 builder.walk(node_of(slot), labels, side)
             by = tuple(side.name for side in sides)
-            comparison = ">" if degree.sign > 0 else "<"
-            builder.operation = Operation("compare", by=by, of=counts, comparison=comparison)  # type: ignore[arg-type]
+            builder.operation = Operation("compare", by=by, of=counts, comparison=degree.comparison)  # type: ignore[arg-type]
             return builder.pattern()
         by_unknown = builder.unknown()
         builder.walk(builder.target, labels, by_unknown)
@@ -104,6 +116,14 @@ class Comparing:
         kind = "max" if degree.sign > 0 else "min"
         builder.operation = Operation(kind, by=(by_unknown.name,), of=counts)  # type: ignore[arg-type]
         return builder.pattern()
+
+
+#: A question whether an entity has something: "does it have a tower", but not "is it a tower".
+_HAS = re.compile(r"_ (?:(?:have|got|had) (?:any|an?|some)|any) ([a-z]+)(?: (?:on|in|at|of|to|for|with|from) it)?$")
+
+
+#: How sure it is that somebody asks for the one relation that has the name of a noun.
+OWNED = 0.9
 
 
 class Whether:
@@ -137,6 +157,10 @@ class Whether:
         slot = form.clause[slots[0]].slot
         assert slot
         builder.operation = Operation("exists")
+        if (owned := _HAS.match(words_of(form.clause))) and (label := self._owned(slot, owned[1])) is not None:
+            builder.walk(node_of(slot), (label,), builder.unknown())
+            builder.confidence = OWNED
+            return builder.pattern()
         way = self._value_of_entity(form, slots[0])
         if way is None:
             raise UnreadError
@@ -148,6 +172,20 @@ class Whether:
             builder.walk(node_of(slot), way.labels, truth)
             builder.conditions.append(Condition(truth.name, "=", True))
         return builder.pattern()
+
+    def _owned(self, slot: QuestionEntity, noun: str) -> int | None:
+        """Return the adjacency label to what a noun names, if one alone has the name and things like an entity have it.
+
+        Only the names of relations count: others may be had in many ways.
+        """
+        alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
+        called = [
+            label
+            for label in range(len(self._classes.of_label))
+            if self._classes.is_called(int(reversed_label(label)), noun)
+            and alike[self._classes.end_of((int(reversed_label(label)),))]
+        ]
+        return called[0] if len(called) == 1 else None
 
     def _number(self, form: Form, quantity: Quantity, slots: Sequence[int]) -> Pattern:
         """Read whether a number that the graph states is so great."""
@@ -387,11 +425,22 @@ class FormReader:
             return False
         if form.quantity and not self._counting.add_quantity(form, arms, form.quantity):
             return False
+        if form.degree and not self._is_comparable(form, form.degree, arms.group):
+            return False
         if form.degree and not self._counting.add_degree(form, arms, form.degree):
             return False
         if not arms.ways and not self._add_mentioned(form, arms) and not form.negative:
             return False
         return not form.negative or (self._counting.add_negative(form, arms) and self._undo_contradictions(form, arms))
+
+    def _is_comparable(self, form: Form, degree: Degree, group: int) -> bool:
+        """Whether the things of a class can be compared with the entity of a form, if it has one, and all is read."""
+        if not form.standards:
+            return True
+        ids = [self._graph.entities.find(key) for token in form.standards for key in _keys(token)]
+        read = (*form.noun, *degree.noun, *degree.words)
+        rest = [token.word for token in form.clause if token.telling and token not in read]
+        return self._classes.containing(ids)[group] and (not rest or (len(rest) == 1 and verb_of(rest[0]) is not None))
 
     def _undo_contradictions(self, form: Form, arms: Arms) -> bool:
         """Read otherwise what would be both there and absent, as "cities in it that are not its capital"; else False.

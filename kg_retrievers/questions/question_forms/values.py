@@ -26,8 +26,9 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.questions.zero_shot.ranking import Surroundings
 from kg_retrievers.questions.zero_shot.scorer import softmax
-from kg_retrievers.questions.zero_shot.steps import question_words
+from kg_retrievers.questions.zero_shot.steps import measured_by, question_words
 
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2
@@ -77,7 +78,7 @@ RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 3.0
 VALUE_WEIGHT = 0.5
 
 #: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
-CERTAIN_COUNT = 1.4
+CERTAIN_COUNT = 0.8
 
 
 class UnreadError(Exception):
@@ -197,25 +198,11 @@ NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
 #: The same of an adjective, which says little else: "the heaviest".
 ADJECTIVE_WEIGHT = 8.0
 
-#: The least cosine of a word with a measure for it to be one, and how much less near it is to what it is none of.
-A_MEASURE, OTHER_MEASURE = 0.5, 0.25
+#: The cosine of words with a relation that measures what they ask for.
+A_MEASURE = 0.8
 
 #: How much less likely a second step makes a value.
 STEP_COST = 2.5
-
-#: What the usual units measure, in words of which those for a property are near to its adjectives.
-_MEASURES = {
-    "length distance height width": "m km cm mm ft inch yd mile mi",
-    "weight mass": "g kg t lb mg oz",
-    "duration time": "s min h day week month year",
-    "area size": "ha acre m² km² sqm sqkm",
-    "volume": "l ml m³",
-    "power": "W kW MW GW hp",
-    "speed": "km/h kmh mph m/s kn",
-    "temperature": "°C °F K C F",
-    "price cost money": "€ $ £ ¥ EUR USD GBP CHF JPY euro euros dollar dollars pound pounds",
-}
-_MEASURED_IN = {unit: words for words, units in _MEASURES.items() for unit in units.split()}
 
 #: What a date of something is called where an adjective alone asks for its age.
 _BEGINNINGS = "born birth founded opened released built started"
@@ -245,10 +232,7 @@ class WalkFinder:
         """Keep them."""
         self.zero_shot, self.classes, self._columns, self._table = zero_shot, classes, columns, table
         self.graph, self._steps = zero_shot.index.graph, zero_shot.steps
-        self._measured_by: dict[int, str] = {}
-        self._measures = {
-            words: np.stack([word.vector for word in question_words(table, words)]) for words in _MEASURES
-        }
+        self._units: dict[int, str] = {}
 
     def from_entity(
         self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
@@ -294,6 +278,12 @@ class WalkFinder:
         ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
         return [replace(way, start=group) for way in ways]
 
+    def ends(self, token: Token, labels: Sequence[int]) -> list[str]:
+        """Return the names of where a walk from the entity of a token leads."""
+        ids = [self.graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
+        found = Surroundings(self.graph.adjacency, ids, self._steps).ends(tuple(labels), revisits=True)
+        return [self.graph.names[int(self.graph.labels[end])] for end in found.tolist()]
+
     def noun_nearness(self, noun: Sequence[Token]) -> Array:
         """Return how near a noun is to each class; zeros for none."""
         words = " ".join(token.word for token in noun if token.word)
@@ -310,6 +300,7 @@ class WalkFinder:
         unit: str = "",
         max_steps: int = 1,
         weight: float | None = None,
+        having: Sequence[Token] = (),
     ) -> Way | None:
         """Return the likeliest walk from a class to values.
 
@@ -322,10 +313,12 @@ class WalkFinder:
             unit: The unit that the numbers must have, where some of the graph have it.
             max_steps: The most steps.
             weight: How much the words count; None for `NAME_WEIGHT`.
+            having: Entities that must have such values.
         """
         rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
         words = words or telling_words(rest)
         ways = self.from_class(tokens, span, group, max_steps=max_steps)
+        ways = [way for way in ways if all(self.ends(token, way.labels) for token in having)]
         return self.best(ways, group, kinds, words, unit, weight)
 
     def best(
@@ -338,11 +331,10 @@ class WalkFinder:
         weight: float | None = None,
     ) -> Way | None:
         """Return the likeliest of some walks that leads to values; its logarithm counts what its name says."""
-        rows = [word.vector for word in question_words(self._table, words) if word.telling]
         found = [
-            replace(way, log=way.log + self._named(way, rows, weight or NAME_WEIGHT) + self._shared(way, group))
+            replace(way, log=way.log + self._named(way, words, weight or NAME_WEIGHT) + self._shared(way, group))
             for way in ways
-            if self._fits(way, kinds, unit) and not self.is_other_measure(words, way.labels[-1])
+            if self._fits(way, kinds, unit) and not self._is_other_measure(words, way.labels[-1])
         ]
         return likeliest(found) if found else None
 
@@ -354,37 +346,23 @@ class WalkFinder:
         units = self._columns.units[self.classes.members[self.classes.end_of(way.labels)]]
         return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
 
-    def _named(self, way: Way, rows: Sequence[np.ndarray], weight: float) -> float:
-        own = self._words_of(way.labels[-1])
-        best = max((float((own @ row).max()) for row in rows), default=0.0)
-        return weight * best - STEP_COST * (len(way.labels) - 1)
+    def _named(self, way: Way, words: str, weight: float) -> float:
+        return weight * self.nearness(words, way.labels[-1], telling=True) - STEP_COST * (len(way.labels) - 1)
 
-    def _words_of(self, label: int) -> Array:
-        """Return the vectors of the words of a relation, and of those for what the unit of its values measures."""
-        own, measured = self._steps.words[relation_of(label)], self._measured(label)
-        return np.concatenate([own, self._measures[measured]]) if measured else own
-
-    def _measured(self, label: int) -> str:
-        """Return what the unit of most values measures to which a label leads, one of `_MEASURES`; "" for none."""
+    def _measures(self, label: int) -> frozenset[str]:
+        """Return what the name of a relation measures, or else the unit of most of its values."""
         group = int(self.classes.of_label[label])
-        if group not in self._measured_by:
+        if group not in self._units:
             units = self._columns.units[self.classes.members[group]]
             most = int(np.bincount(units[units > 0]).argmax()) if (units > 0).any() else 0
-            symbol = next((name for name, number in self._columns.unit_symbols.items() if number == most), "")
-            self._measured_by[group] = _MEASURED_IN.get(symbol, "") if most else ""
-        return self._measured_by[group]
+            symbols = (name for name, number in self._columns.unit_symbols.items() if number == most)
+            self._units[group] = next(symbols, "") if most else ""
+        return self._steps.measures[relation_of(label)] or measured_by([self._units[group].casefold()])
 
-    def is_other_measure(self, words: str, label: int) -> bool:
-        """Whether words ask for a measure that the unit of some values contradicts: a price is not in kilograms."""
-        measured = self._measured(label)
-        if not measured:
-            return False
-        rows = [word.vector for word in question_words(self._table, words) if word.telling]
-        for row in rows:
-            near = {name: float((vectors @ row).max()) for name, vectors in self._measures.items()}
-            if max(near.values()) >= A_MEASURE and near[measured] < max(near.values()) - OTHER_MEASURE:
-                return not any(float((self._words_of(label) @ other).max()) >= A_MEASURE for other in rows)
-        return False
+    def _is_other_measure(self, words: str, label: int) -> bool:
+        """Whether words ask for another measure: a price is not in kilograms."""
+        asked, own = measured_by(words.split()), self._measures(label)
+        return bool(asked and own) and asked.isdisjoint(own)
 
     def _shared(self, way: Way, group: int) -> float:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
@@ -398,11 +376,13 @@ class WalkFinder:
         members = self.classes.members[self.classes.end_of([label])]
         return bool((self._columns.units[members] > 0).mean() > 0.5)
 
-    def nearness(self, words: str, label: int) -> float:
-        """Return the cosine of the nearest word of a label's relation with some words."""
-        rows = [word.vector for word in question_words(self._table, words)]
-        own = self._words_of(label)
-        return max((float((own @ row).max()) for row in rows), default=0.0)
+    def nearness(self, words: str, label: int, *, telling: bool = False) -> float:
+        """Return the cosine of the nearest word of a label's relation with some words, or with the telling ones."""
+        rows = [word.vector for word in question_words(self._table, words) if word.telling or not telling]
+        own = self._steps.words[relation_of(label)]
+        best = max((float((own @ row).max()) for row in rows), default=0.0)
+        same = not measured_by(words.split()).isdisjoint(self._measures(label))
+        return max(best, A_MEASURE) if same else best
 
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
         """Return the likeliest walk from a class to the values that a limit is about."""
@@ -427,7 +407,7 @@ class WalkFinder:
         text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
         at = len(opening.split())
         weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
-        return self.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
+        return self.find(text, (at, at + 1), group, kinds, words=words, weight=weight, having=form.standards)
 
     def number_way(
         self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME

@@ -8,10 +8,11 @@ or that acts.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC
 
 #: Nouns for who or what is above another, or before it; and verbs of what it does to the other.
@@ -133,7 +134,7 @@ def claimed(text: str) -> Said | None:
     words = _telling(between)
     if between == words[0] and stem_of(between) in _NOUNS:
         return Said(stem_of(between), one != TOPIC)  # "is a boss b", without the sign of the genitive
-    passive = between.endswith(" by") or " by the " in f"{between} "
+    passive = between.endswith(" by") or " by the " in f"{between} " or _is_trained_under(words)
     said = stem_of(words[0] if passive else next((word for word in words if _tells(word)), words[0]))
     return Said(said, (one == TOPIC) != passive)
 
@@ -156,6 +157,10 @@ def asked_end(text: str) -> Said | None:
     telling = [place for place, word in enumerate(words) if abs(place - at) <= NEAR_WORDS + 1 and _tells(word)]
     if not telling:
         return None
+    owned = next((word for word in words[at + 1 :] if word != "'s"), "")
+    asks_verb = words[at - 1 : at] in (["do"], ["does"], ["did"])  # "who did she mentor"
+    if not asks_verb and words[-1] not in _OF and _may_be_noun(owned) and _tells(owned):  # "the pupils of his trainer"
+        return Said(stem_of(owned), True)
     of_it = [place for place in telling if words[place + 1 : at] in (["of"], ["of", "the"])]
     place = min(of_it or telling, key=lambda one: (abs(one - at), one))
     stem, between = stem_of(words[place]), words[min(place, at) + 1 : max(place, at)]
@@ -164,21 +169,22 @@ def asked_end(text: str) -> Said | None:
     if words[place + 1 : place + 2] == ["of"] or words[-1] == "of":  # "what is it part of"
         return Said(stem, False)
     passive = not _BE.isdisjoint([*between, *words[max(at - 1, 0) : at]]) and not words[place].endswith("ing")
-    return Said(stem, "'s" in between or "have" in between or passive or words[-1] == "by")
+    has = "'s" in between or "have" in between or (between == ["as"] and is_plural(words[place]))
+    return Said(stem, has or passive or words[-1] == "by")
 
 
 def relation_says(relation: str) -> Said | None:
     """Return what the words of a relation say of head and tail.
 
     Example:
-        >>> relation_says("trained by"), relation_says("reports to"), relation_says("subsidiary of").acts
+        >>> relation_says("trained under"), relation_says("reports to"), relation_says("subsidiary of").acts
         (Said(stem='train', acts=False), Said(stem='report', acts=True), True)
     """
     words = relation.casefold().split()
     telling = _telling(" ".join(words)) or words
     if not telling:
         return None
-    if words[-1] == "by":
+    if words[-1] == "by" or _is_trained_under(words):
         return Said(stem_of(telling[0]), False)
     if words[0] in ("has", "have"):
         return Said(stem_of(telling[-1]), False)
@@ -210,6 +216,15 @@ def _plain(text: str) -> str:
     return re.sub(r"\blook(?:s|ed|ing)? after\b", "manage", text.casefold())
 
 
+def _is_trained_under(words: Sequence[str]) -> bool:
+    """Return whether words are those of "trained under": whom somebody trains is under them."""
+    return words[-1:] == ["under"] and stem_of(words[0]) in _ABOVE
+
+
+def _may_be_noun(word: str) -> bool:
+    return stem_of(word) in _NOUNS or bool(re.search(r"(?:er|or|ee)s?$", word))
+
+
 def _said(stem: str | None, acts: bool) -> Said | None:
     return None if stem is None else Said(stem, acts)
 
@@ -219,7 +234,7 @@ def _telling(text: str) -> list[str]:
 
 
 def _tells(word: str) -> bool:
-    return Said(stem_of(word), True).above is not None
+    return word != "parts" and Said(stem_of(word), True).above is not None
 
 
 def _noun(text: str) -> str | None:

@@ -46,9 +46,9 @@ from kg_retrievers.questions.zero_shot.sentence_encoder import (
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
     Word,
+    asked_again,
     asked_kind,
     asked_noun,
-    asks_for_others,
     masked_text,
     question_words,
     schema_words,
@@ -103,6 +103,7 @@ class Arm:
     Attributes:
         slot: The entity.
         asked: The words of the question.
+        asked_kind: What kind of value it asks for; see the function of this name.
         walks: Their adjacency labels.
         features: Their features, (n, `len(WALK_FEATURES)`).
         scores: Their scores, (n).
@@ -117,6 +118,7 @@ class Arm:
 
     slot: QuestionEntity
     asked: Sequence[Word]
+    asked_kind: str | None
     walks: list[tuple[int, ...]]
     features: Array
     scores: Array
@@ -236,6 +238,9 @@ READINGS = 8
 
 #: How many relations are named as the nearest.
 NEAREST = 3
+
+#: What the confidence is multiplied with if "who" or "where" leads to a date or number.
+VALUE_FOR_THING = 0.5
 
 #: The logit of the direction of a claim whose words say it.
 SAID = 20.0
@@ -462,7 +467,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
         covered = coverage(words, walks, steps)
         logs = [walk.log_probability for walk in found]
-        features = walk_features(walks, logs, covered, *compare(walks), steps, asks_for_others=asks_for_others(text))
+        features = walk_features(walks, logs, covered, *compare(walks), steps, asked_again(text))
         scores = features @ self._scorer.walk_weights
         excluded = excludes_named(question, [slot.name for slot in slots])
         order, ends = list[int](), list[Array]()
@@ -490,7 +495,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         claims = not ASKING.search(question) and topic.start == min(slot.start for slot in every)
         count = 1 if claims else len(every)  # a claim names what it says of its first entity
         return Arm(
-            topic, words, walks, ranked_features, ranked_scores, *placed, ends, nothing, direction, lacked, count
+            topic, words, asked, walks, ranked_features, ranked_scores, *placed, ends, nothing, direction, lacked, count
         )
 
     def _turning(self, labels: Sequence[int]) -> bool:
@@ -506,6 +511,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         words = first.asked
         logit = choice.features() @ self._scorer.confidence_weights + self.trust
         confidence = float(1 / (1 + np.exp(-logit)))
+        if first.asked_kind == "" and self.steps.kinds[first.walks[choice.walks[0]][-1]] > 0:
+            confidence *= VALUE_FOR_THING
         covered, nearest = choice.placed, self._nearest(choice.arms)
         lacked, lacking = None, tuple[str, ...]()
         is_named = len(choice.arms) == 1 and first.is_named_lacked and any(word.telling for word in words)
@@ -591,7 +598,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         meanings = compare_meanings(question_vector, walks, self._meanings)
         ends, covered = compare_ends((), None, None, None, walks, steps), coverage(words, walks, steps)
         logs = [walk.log_probability for walk in joining]
-        features = walk_features(walks, logs, covered, ends, meanings, steps, asks_for_others=False)
+        features = walk_features(walks, logs, covered, ends, meanings, steps)
         (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
         back = (int(reversed_label(label)),)
         if back in walks and self.direction(question, slots, first, label) < 0:

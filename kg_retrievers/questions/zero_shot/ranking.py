@@ -22,7 +22,7 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between
 from kg_retrievers.questions.zero_shot.direction import Said, agrees
 from kg_retrievers.questions.zero_shot.scorer import KINDS, Decisions, Encoded, Prefixes, RelationScorer, StepStates
 from kg_retrievers.questions.zero_shot.sentence_encoder import StepMeanings
-from kg_retrievers.questions.zero_shot.steps import GraphSteps, Word, asked_noun, measured_by, words_to_cover
+from kg_retrievers.questions.zero_shot.steps import Again, GraphSteps, Word, asked_noun, measured_by, words_to_cover
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -52,7 +52,7 @@ def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: Gr
     cosines = {relation: rows @ steps.words[relation].T for relation in {relation_of(label) for label in labels}}
     best = {relation: of_words.max(axis=1) for relation, of_words in cosines.items()}
     named = {relation: float(of_words.max(axis=0).mean()) for relation, of_words in cosines.items()}
-    of_ends = {label: (rows @ steps.end_words[label].T).max(axis=1) for label in labels}
+    of_ends = {label: steps.end_nearness(rows, label) for label in labels}
     words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
     ends = np.stack([np.max([of_ends[label] for label in walk], axis=0) for walk in walks])
     of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
@@ -71,7 +71,8 @@ def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: 
     if not asked:
         return np.zeros(len(walks))
     rows = np.stack(asked)
-    nearest = {label: _nearest(rows, steps.end_words[label]) for label in {walk[-1] for walk in walks}}
+    nearest = {label: float(steps.end_nearness(rows, label).max()) for label in {walk[-1] for walk in walks}}
+    nearest = {label: min(max(value, 0.0), 1.0) for label, value in nearest.items()}
     return np.array([nearest[walk[-1]] for walk in walks])
 
 
@@ -82,15 +83,11 @@ def kinds_of_ends(asked: str | None, walks: Sequence[Sequence[int]], steps: Grap
     return np.where(steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
 
 
-def _nearest(rows: Array, others: Array) -> float:
-    return float(np.clip((rows @ others.T).max(initial=0.0), 0, 1))
-
-
 #: What `walk_features` returns, column by column.
 WALK_FEATURES = (
     "log probability", "words covered", "words or ends covered", "steps named", "least step named", "cosine",
-    "two steps", "three steps", "kind", "ends named", "relations repeated", "turns back", "turns back as asked",
-    "meaning", "meaning without type", "type", "said", "measure",
+    "two steps", "three steps", "kind", "ends named", "relations repeated", "relations repeated as asked", "turns back",
+    "turns back as asked", "meaning", "meaning without type", "type", "said", "measure",
 )  # fmt: skip
 
 
@@ -185,8 +182,7 @@ def walk_features(
     ends: Ends,
     meanings: Array,
     steps: GraphSteps,
-    *,
-    asks_for_others: bool,
+    again: Again | None = None,
 ) -> Array:
     """Return the features of walks, (n, `len(WALK_FEATURES)`).
 
@@ -197,11 +193,11 @@ def walk_features(
         ends: How well the ends are what is asked for.
         meanings: See `compare_meanings`.
         steps: The steps of the graph.
-        asks_for_others: Whether words of the question ask for others that are like its entity.
+        again: How the question asks for what it has named before.
     """
     lengths = np.array([len(walk) for walk in walks])
     turns_back = np.array([steps.turns_back(walk) for walk in walks])
-    repeated = np.array([len(walk) - len({relation_of(int(steps.same[label])) for label in walk}) for walk in walks])
+    repeated = np.array([len(walk) - len({int(steps.same[label]) for label in walk}) for walk in walks])
     untyped = np.array([not steps.is_typed[walk[-1]] for walk in walks])
     columns = [
         np.array(log_probabilities),
@@ -215,8 +211,9 @@ def walk_features(
         ends.kinds,
         ends.named,
         repeated,
+        repeated * (again is not None and again.twice),
         turns_back,
-        turns_back & asks_for_others,
+        turns_back & (again is not None and again.others),
         meanings,
         meanings * untyped,
         ends.types,
@@ -554,7 +551,7 @@ def best_lacked(
     walks = [(label,) for label in likeliest.tolist()]
     covered = coverage(words, walks, steps)
     ends, meanings = compare(walks)
-    features = walk_features(walks, logs.tolist(), covered, ends, meanings, steps, asks_for_others=False)
+    features = walk_features(walks, logs.tolist(), covered, ends, meanings, steps)
     scores = features @ scorer.walk_weights
     fits = ~_leaves_out(words, placed, covered.ends, ends.kinds > 0)
     of_kind = fits & (ends.kinds >= 0) & (covered.words >= COVERED).any(axis=1)

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import TokenTable, embed, read_packaged, token_table
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC, gelu, softmax, unit
@@ -127,10 +128,18 @@ class EmbeddingsEncoder:
 
     Args:
         embeddings: For sentences, such as `local_embeddings(model)`.
+
+    Raises:
+        InvalidArgumentError: If it is none.
     """
 
     def __init__(self, embeddings: Embeddings) -> None:
         """Keep the embeddings."""
+        if not isinstance(embeddings, Embeddings):
+            raise InvalidArgumentError(
+                "QuestionReader: encoder must be LangChain embeddings, as local_embeddings(folder) gives them, "
+                f"but got {embeddings!r:.100}."
+            )
         self._embeddings = embeddings
 
     def vectors(self, texts: Sequence[str]) -> Array:

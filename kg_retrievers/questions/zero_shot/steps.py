@@ -42,9 +42,13 @@ from kg_retrievers.questions.zero_shot.scorer import (
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
 _ASKS = (
     ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)s?\b|(?<!same )\b(?:date|year)\b")),
-    ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b)\w+|\bnumber of\b")),
+    ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b|old\b)\w+|\bnumber of\b")),
     ("", re.compile(r"\b(?:who|whom|whose|where)\b")),
 )
+
+#: A question that begins with "what" or "which" asks for its noun: "where" in its midst begins a clause about it.
+_ASKS_NOUN = re.compile(r"\W*(?:(?:in|on|at|to|from|for|by|of|with|under) )?(?:what|which)\b")
+_RELATIVE = re.compile(r"\b(?:who|whom|whose|where|when) (?=\S)")
 
 
 #: Words that a noun for the answers follows, and those that may stand between.
@@ -65,24 +69,31 @@ _SHARING = re.compile(
 )
 
 
+#: Words that ask for a step twice.
+_TWICE = re.compile(r"\b(?:grand|great-?)\w+|\b(?:twice|two|three)\b", re.IGNORECASE)
+
+
 #: Words of questions and relations by what they measure, with its units.
 _MEASURES = {
-    "length": "long length distance far km kilometres kilometers metres meters miles mileage",
+    "length": """long short length distance far km kilometres kilometers m metres meters cm mm ft inch yd mi mile miles
+        mileage""",
     "height": "tall high height elevation altitude summit",
-    "width": "wide width broad breadth span beam",
-    "depth": "deep depth draught draft",
-    "weight": "heavy weigh weighs weight mass kg grams gram tonnes tons displacement",
+    "width": "wide narrow width broad breadth span beam",
+    "depth": "deep shallow depth draught draft",
+    "weight": "heavy weigh weighs weight mass kg grams gram g mg lb oz tonnes tons displacement",
     "money": """cost costs price priced expensive cheap worth value budget revenue turnover salary earn earns paid fee
-        fare fine rent eur euros usd dollars gbp pounds money funding fund""",
-    "time": "long duration minutes hours days weeks months takes last lasts lasting",
-    "age": "old age born birth founded opened built established year",
-    "area": "big large area surface size hectares acres ha km2",
-    "capacity": "big large capacity seats hold holds berths beds places volume litres size containers teu",
+        fare fine rent € eur euro euros $ usd dollar dollars £ gbp pounds chf ¥ jpy money funding fund""",
+    "time": "long short duration min minutes h hours days weeks months takes last lasts lasting",
+    "age": "old young age born birth founded opened built established year",
+    "area": "big large small area surface size hectares acres acre ha sqm km2 km² m²",
+    "capacity": "big large small capacity seats hold holds berths beds places volume litres ml m³ size containers teu",
     "people": """people inhabitants residents population live members employees staff crew workers sailors spectators
         visitors listeners students pupils patients participants enrolled passengers speakers readers circulation""",
-    "speed": "fast speed knots kmh mph",
-    "power": "power powerful output mw kw watts megawatts voltage kv",
-    "contact": "phone telephone number email address postcode zip website",
+    "speed": "fast slow speed knots kn kmh km/h mph m/s",
+    "data": "disk size kb mb gb tb",
+    "power": "power powerful output mw kw watts megawatts gw voltage kv hp",
+    "temperature": "hot cold warm temperature °c °f",
+    "contact": "phone telephone email address postcode zip website",
 }
 _MEASURED_BY = {
     word: frozenset(name for name, some in _MEASURES.items() if word in some.split())
@@ -153,28 +164,45 @@ def asked_kind(question: str) -> str | None:
     Example:
         >>> asked_kind("When was it built?"), asked_kind("How tall is it?"), asked_kind("Who built it the same year?")
         ('date', 'number', '')
-        >>> asked_kind("Which films came out in the same year?")
+        >>> [asked_kind(text) for text in ("Which films came out in the same year?", "What is the town where it lies?")]
+        [None, None]
     """
     folded = question.casefold()
-    found = [(match.start(), kind) for kind, words in _ASKS if (match := words.search(folded))]
+    asked = _RELATIVE.sub("", folded) if _ASKS_NOUN.match(folded) else folded
+    found = [(match.start(), kind) for kind, words in _ASKS if (match := words.search(asked))]
     return min(found)[1] if found else None
 
 
-def asks_for_others(text: str) -> bool:
-    """Tell whether words of a question, without its entities, ask for others that are like the entity it names.
+class Again(NamedTuple):
+    """How a question asks for what it has named before.
 
-    A verb together with its noun, such as "written" and "writer", does so too.
+    Attributes:
+        others: Whether its words ask for others that are like the entity it names.
+        twice: Whether it says a verb or noun twice, such as "the teacher of her teacher".
+    """
+
+    others: bool
+    twice: bool
+
+
+def asked_again(text: str) -> Again:
+    """Return how a question asks again. A verb together with its noun, such as "written" and "writer", is said twice.
+
+    Args:
+        text: The question without its entities.
 
     Example:
-        >>> [asks_for_others(text) for text in ("Who shares an office with", "who else is at", "teammates of")]
+        >>> [asked_again(text).others for text in ("Who shares an office with", "who else is at", "teammates of")]
         [True, True, True]
-        >>> asks_for_others("Which films were written by the writer of")
-        True
-        >>> asks_for_others("What is the climate and the common name of")
-        False
+        >>> asked_again("Which films were written by the writer of")
+        Again(others=True, twice=True)
+        >>> asked_again("What is the climate and the common name of")
+        Again(others=False, twice=False)
     """
-    stems = [stem_of(word) for word in {*words(text)} if word[0].isalpha() and word not in FUNCTION_WORDS]
-    return len({*stems}) < len(stems) or bool(_SHARING.search(text)) or excludes_named(text)
+    said = [word for word in words(text) if word[0].isalpha() and word not in FUNCTION_WORDS]
+    stems, forms = {stem_of(word) for word in said}, {*said}
+    others = len(stems) < len(forms) or bool(_SHARING.search(text)) or excludes_named(text)
+    return Again(others, len(stems) < len(said) or bool(_TWICE.search(text)))
 
 
 def question_words(table: TokenTable, text: str) -> list[Word]:
@@ -234,6 +262,9 @@ MOST_ENTRIES = 4_096
 
 #: The share of the facts of a relation that another has turned round, for both to say the same, and the fewest.
 INVERSE, FEWEST = 0.8, 3
+
+#: The greatest nearness of a noun to what entities have.
+FURTHER = 0.5
 
 #: How many relations beside say what an end without a type is.
 BESIDE = 2
@@ -432,7 +463,6 @@ class GraphSteps:
         names: The words of each relation.
         vectors: `mean_rows` of the names, (relations, e).
         words: The vectors of the words of each relation.
-        end_words: The vectors of the words that say what each label leads to.
         text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
         beside: Pairs of a label and one of the most frequent that its starts have beside it; (2, pairs).
@@ -462,10 +492,11 @@ class GraphSteps:
             " ".join(filter(None, [kind, *(self.names[relation_of(label)] for label in labels)]))
             for kind, labels in zip(chain(*types), around, strict=True)
         ]
-        leads_to = [text for pair in zip(known[::2], known[1::2], strict=True) for text in reversed(pair)]
         texts = [text for name, of_one in zip(self.names, types, strict=True) for text in step_texts(name, *of_one)]
         self.text_sums = sums_of_rows(table, [known_ids(table, text) for text in texts])
-        self.end_words = WordRows(table, leads_to)
+        said = _turned(list(map(self._said_of, chain(*types), around)))
+        self._own_words = WordRows(table, [own for own, _ in said])
+        self._further_words = WordRows(table, [further for _, further in said])
         self.kinds = np.zeros(len(texts), np.int64)
         self.kinds[::2] = ends.kinds
         self.measures = [measured_by(words(name)) for name in self.names]
@@ -486,6 +517,31 @@ class GraphSteps:
             is_backward(np.arange(label_count(len(self.names)))).astype(np.int64),
             self.kinds,
         )
+
+    def _said_of(self, kind: str, labels: Sequence[int]) -> tuple[str, str]:
+        """Return the words that say what some entities are, and the nouns for what their relations lead to.
+
+        Args:
+            kind: Their type, or "".
+            labels: The adjacency labels that most of them have.
+        """
+        own, further = [kind], list[str]()
+        for label in labels:
+            name = self.names[relation_of(label)]
+            *before, last = words(name) or [""]
+            names_other = not is_backward(label) and last not in FUNCTION_WORDS
+            own.append(" ".join(before) if names_other else name)
+            further += [last] if names_other else []
+        return " ".join(filter(None, own)), " ".join(further)
+
+    def end_nearness(self, rows: Array, label: int) -> Array:
+        """Return the cosine of each of some vectors with the nearest word for what a label leads to, (n).
+
+        At most `FURTHER` for the nouns of its further relations: what has a country is hardly one.
+        """
+        own, further = ((rows @ words[label].T).max(axis=1) for words in (self._own_words, self._further_words))
+        near: Array = np.maximum(own, np.minimum(further, FURTHER))
+        return near
 
     def turned_back(self, label: int) -> Array:
         """Return the labels that undo a step: its own way back, and what the graph stores as its inverse."""
@@ -533,6 +589,11 @@ class GraphSteps:
             shares[label_of(np.arange(len(sizes)), backward)] = (2 * inside + untyped) / sizes - 1
         shares[self.kinds > 0] = -1
         return shares
+
+
+def _turned(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what is said of heads and tails of each relation as what is said of the ends of its labels."""
+    return [one for pair in zip(said[::2], said[1::2], strict=True) for one in reversed(pair)]
 
 
 def _shared(same: Array) -> Array:

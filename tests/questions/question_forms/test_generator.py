@@ -64,6 +64,10 @@ RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
         ("Which bridges cross River Orle but were not designed by Ada Holm?", None, {"Old Bridge"}),
         ("Who designed two bridges or more?", [2], {"Ada Holm"}),
         ("Long Bridge vs Old Bridge: which is older?", 1750, {"Old Bridge"}),
+        ("Which bridges are older than Long Bridge?", None, {"Old Bridge"}),
+        ("Which bridges are newer than Old Bridge?", None, {"Long Bridge", "Station Bridge"}),
+        ("Who designed more bridges than Per Lind?", [2], {"Ada Holm"}),
+        ("How many bridges are newer than Old Bridge?", 2, set()),
     ],
 )
 def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
@@ -105,8 +109,11 @@ def test_plain_questions_stay(question: str) -> None:
         "How many bridges per person?",
         "Which bridges were built before 1800 or after 1900?",
         "Does Long Bridge have wifi?",
-        "Which bridges are older than Long Bridge?",
         "Does Long Bridge have as many designers as Old Bridge?",
+        "Which bridges are two years older than Long Bridge?",
+        "Which bridges older than Long Bridge cross River Orle?",
+        "Who designed bridges older than Long Bridge?",
+        "Which bridges are better than Long Bridge?",
         pytest.param(f"Who designed at least {'9' * 5000} bridges?", id="5000 digits"),
     ],
 )
@@ -178,6 +185,16 @@ def test_kinds_of_things_are_nouns_for_these(question: str, value: object, answe
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()), min_confidence=0.0)
     metadata = retriever.invoke(question, on_refusal="raise")[0].metadata
     assert (metadata["value"], {*metadata["answers"]}) == (value, answers)
+
+
+@pytest.mark.parametrize(("ship", "has"), [("Aurora", True), ("Celia", False), ("Lloyd", None)])
+def test_whether_there_is_any(ship: str, has: bool | None) -> None:
+    """A ship without what others have has none, and of what is no ship nothing is said."""
+    facts = [("Aurora", "built by", "Lloyd"), ("Brava", "built by", "Orion")]
+    facts += [(one, "anchors in", "Lisbon") for one in ("Aurora", "Brava", "Celia")]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+    documents = SimGRAGRetriever.from_index(index).invoke(f"Does {ship} have a builder?")
+    assert [document.metadata["value"] for document in documents] == [has] * (has is not None)
 
 
 #: A name, a place of birth, an employer and an occupation.

@@ -9,7 +9,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.zero_shot.ranking import WALK_FEATURES, compare_ends, coverage, walk_features
 from kg_retrievers.questions.zero_shot.scorer import relation_scorer
-from kg_retrievers.questions.zero_shot.steps import GraphSteps, question_words
+from kg_retrievers.questions.zero_shot.steps import Again, GraphSteps, question_words
 
 #: The labels of "wrote" forward and backward, and of "lives in" forward.
 WROTE, WRITTEN_BY, LIVES_IN = 0, 1, 2
@@ -23,10 +23,10 @@ def test_walks_that_turn_back_are_told_and_whether_that_is_asked_for(asked: bool
     covered = coverage(question_words(token_table(), "what else did the author write"), walks, steps)
     ends, meanings = compare_ends((), None, None, None, walks, steps), np.zeros(len(walks))
     logs = [-1.0] * len(walks)
-    features = walk_features(walks, logs, covered, ends, meanings, steps, asks_for_others=asked)
+    features = walk_features(walks, logs, covered, ends, meanings, steps, Again(asked, False))
     of_walks = dict(zip(WALK_FEATURES, features.T.tolist(), strict=True))
     assert of_walks["turns back"] == [1, 0, 1]
     assert of_walks["turns back as asked"] == ([1, 0, 1] if asked else [0, 0, 0])
-    assert of_walks["relations repeated"] == [1, 0, 2]
+    assert of_walks["relations repeated"] == [0, 0, 1]
     assert of_walks["two steps"] == [1, 1, 0]
     assert of_walks["three steps"] == [0, 0, 1]

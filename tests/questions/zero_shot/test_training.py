@@ -118,3 +118,12 @@ def test_training_is_repeatable_and_learns(examples: list[Example]) -> None:
     untaught, taught = (Net(torch.from_numpy(unit_table(table))).eval() for _ in range(2))
     taught.load_state_dict(once)
     assert share_right(taught, table, examples[:500]) > share_right(untaught, table, examples[:500])
+
+
+def test_domains_hold_together() -> None:
+    """Each walk of a question over a schema goes on where its step before ends."""
+    from benchmarks.sentence_encoder.domains import read_domains
+
+    asked = [(domain, one) for domain in read_domains() for one in domain.asked]
+    assert len(asked) > 20_000
+    assert all("[x]" in one.text and domain.is_walk(one.steps) for domain, one in asked)
