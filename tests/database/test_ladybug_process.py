@@ -183,8 +183,8 @@ def test_the_start_of_a_process_is_part_of_the_time(executor: LadybugExecutor) -
     assert works(executor)
     process_of(executor).kill()
     process_of(executor).wait()
-    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.001 s"):
-        executor._fetch("RETURN 1", {}, 1, 0.001)
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.02 s"):
+        executor._fetch("RETURN 1", {}, 1, 0.02)
     process = process_of(executor)
     assert works(executor)
     assert process_of(executor) is process

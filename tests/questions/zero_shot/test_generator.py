@@ -112,10 +112,9 @@ def test_direction_is_told_where_entities_are_of_one_kind(relation: str, questio
         ("Who starred in Amélie?", [("Amélie", "starring", "1")]),
         ("What genre is Spirited Away?", [("Spirited Away", "has_genre", "1")]),
         ("Which films were directed by Spike Jonze?", [("1", "directed_by", "Spike Jonze")]),
-        pytest.param(
+        (
             "Which films were written by the writer of Adaptation?",
             [("Adaptation", "written_by", "1"), ("2", "written_by", "1")],
-            marks=pytest.mark.xfail(reason="a walk back along its relation is ranked too low"),
         ),
         (
             "Who directed the films written by Charlie Kaufman?",
