@@ -79,7 +79,7 @@ class Domain:
         return pairs
 
     def is_walk(self, steps: tuple[str, ...]) -> bool:
-        """Return whether each of some steps starts at the kind of thing where the one before ends."""
+        """Return whether each step starts at the kind of thing to which the step before leads."""
         return all(self._ends(one)[1] == self._ends(other)[0] for one, other in pairwise(steps))
 
     def _phrases(self, random: Random) -> dict[str, str]:

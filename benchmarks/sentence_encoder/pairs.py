@@ -64,7 +64,7 @@ class Pairs:
     Args:
         folder: The folder `relation_language` of the data.
         seed: Of all chance.
-        held_out: Whether to take the natural questions that are not trained on.
+        table: Splits texts into tokens; None for the package's.
     """
 
     def __init__(self, folder: Path, seed: int, table: TokenTable | None = None) -> None:

@@ -139,7 +139,7 @@ LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 2.95, -6.4
 #: How many examples tell how likely a nearest one is right on a graph.
 EXAMPLES_ASKED = 100
 
-#: How much a question counts whose pattern no other example has, beside one whose pattern others have.
+#: The weight of a question of a new kind. A question whose pattern has other examples has the weight 1.
 OTHER_KIND = 0.5
 
 #: How much the two constants above differ between graphs, as variances.
@@ -214,8 +214,7 @@ class ExamplePatternGenerator(LinkingGenerator):
 
     Examples whose relations the entities of the question do not have are passed over. The masked questions are
     compared with the index's own embeddings. The confidence of a pattern is `confidence_at` of the distance of the two
-    questions, shifted by how often the examples agree with their nearest others; 0 where the entities do not have its
-    relations.
+    questions, with constants that the examples themselves set. It is 0 if the entities lack the pattern's relations.
 
     Args:
         index: The indexed graph.
@@ -303,8 +302,8 @@ class ExamplePatternGenerator(LinkingGenerator):
     def _learned_log_odds(self) -> tuple[float, float]:
         """Return the constants of `confidence_at` for the graph, by how far examples are from their nearest others.
 
-        The nearest other example has the same pattern or not; the nearest one with another pattern is what a question
-        would find whose pattern no example has.
+        The nearest other example has the same pattern or another one. A question of a new kind finds the nearest
+        example with another pattern, so that each example stands for such a question too.
         """
         rows = list[tuple[float, bool, float]]()
         for at in spread(np.arange(len(self._kinds)), EXAMPLES_ASKED).tolist():

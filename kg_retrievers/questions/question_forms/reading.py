@@ -179,13 +179,12 @@ class Whether:
         Only the names of relations count: others may be had in many ways.
         """
         alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
-        called = [
+        backs = [
             label
             for label in range(len(self._classes.of_label))
-            if self._classes.is_called(int(reversed_label(label)), noun)
-            and alike[self._classes.end_of((int(reversed_label(label)),))]
+            if alike[self._classes.end_of((label,))] and self._classes.is_called(label, noun)
         ]
-        return called[0] if len(called) == 1 else None
+        return int(reversed_label(backs[0])) if len(backs) == 1 else None
 
     def _number(self, form: Form, quantity: Quantity, slots: Sequence[int]) -> Pattern:
         """Read whether a number that the graph states is so great."""

@@ -71,9 +71,8 @@ def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: 
     if not asked:
         return np.zeros(len(walks))
     rows = np.stack(asked)
-    nearest = {label: float(steps.end_nearness(rows, label).max()) for label in {walk[-1] for walk in walks}}
-    nearest = {label: min(max(value, 0.0), 1.0) for label, value in nearest.items()}
-    return np.array([nearest[walk[-1]] for walk in walks])
+    nearest = {label: steps.end_nearness(rows, label).max() for label in {walk[-1] for walk in walks}}
+    return np.clip(np.array([nearest[walk[-1]] for walk in walks], np.float64), 0, 1)
 
 
 def kinds_of_ends(asked: str | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
