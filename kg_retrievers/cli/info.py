@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +16,7 @@ from kg_retrievers.cli import options, sources
 from kg_retrievers.cli.options import flag
 from kg_retrievers.cli.show import counted, grid, show, status, table
 from kg_retrievers.cli.sources import Source
-from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, QuerySafetyError
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, QuerySafetyError, first_of
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -158,15 +158,10 @@ def _relations(graph: KnowledgeGraph, schema: Schema) -> RenderableType:
     for row in schema.relations:
         names = (row.relation, graph.relation_id(row.relation)) if has_ids else (row.relation,)
         values = "" if row.least is None else f"{row.least} ... {row.greatest}"
-        rows.append((*names, row.triples, _listed(row.head_types), _listed(row.tail_types), values))
+        heads, tails = first_of(row.head_types, TYPES_SHOWN), first_of(row.tail_types, TYPES_SHOWN)
+        rows.append((*names, row.triples, heads, tails, values))
     ids = ("in the source",) if has_ids else ()
     return table("Relations", ("relation", *ids, "triples", "head types", "tail types", "values"), rows)
-
-
-def _listed(types: Sequence[str]) -> str:
-    """Return the first of some types, and how many more there are."""
-    more = len(types) - TYPES_SHOWN
-    return ", ".join(types[:TYPES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _tables(graph: KnowledgeGraph, schema: Schema) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, first_of
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import GroupBy, Report
 from kg_retrievers.graph import pattern_lines
@@ -162,7 +162,7 @@ def describe_failure(record: Record) -> str:
         got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
     if written := record["prediction"]:
-        parts.append(f"Written: {_listed([written] if isinstance(written, str) else written)}".rstrip(".") + ".")
+        parts.append(f"Written: {_shown([written] if isinstance(written, str) else written)}".rstrip(".") + ".")
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
     return " ".join(one_line(" ".join(parts)).split())
@@ -180,12 +180,11 @@ def _said(value: object) -> str:
 
 def _names(record: Record, key: str) -> str:
     keys: list[str] = record[key]  # type: ignore[literal-required]
-    return _listed([record["labels"].get(name, name) for name in keys])
+    return _shown([record["labels"].get(name, name) for name in keys])
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return "; ".join(names[:NAMES_SHOWN]) + more
+def _shown(names: Sequence[str]) -> str:
+    return first_of(names, NAMES_SHOWN, "; ")
 
 
 def _spread(records: Sequence[Record], number: int) -> list[Record]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from inspect import getattr_static
-from itertools import chain
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -49,43 +48,40 @@ def _texts(part: Any, inside: tuple[int, ...]) -> Iterator[str]:
     match part:
         case None | bool() | int() | float() | str() | bytes():
             yield repr(part)
-        case np.ndarray():
-            yield f"{part.dtype} {part.shape} {blake2b(part.tobytes()).hexdigest()}"
-        case EntityLinker():  # the rest is made of the index when it is first needed
-            yield f"{part.index.fingerprint} {part.max_candidates} {part.no_entity}"
         case BaseLanguageModel():
             yield from _model_texts(part)
         case BasePromptTemplate():
             yield dumps(part)
-        case Cache() | type() | DatabaseExecutor():  # made of the rest; or where facts are, which changes no result
-            return
         case set() | frozenset():
             yield from sorted(identity(item) for item in part)
         case _:
-            yield from _texts_of_parts(part, kind, (*inside, id(part)))
+            for held in _held(part, kind):
+                yield from _texts(held, (*inside, id(part)))
 
 
-def _texts_of_parts(part: Any, kind: type, within: tuple[int, ...]) -> Iterator[str]:
-    """Yield the texts of what a part holds."""
+def _held(part: Any, kind: type) -> Iterable[object]:
+    """Return what a part holds."""
     match part:
+        case Cache() | type() | DatabaseExecutor():  # made of the rest; or where facts are, which changes no result
+            return ()
+        case np.ndarray():
+            return str(part.dtype), part.shape, part.tobytes()
+        case EntityLinker():  # the rest is made of the index when it is first needed
+            return part.index.fingerprint, part.max_candidates, part.no_entity
         case Mapping():
-            yield from chain.from_iterable(_texts(one, within) for pair in part.items() for one in pair)
+            return part.items()
         case list() | tuple():
-            yield from chain.from_iterable(_texts(one, within) for one in part)
+            return part
         case partial():
-            yield from _texts((part.func, part.args, part.keywords), within)
+            return part.func, part.args, part.keywords
         case MethodType():
-            yield from _texts((part.__func__, part.__self__), within)
+            return part.__func__, part.__self__
         case FunctionType():
-            yield part.__qualname__
-            yield from _texts([cell.cell_contents for cell in part.__closure__ or ()], within)
-        case _ if isinstance(getattr(part, "fingerprint", None), str):  # such as an index, or a model that answers
-            yield part.fingerprint
-        case _:
-            for name, value in sorted(getattr(part, "__dict__", {}).items()):
-                if not isinstance(getattr_static(kind, name, None), cached_property):
-                    yield name
-                    yield from _texts(value, within)
+            return part.__qualname__, *(cell.cell_contents for cell in part.__closure__ or ())
+    if isinstance(getattr(part, "fingerprint", None), str):  # such as an index, or a model that answers
+        return [part.fingerprint]
+    attributes = sorted(getattr(part, "__dict__", {}).items())
+    return [one for one in attributes if not isinstance(getattr_static(kind, one[0], None), cached_property)]
 
 
 def _model_texts(model: BaseLanguageModel[Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,25 +147,26 @@ def _content(path: Path) -> bytes:
 
 def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
     """Read the lines that end as lines do."""
-    rows: list[Any] = []
-    for number, line in enumerate(content.split(b"\n")[:-1], 1):
-        try:
-            rows.append(json.loads(line))
-        except (ValueError, RecursionError):
-            rows.append(None)
-        if number == 1 and (not _has(rows[0], _HEADER) or rows[0]["format"] != FORMAT):
-            break
-        if number > 1 and (not _has(rows[-1], _RECORD) or rows[-1]["id"] != str(number - 1)):
+    first, *lines = content.split(b"\n")[:-1] or [b""]
+    header, rows = _read(first), [_read(line) for line in lines]
+    if not _has(header, _HEADER) or header["format"] != FORMAT:
+        raise FileFormatError(
+            f"this is no file of records, whose first line holds {FORMAT!r}. Name another file.", path
+        )
+    for number, (line, row) in enumerate(zip(lines, rows, strict=True), 1):
+        if not _has(row, _RECORD) or row["id"] != str(number):
             raise FileFormatError(
-                f"wanted the record of question {number - 1}, but got {line!r:.200}. "
+                f"wanted the record of question {number}, but got {line!r:.200}. "
                 "Delete the file, or this line and all that follow.",
                 path,
-                number,
+                number + 1,
             )
-    else:
-        if rows:
-            return rows[0], rows[1:]
-    raise FileFormatError(f"this is no file of records, whose first line holds {FORMAT!r}. Name another file.", path)
+    return header, rows
+
+
+def _read(line: bytes) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(line)
 
 
 def _has(row: object, keys: set[str]) -> bool:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from random import Random
 
+from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, reversed_label
 from kg_retrievers.index.embeddings import folded
+from kg_retrievers.questions.reading import walks_of
 
 #: The kinds of questions that are made, in turn.
 ABSENT_ENTITY, ABSENT_RELATION, EMPTY_RESULT = "absent entity", "absent relation", "empty result"
@@ -118,16 +120,11 @@ def _source(question: Question, graph: KnowledgeGraph) -> _Source | None:
 
 def _walk_labels(pattern: Pattern, topic: Known, graph: KnowledgeGraph) -> tuple[int, ...]:
     """Return the walk from the topic that a pattern describes; none where it is no walk in the graph's own words."""
-    here: Term = topic
-    labels = []
-    for head, relation, tail in pattern.triples:
-        id = graph.relations.find(relation.text) if isinstance(relation, Known) else -1
-        there = tail if head == here else head
-        if id < 0 or here not in (head, tail) or isinstance(there, Known):
-            return ()
-        labels.append(label_of(id, head != here))
-        here = there
-    return tuple(labels)
+    match walks_of(pattern):
+        case [(start, steps)] if start == topic:
+            labels = [(graph.relations.find(relation), backward) for relation, backward in steps]
+            return tuple(label_of(*label) for label in labels) if all(id >= 0 for id, _ in labels) else ()
+    return ()
 
 
 def _of_absent_entities(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
@@ -178,19 +175,10 @@ def _lacks_relation(graph: KnowledgeGraph, source: _Source, entity: int) -> bool
 
 def _leads_nowhere(graph: KnowledgeGraph, source: _Source, entity: int) -> bool:
     """Tell whether an entity has the first relation, but the walk leads from it to nothing else."""
-    return source.labels[0] in _labels(graph, entity) and not _reached(graph, entity, source.labels) - {entity}
+    reached = path_ends(graph.adjacency, entity, source.labels, may_return=True).tolist()
+    return source.labels[0] in _labels(graph, entity) and set(reached) <= {entity}
 
 
 def _labels(graph: KnowledgeGraph, entity: int) -> list[int]:
     labels: list[int] = graph.adjacency.labels[graph.adjacency.row(entity)].tolist()
     return labels
-
-
-def _reached(graph: KnowledgeGraph, entity: int, labels: Sequence[int]) -> set[int]:
-    """Return the entities at the end of a walk, which may pass an entity twice."""
-    adjacency = graph.adjacency
-    reached = {entity}
-    for label in labels:
-        rows = [slice(adjacency.indptr[here], adjacency.indptr[here + 1]) for here in reached]
-        reached = {there for row in rows for there in adjacency.neighbors[row][adjacency.labels[row] == label].tolist()}
-    return reached

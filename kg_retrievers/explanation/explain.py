@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -15,15 +16,95 @@ from kg_retrievers.core.documents import result_answers, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.explanation.named import (
-    NamedEntity,
-    NamedRelation,
-    named_entities,
-    named_relations,
-)
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable
+from kg_retrievers.index import GraphIndex, LinkedEntity, linker_of
+
+#: How words name an entity.
+HOW = {
+    "exact": "exactly",
+    "case": "except for case or signs",
+    "alias": "by another name",
+    "short": "in short",
+    "fuzzy": "except for some letters",
+    "similar": "as the nearest name",
+}
+
+
+@dataclass(frozen=True)
+class NamedEntity:
+    """An entity that evidence is about.
+
+    Attributes:
+        text: The words of the question that name it, or the name that a pattern or a caller gives it.
+        key: Its key.
+        label: What it is called.
+        likeness: How like its name the words are, in (0, 1]; None if they do not name it by themselves.
+        how: See `kg_retrievers.core.documents.Linked`.
+        others: The other entities that the words may mean, each with its likeness, best first; empty without a
+            retriever.
+    """
+
+    text: str
+    key: str
+    label: str
+    likeness: float | None
+    how: str
+    others: tuple[LinkedEntity, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The words that name the entity, and what else they may mean."""
+        text, label = one_line(self.text), one_line(self.label)
+        key = "" if self.key == self.label else f" [{one_line(self.key)}]"
+        likeness = "" if self.likeness is None else f" ({self.likeness:.2f})"
+        if self.how == "given":
+            line = f"{label!r}{key} is given; the question does not name it"
+        else:
+            line = f"{text!r} names {label!r}{key} {HOW.get(self.how, self.how)}{likeness}"
+        others = [f"{one_line(one.label)!r} [{one_line(one.entity)}] ({one.score:.2f})" for one in self.others[:3]]
+        return f"{line}; or {', '.join(others)}" if others else line
+
+
+def named_entities(metadata: Mapping[str, Any], retriever: BaseKGRetriever | None) -> tuple[NamedEntity, ...]:
+    """Return the entities that a Document is about, with the words that name them."""
+    labels = metadata["labels"]
+    names = {key: name for name, key in metadata["details"].get("entities") or ()}
+    linked = {one["key"]: one for one in metadata.get("linked") or ()}
+    others = _others(metadata.get("question") or "", retriever.index) if retriever else {}
+    found = []
+    for key, name in names.items():
+        one = linked.get(key) or {"text": name, "likeness": None, "how": "given"}
+        label = labels.get(key) or name
+        if retriever is not None and key in retriever.graph.entities:
+            label = retriever.graph.label(key)
+        found.append(NamedEntity(one["text"], key, label, one["likeness"], one["how"], others.get(key, ())))
+    return tuple(found)
+
+
+def _others(question: str, index: GraphIndex) -> dict[str, tuple[LinkedEntity, ...]]:
+    """Return for each entity that the linker finds in a question what else it takes the words for."""
+    others: dict[str, tuple[LinkedEntity, ...]] = {}
+    with suppress(EntityLinkingError):
+        for mention in linker_of(index).link(question) if question.strip() else ():
+            for one in mention.candidates:
+                others.setdefault(one.entity, tuple(other for other in mention.candidates if other is not one))
+    return others
+
+
+def relation_lines(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the relations of a Document's facts that a pattern names, with the words of the pattern."""
+    texts = {relation: text for text, relation in metadata["details"].get("relations") or () if relation}
+    lines = []
+    for relation in dict.fromkeys(relation for _, relation, _ in metadata["triples"] if relation in texts):
+        name, text = as_data(readable(relation)), texts[relation]
+        named = readable(text) == readable(relation)
+        lines.append(
+            f"{name!r}, as the pattern says" if named else f"{one_line(text)!r} of the pattern stands for {name!r}"
+        )
+    return lines
+
 
 #: Who read a question, by the `source` of a pattern or a query.
 SOURCES = {
@@ -31,9 +112,6 @@ SOURCES = {
     "zero-shot": "by its entities and words",
     "llm": "by a language model",
 }
-
-#: How many relation paths are told.
-MOST_PATHS = 3
 
 
 def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
@@ -49,23 +127,20 @@ def reading_lines(metadata: Mapping[str, Any]) -> list[str]:
         lines += _read(details.get("from"))
     elif path := details.get("relation_path"):
         lines.append(path_line(path))
-        source = next((one.get("from") for one in _proposed(details) if one["relations"] == path), None)
+        proposed = details.get("relation_paths") or ()
+        source = next((one.get("from") for one in proposed if one["relations"] == path), None)
         lines += _read(source)
     return [*lines, *filter(None, [tell_result(metadata)])]
 
 
 def weighed_lines(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the numbers, the proposals and the finders that a Document names."""
+    """Return the numbers and the finders that a Document names."""
     details = metadata["details"]
     lines = [
         f"{readable(name)}: {value:.3g}" if isinstance(value, float) else f"{readable(name)}: {value}"
         for name, value in details.items()
         if isinstance(value, int | float)
     ]
-    path = details.get("relation_path")
-    others = [one for one in _proposed(details) if one["relations"] != path]
-    for one in others[:MOST_PATHS]:
-        lines.append(f"Also proposed: {path_line(one['relations'])}, with the score {one['score']:.3g}.")
     for name, found in (details.get("found_by") or {}).items():
         lines.append(f"Found by {as_data(name)}, at rank {found['rank']} with the score {found['score']:.3g}.")
     read = details.get("pattern") or details
@@ -87,10 +162,6 @@ def path_line(path: Sequence[Sequence[str]]) -> str:
     arrows = {"forward": "->", "backward": "<-"}
     steps = (f"{arrows[direction]} {readable(relation)} {arrows[direction]}" for relation, direction in path)
     return as_data(", ".join(steps))
-
-
-def _proposed(details: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(details.get("relation_paths") or ())
 
 
 def _read(source: str | None) -> list[str]:
@@ -140,7 +211,7 @@ class Explanation:
 
     document: Document
     entities: tuple[NamedEntity, ...]
-    relations: tuple[NamedRelation, ...]
+    relations: tuple[str, ...]
     reading: tuple[str, ...]
     weighed: tuple[str, ...]
     facts: tuple[CitedFact, ...]
@@ -181,7 +252,7 @@ class Explanation:
             *([f"Question: {one_line(self.question)}"] if self.question else []),
             f"Found by {metadata['retriever']}: {place}",
             *_section("Entities", [one.line for one in self.entities]),
-            *_section("Relations", [one.line for one in self.relations]),
+            *_section("Relations", self.relations),
             *_section("Read as", self.reading),
             *_section("Weighed", self.weighed),
             *_section("Facts", [fact.line for fact in self.facts]),
@@ -204,11 +275,11 @@ class Explanation:
 def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Explanation:
     """Return the chain from the words of a question to what a Document says.
 
-    Cost: without a retriever, nothing is looked up. With one, a few words are embedded.
+    Cost: without a retriever, nothing is looked up. With one, the question's entities are linked again.
 
     Args:
         document: A Document of a retriever of this package.
-        retriever: The retriever that found it, to measure how like words and names are.
+        retriever: The retriever that found it, to say what else the words of the question may mean.
 
     Raises:
         InvalidArgumentError: If it is no such Document or retriever.
@@ -234,7 +305,7 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Exp
     return Explanation(
         document,
         named_entities(metadata, retriever),
-        named_relations(metadata, retriever),
+        tuple(relation_lines(metadata)),
         tuple(reading_lines(metadata)),
         tuple(weighed_lines(metadata)),
         _cited(document),

@@ -1,8 +1,13 @@
-"""why_not: the change that brings an entity into the results of a retriever, found by trying."""
+"""why_not: the change that brings an entity into the results of a retriever, found by trying.
+
+A limit is known by the name of a field or of an argument of `invoke` alone, so that a new method needs no code here.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,9 +20,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables.config import ensure_config, merge_configs
 from pydantic_core import to_jsonable_python
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.algorithms.chains import shortest_chains
 from kg_retrievers.core.retriever import PART_HOPS, BaseKGRetriever
-from kg_retrievers.core.stages import STAGE_EVENT
+from kg_retrievers.core.stages import MAX_K, STAGE_EVENT
 from kg_retrievers.drawing import Drawing
 from kg_retrievers.errors import (
     EntityLinkingError,
@@ -27,10 +32,149 @@ from kg_retrievers.errors import (
     RefusalError,
 )
 from kg_retrievers.explanation.explain import shown_as_html
-from kg_retrievers.explanation.limits import Change, members_of, possible_changes, with_change
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.operations import MAX_CHAIN
 from kg_retrievers.graph.verbalize import lone_entities_of, one_line, readable
 from kg_retrievers.index import PartRequest, link_question, linker_of
+
+#: How the value of a limit is raised: by one hop at a time, by factors, by divisors, or to the values given.
+Lifted = Literal["farther", "more", "less"] | tuple[Any, ...]
+
+#: The factors for "more", and the divisors for "less", the mildest first.
+FACTORS, DIVISORS = (2, 10, 100), (2, 10, 10_000)
+
+#: How many hops farther "farther" looks.
+MORE_HOPS = 3
+
+
+class Limit(NamedTuple):
+    """A field or an argument of `invoke` that may keep an entity out.
+
+    Attributes:
+        name: Its name.
+        lifted: How its value is raised.
+        reason: How it keeps an entity out.
+    """
+
+    name: str
+    lifted: Lifted
+    reason: str
+
+
+#: All limits, in the order in which they are lifted.
+LIMITS = (
+    Limit("min_confidence", (0.0,), "the question is not understood surely enough"),
+    Limit("k", (MAX_K,), "others rank higher"),
+    Limit("max_hops", "farther", "the entity is farther away"),
+    Limit("member_k", (MAX_K,), "others rank higher among the results of a member"),
+    Limit("max_nodes", "more", "too many entities are nearer"),
+    Limit("max_triples", "more", "too many facts come first"),
+    Limit("k_nodes", "more", "too few entities are considered"),
+    Limit("k_relations", "more", "too few relations are considered"),
+    Limit("k_types", "more", "too few types are considered"),
+    Limit("edge_cost", "less", "the facts that lead there cost too much"),
+    Limit("threshold", "less", "the model scores it lower"),
+    Limit("max_candidates", "more", "too many candidates score higher"),
+    Limit("beam_width", "more", "too few relation paths are proposed"),
+    Limit("max_paths", "more", "too many paths come first"),
+    Limit("max_rows", "more", "the query returns more rows"),
+    Limit("max_bindings", "more", "too many bindings come first"),
+    Limit("max_scans", "more", "the search ends before"),
+    Limit("max_distance", (None,), "the facts fit the pattern too badly"),
+    Limit("direction", ("ignore",), "facts point the other way"),
+    Limit("node_types", ("ignore",), "the entity has another type"),
+    Limit("distinct", ("known", "none"), "unknowns may not share an entity"),
+    Limit("ties", ("merge",), "equals are cut off"),
+    Limit("lone_entities", (True,), "entities without facts are left out"),
+    Limit("granularity", ("subgraph",), "its facts stand in better evidence"),
+)
+
+#: Arguments of `invoke`, each with its option of `kg-retrievers ask`.
+OPTIONS = {"k": "--k", "min_confidence": "--min-confidence", "seed_entities": "--entity"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """Another value for a field or for an argument of `invoke`.
+
+    Attributes:
+        name: The name of the field or argument.
+        value: Its new value.
+        reason: How the old value keeps an entity out.
+        is_input: Whether it is an argument of `invoke`.
+    """
+
+    name: str
+    value: Any
+    reason: str
+    is_input: bool = False
+
+    @property
+    def in_python(self) -> str:
+        """The change in the words of Python."""
+        written = f"{self.name}={one_line(repr(self.value))}"
+        return f"invoke(..., {written})" if self.is_input else f"the field {written}"
+
+    @property
+    def on_shell(self) -> str:
+        """The options of `kg-retrievers ask`."""
+        if self.is_input:
+            values = self.value if isinstance(self.value, list) else [self.value]
+            return " ".join(f"{OPTIONS[self.name]} {shlex.quote(one_line(str(value)))}" for value in values)
+        value = self.value if isinstance(self.value, str) else json.dumps(self.value)
+        return f"--field {shlex.quote(f'{self.name}={value}')}"
+
+
+def possible_changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the changes that lift each limit of a retriever, the mildest of each limit first.
+
+    Args:
+        retriever: The retriever.
+        inputs: The arguments of `invoke`.
+    """
+    fields = type(retriever).model_fields
+    for limit in LIMITS:
+        if limit.name in fields:
+            values = _values(limit, inputs.get(limit.name, getattr(retriever, limit.name)))
+            highest = [most for one in fields[limit.name].metadata if (most := getattr(one, "le", None))]
+            if highest and limit.lifted == "more":
+                values = list(dict.fromkeys(min(value, *highest) for value in values))
+            yield from (Change(limit.name, value, limit.reason, limit.name in OPTIONS) for value in values)
+
+
+def with_change(
+    retriever: BaseKGRetriever, inputs: Mapping[str, Any], change: Change
+) -> tuple[BaseKGRetriever, dict[str, Any]]:
+    """Return a retriever and its arguments of `invoke` with a change; those given stay as they are.
+
+    Raises:
+        InvalidArgumentError: If the retriever does not take the value.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
+        >>> retriever = NeighborhoodRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
+        >>> changed, inputs = with_change(retriever, {"k": 2}, Change("max_hops", 4, "too far"))
+        >>> changed.max_hops, inputs
+        (4, {'k': 2})
+    """
+    if change.is_input:
+        return retriever, {**inputs, change.name: change.value}
+    return retriever.with_fields({change.name: change.value}), dict(inputs)
+
+
+def _values(limit: Limit, present: Any) -> list[Any]:
+    """Return the values that lift a limit, the mildest first; none if it does not limit anything."""
+    if isinstance(limit.lifted, tuple):
+        return [value for value in limit.lifted if value != present]
+    if present is None:
+        return []
+    if limit.lifted == "farther":
+        return [present + more for more in range(1, MORE_HOPS + 1)]
+    if limit.lifted == "more":
+        return [present * factor for factor in FACTORS]
+    return [present / divisor for divisor in DIVISORS]
+
 
 #: The seconds after which no further change is tried.
 MAX_SECONDS = 30.0
@@ -100,9 +244,8 @@ class WhyNot:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The field of the retriever that brings the entity in; empty if it is a field of a member, or none."""
-        one = self.change
-        return {one.name: one.value} if one and not one.is_input and one.member is None else {}
+        """The field of the retriever that brings the entity in; empty if there is none."""
+        return {self.change.name: self.change.value} if self.change and not self.change.is_input else {}
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -296,12 +439,11 @@ def _changes(retriever: BaseKGRetriever, inputs: Mapping[str, Any], first: _Run,
     names = [Change("seed_entities", [name], reason, is_input=True) for name in (*_neighbors(graph, key), key)]
     unnamed = isinstance(first.refusal, EntityLinkingError)
     yield from names if unnamed else ()
-    taken = list[Change]()
     for change in possible_changes(retriever, inputs):
-        with suppress(InvalidArgumentError):  # a value that the retriever does not take
+        try:
             with_change(retriever, inputs, change)
-            taken.append(change)
-    for change in taken:
+        except InvalidArgumentError:  # a value that the retriever does not take
+            continue
         if change.name == "min_confidence" and isinstance(first.refusal, LowConfidenceError):
             yield replace(change, value=math.floor(first.refusal.confidence * 100) / 100)
         yield change
@@ -320,13 +462,9 @@ def _place_with(
 
 def _written_by_model(retriever: BaseKGRetriever, written: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return what stages that call a language model wrote, as arguments of `invoke` that replace these calls."""
-    members = {name: _written_by_model(member, written) for name, member in members_of(retriever).items()}
-    if members:
-        kept = {name: inputs for name, inputs in members.items() if inputs}
-        return {"member_inputs": kept} if kept else {}
     own = written.get(type(retriever).__name__, {})
-    names = {name for stage in retriever.stages if stage.calls_model for name in stage.writes}
-    return {name: own[name] for name in sorted(names - {"answers", "documents"}) if name in own}
+    names = dict.fromkeys(name for stage in retriever.stages if stage.calls_model for name in stage.writes)
+    return {name: own[name] for name in names if name in own and name not in ("answers", "documents")}
 
 
 def _question_entities(
@@ -362,13 +500,6 @@ def joining_facts(graph: KnowledgeGraph, seeds: Sequence[str], entity: str) -> t
     ids = [id for id in (graph.entities.find(seed) for seed in seeds) if id >= 0]
     if not ids:
         return ()
-    around = neighborhood(graph.adjacency, np.array(ids, np.int32))
-    hops_of = np.full(len(graph.entities), -1, np.int32)
-    hops_of[around.nodes] = around.hops
-    here, chain = graph.entities.find(entity), list[Triple]()
-    while here >= 0 and hops_of[here] > 0:
-        row = graph.adjacency.row(here)
-        nearer = np.flatnonzero(hops_of[graph.adjacency.neighbors[row]] == hops_of[here] - 1)[0]
-        chain.append(graph.triple(int(graph.adjacency.row_triples(here)[nearer])))
-        here = int(graph.adjacency.neighbors[row][nearer])
-    return tuple(reversed(chain))
+    end = graph.entities.find(entity)
+    chains = shortest_chains(graph.adjacency, np.array(sorted(ids)), end, max_hops=MAX_CHAIN) if end >= 0 else []
+    return tuple(graph.triple(triple) for triple in chains[0].triples) if chains else ()

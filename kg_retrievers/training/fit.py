@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
+from functools import partial, wraps
 from hashlib import blake2b
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
-from kg_retrievers.datasets import Question
+from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
@@ -31,6 +32,55 @@ try:
     import torch
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
+
+_LOGGER = logging.getLogger(__name__)
+
+Parameters = ParamSpec("Parameters")
+Trained = TypeVar("Trained")
+
+
+def takes_presets(
+    presets: Mapping[str, Mapping[str, Any]],
+) -> Callable[[Callable[Parameters, Trained]], Callable[Parameters, Trained]]:
+    """Let a training take the settings of its `preset` where they are not given by hand.
+
+    Args:
+        presets: The arguments of each preset, by its name.
+
+    Raises:
+        InvalidArgumentError: From the training, if there is no such preset.
+
+    Example:
+        >>> @takes_presets({"paper": {"learning_rate": 1e-3}})
+        ... def train(*, learning_rate=5e-3, preset=None):
+        ...     return learning_rate
+        >>> train(), train(preset="paper"), train(preset="paper", learning_rate=0.1)
+        (0.005, 0.001, 0.1)
+    """
+
+    def decorated(train: Callable[Parameters, Trained]) -> Callable[Parameters, Trained]:
+        @wraps(train)
+        def with_preset(*args: Parameters.args, **given: Parameters.kwargs) -> Trained:
+            preset: Any = given.get("preset")
+            if preset is None:
+                return train(*args, **given)
+            if preset not in presets:
+                raise InvalidArgumentError(
+                    f"{train.__name__}: there is no preset {preset!r:.100}; it has {', '.join(presets)}."
+                )
+            filled: Any = {**presets[preset], **given}
+            return train(*args, **filled)
+
+        return with_preset
+
+    return decorated
+
+
+def tell_other_embeddings(who: str, index: GraphIndex, wanted: str) -> None:
+    """Warn where an index has other embeddings than those that a preset states."""
+    if wanted not in (name := embedding_name(index.embeddings)):
+        _LOGGER.warning("%s: the preset's embeddings are %s, but the index has %s.", who, wanted, name)
+
 
 #: The most questions that validate.
 VALIDATED = 500
@@ -121,8 +171,8 @@ class Learner(ABC, Generic[Model, Example]):
         """Return the number of triples of an example, or 0 if it supervises nothing."""
 
     @abstractmethod
-    def loss(self, examples: Sequence[Example], rng: np.random.Generator) -> torch.Tensor:
-        """Return the mean loss of some questions."""
+    def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        """Return the loss of a question; 0, with gradients, if it supervises nothing."""
 
     @abstractmethod
     def rank(self, model: Any, example: Example) -> Array:
@@ -161,11 +211,10 @@ def check_arguments(
     if unknown := sorted(config.keys() - known):
         there = sorted(known.union(signature(train).parameters) - {"config"})
         raise InvalidArgumentError(f"{who}: there is no argument {unknown[0]!r}. There are: {there}.")
-    if not isinstance(index, GraphIndex) or not all(map(_are_questions, (questions, validation or ()))):
-        raise InvalidArgumentError(
-            f"{who}: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
-            f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
-        )
+    if not isinstance(index, GraphIndex):
+        raise InvalidArgumentError(f"{who}: wanted a GraphIndex, but got {index!r:.100}.")
+    check_questions(questions, who)
+    check_questions(validation or [], who)
     check_at_hand(who, index)
 
 
@@ -181,10 +230,6 @@ def checked_output(who: str, output: str | Path | None) -> Path | None:
     if folder and holds_model(folder):
         raise InvalidArgumentError(f"{who}: {folder} holds a model already. Name another folder.")
     return folder
-
-
-def _are_questions(value: object) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(one, Question) for one in value)
 
 
 def train_on_questions(
@@ -248,7 +293,7 @@ def train_on_questions(
         parameters=learner.parameters,
         items=learned.usable,
         prepare=examples.of,
-        loss=learner.loss,
+        loss=lambda some, rng: torch.stack([learner.loss(one, rng) for one in some]).mean(),
         validate=validate,
         schedule=schedule,
         identity=json.dumps([version("kg-retrievers"), facts, asdict(learner.config), probe.tolist()]),
@@ -260,7 +305,7 @@ def train_on_questions(
     if folder:
         trained.save_pretrained(folder)
         forget_unfinished(folder)
-    unsupervised = len((examples.seen - examples.supervised).intersection(learned.usable))
+    unsupervised = len(examples.unsupervised.intersection(learned.usable))
     return ModelTraining(trained, learned, validating, unsupervised, history, time.monotonic() - began)
 
 
@@ -331,27 +376,24 @@ class _Examples(Generic[Example]):
     Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others anew each time.
 
     Attributes:
-        seen: The questions of which examples were made.
-        supervised: The questions among them that supervise.
+        unsupervised: The questions whose examples supervise nothing.
     """
 
     def __init__(self, learner: Learner[Any, Example]) -> None:
         self._learner = learner
         self._kept: dict[TrainingQuestion, Example] = {}
         self._room = KEPT_TRIPLES
-        self.seen, self.supervised = set[TrainingQuestion](), set[TrainingQuestion]()
+        self.unsupervised = set[TrainingQuestion]()
 
     def of(self, question: TrainingQuestion) -> Example:
         """Return the example of a question."""
-        self.seen.add(question)
         if question in self._kept:
-            self.supervised.add(question)
             return self._kept[question]
         made = self._learner.example(question)
         size = self._learner.size(made)
-        if size:
-            self.supervised.add(question)
-        if 0 < size <= self._room:
+        if not size:
+            self.unsupervised.add(question)
+        elif size <= self._room:
             self._room -= size
             self._kept[question] = made
         return made

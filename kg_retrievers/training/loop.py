@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,9 +27,6 @@ except ImportError as cause:
 
 #: The share of the first learning rate that is left at the end, after a fall in a straight line.
 LAST_RATE = 0.05
-
-#: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
-MAX_GRADIENT = 1.0
 
 Item = TypeVar("Item")
 Example = TypeVar("Example")
@@ -85,7 +82,7 @@ class Trainer(Generic[Item, Example]):
             state = self._restored(optimizer) or TrainingState([self.validate()], self._copied())
             begin = self.schedule.first_step(len(state.history) - 1)
             scheduler = self._scheduler(optimizer, begin)
-            task = bar.add_task("", total=self.schedule.steps, completed=begin, score="")
+            task = bar.add_task("Training", total=self.schedule.steps, completed=begin, score="")
             while not self._is_finished(state.history):
                 bar.update(task, score=self.format_score(state.history[-1]))
                 end = self.schedule.first_step(len(state.history))
@@ -98,9 +95,7 @@ class Trainer(Generic[Item, Example]):
                 begin, state = end, self._validated(state)
                 self._keep(state, optimizer)
             bar.update(task, completed=begin, score=self.format_score(state.history[-1]))
-        with torch.no_grad():
-            for name, best in state.best.items():
-                self._tensors[name].copy_(torch.from_numpy(best))
+        self._set(state.best)
         return state.history
 
     def optimizer(self) -> torch.optim.Optimizer:
@@ -116,8 +111,9 @@ class Trainer(Generic[Item, Example]):
     def step(self, step: int, examples: Sequence[Example]) -> None:
         """Compute the gradients of some examples."""
         loss = self.loss(examples, stream(self.schedule.seed, "loss", step))
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.parameters.values(), MAX_GRADIENT)
+        if loss.requires_grad:  # not if nothing that is trained takes part, as in a graph prompt without a graph
+            loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.schedule.max_gradient)
 
     def format_score(self, score: float) -> str:
         """Return a validation as the progress bar shows it."""
@@ -181,39 +177,35 @@ class Trainer(Generic[Item, Example]):
         if self.output is None or not is_unfinished(self.output):
             return None
         folder = self.output / UNFINISHED
-        damaged = "the unfinished training is damaged: {}. Delete that folder to begin again."
         try:
             config, arrays = load_checkpoint(folder, UNFINISHED)
         except ModelLoadError as cause:
-            raise ModelLoadError(damaged.format("its files do not belong together"), folder) from cause
+            reason = "the unfinished training is damaged. Delete that folder to begin again."
+            raise ModelLoadError(reason, folder) from cause
         if config.get("identity") != self.identity or config.get("schedule") != asdict(self.schedule):
             raise InvalidArgumentError(
                 f"{folder} holds an unfinished training with other data or settings. Go on with the same ones, "
                 "name another output, or delete that folder."
             )
-        try:
-            with torch.no_grad():
-                for name, tensor in self._tensors.items():
-                    tensor.copy_(torch.from_numpy(arrays[f"now.{name}"]))
-            for name, parameter in self.parameters.items():
-                if f"step.{name}" in arrays:
-                    kept = {part: torch.from_numpy(arrays[f"{part}.{name}"].copy()) for part in _OF_ADAM}
-                    moments = {part: tensor.to(parameter.device) for part, tensor in kept.items() if part != "step"}
-                    optimizer.state[parameter] = {"step": kept["step"], **moments}  # Adam counts on the CPU
-            best = {name: arrays[f"best.{name}"] for name in self._tensors}
-            return TrainingState([float(score) for score in config["history"]], best)
-        except (KeyError, TypeError, ValueError, RuntimeError) as cause:
-            raise ModelLoadError(damaged.format(cause), folder) from cause
+        self._set(arrays, "now.")
+        for name, parameter in self.parameters.items():
+            if f"step.{name}" in arrays:
+                kept = {part: torch.from_numpy(arrays[f"{part}.{name}"].copy()) for part in _OF_ADAM}
+                moments = {part: tensor.to(parameter.device) for part, tensor in kept.items() if part != "step"}
+                optimizer.state[parameter] = {"step": kept["step"], **moments}  # Adam counts on the CPU
+        return TrainingState(config["history"], {name: arrays[f"best.{name}"] for name in self._tensors})
+
+    @torch.no_grad()
+    def _set(self, arrays: Mapping[str, Array], prefix: str = "") -> None:
+        for name, tensor in self._tensors.items():
+            tensor.copy_(torch.from_numpy(arrays[prefix + name]))
 
 
 def _bar(*, shown: bool) -> rich.progress.Progress:
     """Return a progress bar of the steps, with the last validation beside it."""
     return rich.progress.Progress(
-        rich.progress.TextColumn("Training"),
-        rich.progress.BarColumn(),
-        rich.progress.TaskProgressColumn(),
-        rich.progress.TextColumn("validation {task.fields[score]}"),
-        rich.progress.TimeRemainingColumn(),
+        *rich.progress.Progress.get_default_columns(),
+        "validation {task.fields[score]}",
         console=Console(stderr=True),
         disable=not shown,
     )
@@ -243,6 +235,7 @@ class Schedule:
         seed: The seed of all random numbers.
         warm_up: The share of the steps, the first ones, in which the learning rate rises.
         constant_rate: Whether it stays at its highest, instead of falling in a straight line.
+        max_gradient: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
 
     Raises:
         InvalidArgumentError: If a value is out of range.
@@ -256,6 +249,7 @@ class Schedule:
     seed: int = Field(ge=0)
     warm_up: float = Field(default=0.0, ge=0, le=1)
     constant_rate: bool = False
+    max_gradient: float = Field(default=1.0, ge=0, allow_inf_nan=False)
 
     @property
     def steps(self) -> int:

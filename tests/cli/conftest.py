@@ -21,6 +21,16 @@ for command in commands:
 """
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A folder to work in, with the `FILES` of the test's module."""
+    for name, content in getattr(request.module, "FILES", {}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture
 def run_without() -> Callable[..., list[tuple[str, int]]]:
     """Run commands one after the other where packages are missing; return what each says on stderr, and its code."""

@@ -6,26 +6,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from oxigraph_server import Oxigraph
 from postgres import PASSWORD, Postgres
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.database.sparql.vocabulary import PRESETS
 from kg_retrievers.serving.loading import PUBLIC
 
-Run = Callable[..., tuple[int, str, str]]
-
 HER = "Who directed Her?"
 FILMS = "head,relation,tail\nHer,directed_by,Spike Jonze\nHer,starring,Amy Adams\nAdaptation,directed_by,Spike Jonze\n"
-ASKED = (
-    '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n'
-    '{"question": "Who starred in Her?", "answers": ["Amy Adams"]}\n'
-)
+FILES = {
+    "films.csv": FILMS,
+    "asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n'
+    '{"question": "Who starred in Her?", "answers": ["Amy Adams"]}\n',
+}
 IRIS = "@prefix ex: <http://example.org/> .\n@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 TURTLE = (
     f'{IRIS}ex:her rdfs:label "Her"@en ; ex:directedBy ex:jonze ; ex:starring ex:adams .\n'
@@ -50,13 +49,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with a graph in a file and in a LadybugDB database, and questions."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "films.csv").write_text(FILMS, "utf-8")
-    (tmp_path / "asked.jsonl").write_text(ASKED, "utf-8")
+def database(folder: Path) -> None:
+    """The graph in a LadybugDB database."""
     LadybugExecutor.from_graph(KnowledgeGraph.from_file("films.csv"), "films.lbdb").close()
-    return tmp_path
 
 
 @pytest.fixture
@@ -273,7 +268,7 @@ BRIDGES = "head,relation,tail\nFirth,length,91 m\nFirth,opened,1990\nForth,lengt
 
 
 @pytest.fixture
-def bridges(folder: Path) -> str:
+def bridges() -> str:
     """A graph that shares values, and no entities, with the films."""
     Path("bridges.csv").write_text(BRIDGES, "utf-8")
     Path("films.csv").write_text(f"{FILMS}Her,opened,1990\nHer,length,91 m\nAdaptation,opened,1890\n", "utf-8")

@@ -15,7 +15,7 @@ from pathlib import Path
 import ladybug
 import pytest
 from bolt_stub import BoltStub, Reply, by_pattern, relationship
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.cli import sources
@@ -75,20 +75,14 @@ MOVIES = by_pattern(
     ),
 )
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files above, to work in; `temporary` is for what is there for a while."""
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.chdir(tmp_path)
+def environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder `temporary` for what is there for a while, and a user of the databases."""
+    (folder / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
     monkeypatch.setenv("NEO4J_USERNAME", USER)
     monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
-    return tmp_path
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 from openai_server import OpenAIServer
+from shell_mistakes import Run
 
 import kg_retrievers
 from kg_retrievers import GraphIndex, default_embeddings, evaluate
@@ -39,19 +40,6 @@ FILES = {
     "notes.txt": "my notes\n",
     "splits/test.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
 }
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files above, to work in."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def figures(path: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 from small_language_model import build
 
 import kg_retrievers
@@ -32,9 +32,8 @@ GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
 SIZES: dict[str, Any] = {"epochs": 1, "width": 8, "heads": 2, "projection": 8, "layers": 2}
 ASK = ("ask", GRAPH, HER, "--model")
+FILES = {"asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n'}
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def index() -> GraphIndex:
@@ -56,12 +55,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the models and a question, to work in."""
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "asked.jsonl").write_text('{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n', "utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def models(folder: Path, home: Path) -> None:
+    """The models."""
+    shutil.copytree(home, folder, dirs_exist_ok=True)
 
 
 def test_a_graph_prompt_answers_from_evidence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,29 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shell_mistakes import Run
 
-from kg_retrievers.graph.storage.parts import FolderWriter, saved_meta
-from kg_retrievers.serving.loading import open_index, recorded_embeddings
+from kg_retrievers.serving.loading import open_index
 
-Run = Callable[..., tuple[int, str, str]]
+FILES = {"films.csv": "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\n"}
 INDEX = ("index", "films.csv", "--output", "films.index")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "films.csv").write_text("Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\n", "utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_the_name_of_the_embeddings_is_kept(run: Run, folder: Path) -> None:
-    assert run(*INDEX, "--embeddings", "hashed")[0] == 0
-    assert recorded_embeddings("films.index") == "hashed"
-    assert saved_meta(folder / "films.index", "index")["embeddings_name"] == "hashed"
 
 
 def test_an_index_of_other_content_is_replaced_and_told(run: Run, folder: Path) -> None:
@@ -48,19 +34,6 @@ def test_a_folder_of_something_else_stays(run: Run, folder: Path, name: str) -> 
     assert code == 2
     assert "is not empty and holds no index" in err
     assert os.listdir("films.index") == [name]
-
-
-def test_an_interrupted_command_can_be_repeated(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-
-        def interrupted(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        patch.setattr(FolderWriter, "replace", interrupted)
-        code, out, err = run(*INDEX)
-    assert (code, out) == (130, "")
-    assert err.splitlines() == ["kg-retrievers: interrupted"]
-    assert run(*INDEX)[0] == 0
 
 
 KILLED_SAVE = """
@@ -98,13 +71,6 @@ def test_triples_are_embedded(run: Run) -> None:
     assert "with static embeddings, also of the triples." in out
     code, out, _ = run("ask", "films.index", "Who directed Her?", "--method", "kaping", "--k", "1")
     assert (code, "directed_by  Spike Jonze" in out) == (0, True)
-
-
-def test_a_second_writer_is_told(run: Run, folder: Path) -> None:
-    with FolderWriter("films.index"):
-        code, _, err = run(*INDEX)
-    assert code == 2
-    assert f"films.index: process {os.getpid()} is writing there. Wait until it has ended" in err
 
 
 @pytest.mark.heavy

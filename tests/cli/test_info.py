@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, LadybugExecutor
 from kg_retrievers.graph.building import GraphBuilder
 
-Run = Callable[..., tuple[int, str, str]]
-
 SAMPLE = Path(__file__).parents[2] / "kg_retrievers" / "sample" / "graph.jsonl"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

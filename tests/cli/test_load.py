@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow
 import pytest
 from pyarrow import parquet
-from shell_mistakes import mistake
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("paper.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is a document for people to read, which states no triples."),
-        ("films.zip", b"PK\x03\x04\x14\0\x06\0", "is a zip archive. Unpack it, and name the file of the graph."),
-        ("films.csv", b"", "the file is empty: no triples"),
-    ],
-)
-@pytest.mark.parametrize("command", [("info",), ("index", "--output", "films.index")])
-def test_what_is_no_graph(
-    run: Run, folder: Path, command: tuple[str, ...], name: str, content: bytes, told: str
-) -> None:
-    (folder / name).write_bytes(content)
-    first, *rest = command
-    line = mistake(run(first, name, *rest))
-    assert line.startswith(f"kg-retrievers: error: {name}: ")
-    assert told in line
-    assert not (folder / "films.index").exists()
-
+from shell_mistakes import Run, mistake
 
 # --- any format straight from the file --------------------------------------------------------------------------------
 
@@ -69,8 +39,6 @@ FILES = {
 
 @pytest.fixture
 def files(folder: Path) -> None:
-    for name, content in FILES.items():
-        (folder / name).write_text(content)
     nodes, links = ":ID,title\nHer,Her\nSJ,Spike Jonze\n", ":START_ID,:TYPE,:END_ID\nHer,director,SJ\n"
     (folder / "export").mkdir()
     (folder / "export" / "nodes.csv").write_text(nodes)

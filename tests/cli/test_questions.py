@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from shell_mistakes import mistake
+from shell_mistakes import Run, mistake
 
 import kg_retrievers
 from kg_retrievers import generate_questions, read_questions
@@ -16,15 +15,6 @@ from kg_retrievers.sample import load_graph
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 QUESTIONS = ("questions", GRAPH, "--output", "questions.jsonl")
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_it_writes_what_python_writes(run: Run) -> None:

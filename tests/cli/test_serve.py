@@ -10,17 +10,14 @@ from pathlib import Path
 import httpx
 import pytest
 from server_process import ServerProcess, free_port
+from shell_mistakes import Run
 
-Run = Callable[..., tuple[int, str, str]]
-
-FACTS = "Her|directed_by|Spike Jonze\nHer|starring|Amy Adams\nArrival|starring|Amy Adams\n"
+FILES = {"films.txt": "Her|directed_by|Spike Jonze\nHer|starring|Amy Adams\nArrival|starring|Amy Adams\n"}
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    path = tmp_path / "films.txt"
-    path.write_text(FACTS, "utf-8")
-    return path
+def graph(folder: Path) -> Path:
+    return folder / "films.txt"
 
 
 def command(place: Path, port: int, *more: str) -> list[str]:
@@ -63,16 +60,8 @@ def test_a_port_that_there_is_not_is_told_at_once(run: Run, graph: Path) -> None
     assert "--port: wanted a value less than or equal to 65535" in said
 
 
-def test_an_address_that_others_reach_takes_a_token(run: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KG_RETRIEVERS_TOKEN", raising=False)
-    code, _, said = run("serve", str(graph), "--host", "0.0.0.0")
-    assert code == 2
-    assert "no token is set" in said
-    assert "--token-file FILE" in said
-
-
 @pytest.mark.heavy
 def test_without_the_extra_the_line_that_installs_it_is_told(run_without: Callable[..., list[tuple[str, int]]]) -> None:
-    [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "kg_retrievers/sample/graph.jsonl"))
+    [(said, code)] = run_without(["starlette", "uvicorn"], ("serve", "films.txt"))
     assert code == 2
     assert "[serve]" in said

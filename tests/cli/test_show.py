@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shell_mistakes import Run
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.graph.building import GraphBuilder
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from shell_mistakes import Run
 from shell_mistakes import mistake as told_mistake
 
 import kg_retrievers
@@ -31,8 +32,6 @@ GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
 SHORT = ("--num-examples", "24", "--field", "rounds=3")
 TRAIN = ("train", "subgraph-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SHORT)
-#: Of the other method; the last field is of its model alone.
-SMALL = ("--num-examples", "24", "--field", "validations=2", "--field", "width=8", "--field", "stages=1")
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 
 FOREIGN = '{"question": "Who directed Her?", "answers": ["Nobody"]}\n'
@@ -46,8 +45,6 @@ FILES = {
     "metaqa/1-hop/qa_dev.txt": "who is the director of [Her]\tSpike Jonze\n",
     "garbage/config.json": "[]",
 }
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -65,19 +62,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files above and the models, to work in."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
+def models(folder: Path, trained: Path) -> None:
+    """The models, and the questions that they were trained on."""
     rows = [json.dumps(question.to_dict()) + "\n" for question in load_questions()[:12]]
-    (tmp_path / "taught.jsonl").write_text("".join(rows) + FOREIGN, "utf-8")
-    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
-    save_checkpoint(tmp_path / "other", "simgrag", {}, {})
-    damaged = shutil.copytree(trained / "model", tmp_path / "damaged")
+    (folder / "taught.jsonl").write_text("".join(rows) + FOREIGN, "utf-8")
+    shutil.copytree(trained, folder, dirs_exist_ok=True)
+    save_checkpoint(folder / "other", "simgrag", {}, {})
+    damaged = shutil.copytree(trained / "model", folder / "damaged")
     (damaged / "model.safetensors").write_bytes(b"")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def weights(model: str) -> bytes:

@@ -13,7 +13,7 @@ from kg_retrievers.cli import main
 from kg_retrievers.datasets import write_questions
 from kg_retrievers.graph.operations import Condition, Operation
 
-FILMS = "Her,directed_by,Spike Jonze\nAdaptation,directed_by,Spike Jonze\nHer,released,2013\n"
+FILES = {"films.csv": "Her,directed_by,Spike Jonze\nAdaptation,directed_by,Spike Jonze\nHer,released,2013\n"}
 MANY, POLAR = "How many films did Spike Jonze direct?", "Was Her released after 2020?"
 EXAMPLES = [
     Question(
@@ -38,9 +38,7 @@ EXAMPLES = [
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("films.csv").write_text(FILMS, "utf-8")
+def examples(folder: Path) -> None:
     write_questions("examples.jsonl", EXAMPLES)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from shell_mistakes import Run
 
 import kg_retrievers
 from kg_retrievers import GraphIndex, default_embeddings
 from kg_retrievers.cli.options import workers_name
 from kg_retrievers.evaluation.records import read_records
 
-Run = Callable[..., tuple[int, str, str]]
 SAMPLE = Path(kg_retrievers.__file__).parent / "sample"
 ASKED = ("--graph", "films.index", "--data", str(SAMPLE / "questions.jsonl"), "--limit", "3", "--format", "jsonl")
 
@@ -27,12 +26,9 @@ def test_wrong_workers_are_told(name: str) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("workers", ["2", "ray"])
-def test_the_work_of_commands_is_shared(
-    run: Run, workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_work_of_commands_is_shared(run: Run, workers: str) -> None:
     if workers == "ray":
         pytest.importorskip("ray")
-    monkeypatch.chdir(tmp_path)
     code, _, err = run("index", str(SAMPLE / "graph.jsonl"), "--output", "films.index", "--workers", workers)
     assert code == 0, err
     index = GraphIndex.open("films.index", default_embeddings())

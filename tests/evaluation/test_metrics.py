@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_retrievers import Pattern, Question, Triple, Unknown
-from kg_retrievers.evaluation.metrics import (
+from kg_retrievers.evaluation.measuring import (
     answer_recall,
     exact_match,
     f1,
@@ -15,9 +15,9 @@ from kg_retrievers.evaluation.metrics import (
     precision,
     question_metrics,
     recall,
+    score_prediction,
     triple_recall,
 )
-from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import Report
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kg_retrievers import (
@@ -21,17 +19,6 @@ from kg_retrievers import (
 )
 from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.index.question_indexes import QuestionIndexes
-
-
-class CountingEmbeddings(HashedEmbeddings):
-    """Counts the texts that it embeds."""
-
-    texts = 0
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.texts += len(texts)
-        return super().embed_documents(texts)
 
 
 def film(name: str, director: str, key: str | None = None) -> GraphQuestion:
@@ -103,22 +90,6 @@ def test_names_become_keys() -> None:
     keyed = question.with_keys()
     assert (keyed.seed_entities, keyed.answers) == (("m1",), ("m2", "m3", "yes"))
     assert GraphQuestion("Where?", seed_entities=("gone",), graph=graph, id="1").with_keys().seed_entities == ("gone",)
-
-
-def test_a_text_is_embedded_once_for_all_graphs(tmp_path: Path) -> None:
-    embeddings, path = CountingEmbeddings(), tmp_path / "vectors.sqlite"
-    indexes = QuestionIndexes(embeddings, path)
-    first = indexes.of(QUESTIONS[0].graph)
-    assert indexes.of(QUESTIONS[0].graph) is first
-    indexes.of(QUESTIONS[1].graph)
-    assert embeddings.texts == 7  # three names, two relations, and two further names
-    again = QuestionIndexes(embeddings, path).of(QUESTIONS[0].graph)
-    copied = pickle.loads(pickle.dumps(indexes))
-    copied.of(QUESTIONS[1].graph)
-    assert embeddings.texts == copied.embeddings.texts == 7
-    plain = GraphIndex.build(QUESTIONS[0].graph, HashedEmbeddings())
-    for one in (first, again):
-        assert np.array_equal(one.relation_vectors, plain.relation_vectors)
 
 
 def test_answers_in_words_are_not_compared_by_key(index: GraphIndex) -> None:

@@ -10,19 +10,11 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 import kg_retrievers
-from kg_retrievers import (
-    GraphIndex,
-    HashedEmbeddings,
-    KnowledgeGraph,
-    UnionRetriever,
-    cli,
-    default_embeddings,
-)
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, UnionRetriever, cli, default_embeddings
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method, find_methods
 from kg_retrievers.serving import loading
-from kg_retrievers.testing import tiny_graph
 
 #: A package as those of LangChain's providers are, which none of the extras installs.
 PROVIDER = """
@@ -35,11 +27,6 @@ class HuggingFaceEmbeddings(HashedEmbeddings):
         super().__init__(64)
         self.model_name = model_name
 """
-
-
-@pytest.fixture
-def index() -> GraphIndex:
-    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
 
 
 @pytest.fixture
@@ -117,11 +104,6 @@ def test_what_is_not_trained_has_no_model(entry: Method) -> None:
     for load in (entry.load_model, entry.load_trainer):
         with pytest.raises(InvalidArgumentError, match=f"{entry.name} has no trained model"):
             load()
-
-
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError, match="no trained model is here"):
-        loading.read_models([str(tmp_path)])
 
 
 # --- embeddings -------------------------------------------------------------------------------------------------------

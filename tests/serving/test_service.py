@@ -1,15 +1,12 @@
 import threading
 
 import pytest
-from pydantic import ValidationError
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.questions.self_questions.generate import generate_questions
-from kg_retrievers.serving.bounds import MOST_CHARACTERS
-from kg_retrievers.serving.results import Counted
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -202,44 +199,3 @@ def test_example_questions_call_no_language_model(index):
 def test_a_graph_without_facts_has_no_example_questions():
     service = GraphService(GraphIndex.build(KnowledgeGraph.from_triples([]), default_embeddings()))
     assert service.examples() == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"question": " "}, "question must match"),
-        ({"question": "x" * (MOST_CHARACTERS + 1)}, "question must have at most 10000 characters"),
-        ({"question": "Who?", "k": 0}, "k must be greater than or equal to 1"),
-        ({"question": "Who?", "k": 10**9}, "k must be less than or equal to 100"),
-        ({"question": "Who?", "seed_entities": ["Her"] * 101}, "seed_entities must have at most 100 items"),
-        ({"question": "Who?", "seed_entities": [""]}, "seed_entities.0 must have at least 1 character"),
-        ({"question": "Who?", "min_confidence": 2.0}, "min_confidence"),
-        ({"question": "Who?", "method": "simrag"}, "did you mean 'simgrag'"),
-        ({"question": "Who directed Her?", "max_tokens": 1}, "max_tokens must be"),
-    ],
-)
-def test_what_is_out_of_range_is_refused(service, arguments, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        service.ask(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("verb", "arguments", "message"),
-    [
-        ("neighbors", {"entity": "Her", "limit": -1}, "limit must be greater than or equal to 1"),
-        ("neighbors", {"entity": "Her", "limit": 1_001}, "limit must be less than or equal to 1000"),
-        ("neighbors", {"entity": ""}, "entity must have at least 1 character"),
-        ("explain", {"question": "Who?", "entity": " "}, "entity must match"),
-        ("schema", {"max_tokens": 10**6}, "max_tokens must be 500 to 8000"),
-    ],
-)
-def test_every_verb_checks_its_bounds(service, verb, arguments, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        getattr(service, verb)(**arguments)
-
-
-def test_a_mistake_inside_a_verb_is_not_one_of_its_arguments(index, monkeypatch):
-    service = GraphService(index)
-    monkeypatch.setattr(service, "retriever", lambda **given: Counted.model_validate(given))
-    with pytest.raises(ValidationError):
-        service.examples()

@@ -2,7 +2,7 @@ import pytest
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.bounds import LEAST_TOKENS, MOST_TOKENS, count_tokens, fit, to_json
-from kg_retrievers.serving.mcp.tools import reply_of
+from kg_retrievers.serving.mcp.server import reply_of
 from kg_retrievers.serving.results import (
     Answer,
     CitedFact,

@@ -11,7 +11,6 @@ import pytest
 import torch
 from training_task import interrupted, same
 
-from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.training.loop import LAST_RATE, UNFINISHED, Schedule, Trainer
 
@@ -239,34 +238,10 @@ def test_another_training_is_refused(tmp_path: Path, other: dict[str, Any]) -> N
     assert {path.name: path.read_bytes() for path in (tmp_path / UNFINISHED).iterdir()} == before
 
 
-def rewritten(folder: Path, config: dict[str, Any], weights: dict[str, Any]) -> None:
-    """Change an unfinished training, so that its files agree to each other; None leaves a weight out."""
-    of_config, of_weights = load_checkpoint(folder, UNFINISHED)
-    kept = {name: array for name, array in (of_weights | weights).items() if array is not None}
-    save_checkpoint(folder, UNFINISHED, of_config | config, kept)
-
-
-@pytest.mark.parametrize(
-    ("config", "weights"),
-    [
-        ({}, {"now.a": None}),
-        ({}, {"best.b": None}),
-        ({}, {"exp_avg.a": None}),
-        ({}, {"now.a": np.zeros(4, np.float32)}),
-        ({"history": None}, {}),
-    ],
-    ids=str,
-)
-def test_damaged_inside(tmp_path: Path, config: dict[str, Any], weights: dict[str, Any]) -> None:
-    rewritten(unfinished(tmp_path), config, weights)
-    with pytest.raises(ModelLoadError, match=r"the unfinished training is damaged: .*\. Delete that folder"):
-        Toy().trainer(tmp_path).run()
-
-
 def test_damaged_files(tmp_path: Path) -> None:
     file = unfinished(tmp_path) / "model.safetensors"
     file.write_bytes(b"")
-    with pytest.raises(ModelLoadError, match=r"the unfinished training is damaged: .*\. Delete that folder"):
+    with pytest.raises(ModelLoadError, match=r"the unfinished training is damaged\. Delete that folder"):
         Toy().trainer(tmp_path).run()
     file.unlink()
     Toy().trainer(tmp_path).run()  # as if there were none

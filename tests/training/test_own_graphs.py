@@ -12,8 +12,7 @@ from kg_retrievers.datasets import GraphQuestion
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.methods.registry import METHODS, Method
-from kg_retrievers.training.dataset import training_questions
-from kg_retrievers.training.own_graphs import over_one_graph
+from kg_retrievers.training.dataset import over_one_graph, training_questions
 
 LEARNED = [method for method in METHODS if "model" in method.needs]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA, FRAMED_FACTS
-from kg_retrievers.core.replies import marked_answers
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "3"
@@ -56,18 +55,6 @@ Graph:
 </facts>
 Question: {question}
 Reason:""")
-
-
-def parse_answers(reply: str) -> list[str]:
-    r"""Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says that the graph holds none.
-
-    Without "Answer:", the whole reply is the answer: see `marked_answers`.
-
-    Example:
-        >>> parse_answers("His birth place tells it.\nAnswer: Nelahozeves, Bohemia")
-        ['Nelahozeves, Bohemia']
-    """
-    return marked_answers(reply)
 
 
 #: Asks by graph and question alone, as the paper does (appendix B.2, figure 4).

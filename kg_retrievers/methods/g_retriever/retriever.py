@@ -6,7 +6,7 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import networkx as nx
@@ -23,7 +23,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import LONE_ENTITIES
 from kg_retrievers.index import Candidates
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, ZERO_SHOT_PROMPT, parse_answers
+from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, ZERO_SHOT_PROMPT
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
@@ -160,8 +160,6 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`, or its name: "reasoned", with rules
     #: and an example, or "zero-shot", with graph and question alone as in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @property
     def stages(self) -> tuple[Stage, ...]:

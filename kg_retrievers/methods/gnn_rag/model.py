@@ -7,23 +7,283 @@ Knowledge Graphs. Findings of EMNLP 2022, arXiv:2210.13650.
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from pydantic import Field
 
+from kg_retrievers.algorithms.compiled import compiled_entry
+from kg_retrievers.algorithms.local_walk import triples_between
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import is_backward, label_count, label_of
+from kg_retrievers.graph import Adjacency, readable
+from kg_retrievers.graph.adjacency import Edges, is_backward, relation_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens, embed_relations, embed_tokens
-from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
+from kg_retrievers.graph.validation import checked_dataclass
+from kg_retrievers.index import MASK, GraphIndex
+
+#: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in
+#: their text, as in the paper; for embeddings that give states, as `local_embeddings` do.
+Tokens = Literal["words", "states"]
+
+#: What stands for a text as a whole: the mean of its tokens, or the state of the first one, which language models keep
+#: for that.
+Pooling = Literal["mean", "first"]
+
+_WORD = re.compile(rf"[^\W_]+|{MASK}")
+
+
+@runtime_checkable
+class TokenStates(Protocol):
+    """Embeddings that also give the states of tokens."""
+
+    def embed_tokens(self, texts: list[str]) -> list[Array]:
+        """Return the states of the tokens of each text, float32, shape (tokens, dimension)."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, and the marks of its masked entities.
+
+    Example:
+        >>> words("Who directed _?")
+        ['Who', 'directed', '_']
+    """
+    return _WORD.findall(text) or [text]
+
+
+def check_tokens(index: GraphIndex, tokens: Tokens) -> None:
+    """Check that an index has embeddings that give such tokens.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if tokens == "states" and not isinstance(index.embeddings, TokenStates):
+        raise InvalidArgumentError(
+            f'tokens="states" needs embeddings with `embed_tokens`, but {index!r} has others.',
+            hint_python='Index the graph with local_embeddings(...), or take tokens="words".',
+            hint_shell="Index the graph with --embeddings local:MODEL, or take --field tokens=words.",
+        )
+
+
+def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> list[Array]:
+    """Return the vectors of the tokens of each text, float32, shape (tokens, dimension).
+
+    Args:
+        index: The index whose embeddings are asked.
+        texts: The texts.
+        tokens: What counts as a token.
+
+    Raises:
+        InvalidArgumentError: If the embeddings give no such tokens.
+        StaleIndexError: If they do not fit the index.
+    """
+    check_tokens(index, tokens)
+    if tokens == "states":
+        return _embed_states(index.embeddings, texts, index.dimension)
+    of_texts = [words(text) for text in texts]
+    distinct = list(dict.fromkeys(word for of_text in of_texts for word in of_text))
+    vectors = dict(zip(distinct, index.embed(distinct), strict=True)) if distinct else {}
+    return [np.stack([vectors[word] for word in of_text]) for of_text in of_texts]
+
+
+def embed_relations(index: GraphIndex, tokens: Tokens, pooling: Pooling, *, reverse: bool = False) -> Array:
+    """Return the vector of each relation of a graph, float32, shape (relations, dimension), from those of its tokens.
+
+    Args:
+        index: The index whose embeddings are asked.
+        tokens: What counts as a token.
+        pooling: What stands for all tokens.
+        reverse: Whether the words are read from the last to the first.
+
+    Raises:
+        InvalidArgumentError: If the embeddings give no such tokens.
+        StaleIndexError: If they do not fit the index.
+    """
+    texts = [readable(relation) for relation in index.graph.relations]
+    if reverse:
+        texts = [" ".join(reversed(text.split())) for text in texts]
+    of_texts = embed_tokens(index, texts, tokens)
+    pooled = [one.mean(axis=0) if pooling == "mean" else one[0] for one in of_texts]
+    return np.array(pooled, np.float32).reshape(-1, index.dimension)
+
+
+def _embed_states(embeddings: Any, texts: Sequence[str], dimension: int) -> list[Array]:
+    found = [np.asarray(states, np.float32) for states in embeddings.embed_tokens(list(texts))]
+    shapes = [states.shape for states in found]
+    fits = all(len(shape) == 2 and shape[0] and shape[1] == dimension for shape in shapes)
+    if len(found) != len(texts) or not fits:
+        raise InvalidArgumentError(
+            f"{type(embeddings).__name__}.embed_tokens: wanted an array of shape (tokens, {dimension}) "
+            f"for each of {len(texts)} texts, but got shapes {shapes[:9]}. Models whose tokens are not as long as "
+            'their texts\' vectors serve with tokens="words" only.'
+        )
+    return found
+
+
+#: Where the vectors of relations that are followed against their direction come from. "weights": a product of their
+#: own with those of the same words. "words": the same product with those of the words in reverse, as in the published
+#: code.
+Inverse = Literal["weights", "words"]
+
+#: Which gate renews an instruction: one that all share, or its own, as in ReaRev (arXiv:2210.13650).
+Gates = Literal["shared", "own"]
+
+#: The endings of the names of the weights that read a question forwards, and backwards.
+WAYS = ("", "_reverse")
+
+
+@checked_dataclass
+class GraphReasonerConfig:
+    """What a reasoner looks at, and its sizes.
+
+    Attributes:
+        dimension: The length of the embeddings.
+        width: The length of all vectors inside.
+        instructions: How many parts of a question are told apart (K); 3 for MetaQA in the published code.
+        layers: How many hops are reasoned over (L); 3 for MetaQA in the published code.
+        stages: How often they are, each time with instructions that the last time has changed (T); 2 for MetaQA in the
+            published code. A second stage doubled the time and found no more on training questions of MetaQA.
+        tokens: What is read of questions and relations; see `Tokens`.
+        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by the
+            probability itself.
+        mask_seeds: Whether the entities of the question are never candidates, as in the published code for all sets
+            but one.
+        norms: Whether the vector of an entity is divided by the root of its mean square in each layer, and attention by
+            the root of `width` (ours).
+        pooling: What stands for a question, with `tokens="states"`, and for a relation as a whole.
+        inverse: Where the vectors of relations that are followed against their direction come from.
+        gates: Which gate renews an instruction, with `stages` above 1.
+        mask_entities: Whether the question is read without its entities, `MASK` in their place; not in the paper.
+
+    Raises:
+        InvalidArgumentError: If a value is out of range, or `pooling` is "first" for tokens that are words, of which
+            the first does not stand for the others.
+    """
+
+    dimension: int = Field(ge=1)
+    width: int = Field(default=50, ge=1)
+    instructions: int = Field(default=3, ge=1)
+    layers: int = Field(default=3, ge=1)
+    stages: int = Field(default=1, ge=1)
+    tokens: Tokens = "words"
+    relative: bool = True
+    mask_seeds: bool = True
+    norms: bool = True
+    pooling: Pooling = "mean"
+    inverse: Inverse = "weights"
+    gates: Gates = "shared"
+    mask_entities: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that a first token stands for its text."""
+        if self.pooling == "first" and self.tokens == "words":
+            raise ValueError('pooling must be "mean" where tokens is "words", but got "first".')
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight; names with a dot are those of a `torch.nn.GRU`."""
+        d, parts, layers = self.width, self.instructions, self.layers
+        shapes: dict[str, tuple[int, ...]] = {"token": (self.dimension, d), "token_bias": (d,)}
+        if self.tokens == "words":
+            for way in WAYS:
+                shapes |= {f"gru.weight_ih_l0{way}": (3 * d, d), f"gru.weight_hh_l0{way}": (3 * d, d)}
+                shapes |= {f"gru.bias_ih_l0{way}": (3 * d,), f"gru.bias_hh_l0{way}": (3 * d,)}
+        shapes |= {"ask": (parts, d, d), "ask_bias": (parts, d), "join": (4 * d, d), "join_bias": (d,), "attend": (d,)}
+        if self.inverse == "weights":
+            shapes |= {"along": (d, d), "along_bias": (d,), "against": (d, d), "against_bias": (d,)}
+        shapes |= {"loop": (d,)}
+        shapes |= {"begin": (d, d), "match": (layers, d, d), "match_bias": (layers, d), "keep": (layers, d, d)}
+        shapes |= {"receive": (layers, 2, parts * d, d), "bias": (layers, d), "score": (d,)}
+        if self.stages > 1:
+            each = (parts,) if self.gates == "own" else ()
+            shapes |= {"renew": (*each, 3 * d, d), "renew_bias": (*each, d)}
+            shapes |= {"gate": (*each, 3 * d, d), "gate_bias": (*each, d)}
+        return shapes
+
+
+class LocalAdjacency(NamedTuple):
+    """The adjacency entries between some entities of a graph, whose ids here are their positions; see `Adjacency`.
+
+    Attributes:
+        indptr: int64, shape (n + 1): row v is `indptr[v]:indptr[v + 1]`.
+        neighbors: int32, shape (entries): positions of the entities at the other end.
+        labels: int32, shape (entries): the labels of the graph's adjacency; equal ones stand together in a row.
+    """
+
+    indptr: Array
+    neighbors: Array
+    labels: Array
+
+
+def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
+    """Return the adjacency entries between some entities.
+
+    Cost: linear in the triples of which one of the entities is the head, and sorts those between them.
+
+    Args:
+        adjacency: The graph, both directions.
+        nodes: Ids of entities, int, shape (n), each once.
+    """
+    order = np.argsort(nodes)
+    ascending = nodes[order]
+    edges = Edges(adjacency)[triples_between(adjacency, ascending)]
+    for column in (0, 2):
+        edges[:, column] = order[np.searchsorted(ascending, edges[:, column])]
+    local = Adjacency.of_edges(edges, len(nodes))
+    return LocalAdjacency(local.indptr.astype(np.int64), local.neighbors, local.labels.astype(np.int32))
+
+
+@compiled_entry
+def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
+    """Add to each entity the messages of its neighbors: `received[v] += sum(weights[u] * messages[label])`.
+
+    Cost: an addition an entry, and `width` of them a distinct label at an entity whose neighbors have weights.
+
+    Args:
+        adjacency: The entries; `labels` are rows of `messages`.
+        weights: float32, shape (n): that of each sender.
+        messages: float32, shape (labels, width).
+        received: float32, shape (n, width); added to.
+    """
+    indptr, neighbors, labels = adjacency.indptr, adjacency.neighbors, adjacency.labels
+    width = messages.shape[1]
+    for v in range(len(indptr) - 1):
+        i, end = indptr[v], indptr[v + 1]
+        while i < end:
+            label = labels[i]
+            total = np.float64(weights[neighbors[i]])  # twice as precise, so that the order of triples hardly matters
+            i += 1
+            while i < end and labels[i] == label:
+                total += weights[neighbors[i]]
+                i += 1
+            weight = np.float32(total)
+            if weight != 0:
+                for j in range(width):
+                    received[v, j] += weight * messages[label, j]
+
+
+@compiled_entry
+def add_products(states: Array, weights: Array, sums: Array) -> None:
+    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their positions.
+
+    Args:
+        states: float32, shape (n, width).
+        weights: float32, shape (width, m).
+        sums: float32, shape (n, m); added to.
+    """
+    for v in range(states.shape[0]):
+        for k in range(states.shape[1]):
+            state = states[v, k]
+            if state != 0:
+                for j in range(weights.shape[1]):
+                    sums[v, j] += state * weights[k, j]
+
 
 #: Added to the mean square of an entity's vector before its root divides the vector.
-SMALL = np.float32(0.01)
+SMALL = 0.01
 
 
 class Surroundings(NamedTuple):
@@ -52,7 +312,7 @@ class Surroundings(NamedTuple):
         """
         found = local_adjacency(adjacency, nodes)
         labels, positions = np.unique(found.labels, return_inverse=True)
-        order = along_first(labels)
+        order = np.argsort(~is_backward(labels), kind="stable")  # messages come to tails along triples
         positions = np.argsort(order)[positions].astype(np.int32)
         is_first = np.ones(len(positions), np.bool_)
         is_first[1:] = positions[1:] != positions[:-1]
@@ -61,11 +321,6 @@ class Surroundings(NamedTuple):
         distinct = LocalAdjacency(indptr, found.neighbors[is_first], positions[is_first])
         here = found._replace(labels=positions)
         return cls(here, labels[order].astype(np.int64), distinct, np.searchsorted(nodes, seeds))
-
-
-def along_first(labels: Array) -> Array:
-    """Return an order of labels, those of tails first; messages come to tails along triples."""
-    return np.argsort(~is_backward(labels), kind="stable")
 
 
 class GraphReasoner(TrainedModel[GraphReasonerConfig]):
@@ -111,11 +366,129 @@ class GraphReasoner(TrainedModel[GraphReasonerConfig]):
         return ReasonerOnGraph(self, index)
 
 
-class ReasonerOnGraph:
+class Reasoning(ABC):
+    """The formulas of the network, in numpy to serve it and in torch to train it."""
+
+    #: numpy or torch.
+    xp: Any
+    #: The weights by name, in numpy or torch.
+    parameters: Any
+    config: GraphReasonerConfig
+
+    @abstractmethod
+    def relation_vectors(self, relations: Array, *, reverse: bool = False) -> Any:
+        """Return the vectors of relations, (relations, width); with their words in reverse if `reverse`."""
+
+    @abstractmethod
+    def read(self, states: Any) -> tuple[Any, Any]:
+        """Return what recurrent networks from both ends say of each token, (tokens, width), and of all, (width)."""
+
+    @abstractmethod
+    def passed(self, weights: Any, messages: Any, adjacency: LocalAdjacency) -> Any:
+        """Return what entities receive, (n, width): see `pass_messages`."""
+
+    @abstractmethod
+    def product(self, states: Any, weights: Any) -> Any:
+        """Return `states @ weights`; equal rows must be equal where the network is served."""
+
+    @abstractmethod
+    def masked(self, scores: Any, positions: Array) -> Any:
+        """Return scores of which some are so low that they get no probability."""
+
+    @abstractmethod
+    def softmax(self, scores: Any) -> Any:
+        """Return the probabilities of entities."""
+
+    def scores(self, tokens: Any, around: Surroundings, entities: int) -> Any:
+        """Return the last scores of some entities, (n), whose softmax is their probability.
+
+        Args:
+            tokens: The vectors of the question's tokens.
+            around: The entities.
+            entities: Their number.
+        """
+        xp, of, config = self.xp, self.parameters, self.config
+        along = int(is_backward(around.labels).sum())
+        beginning, matched = self._match_labels(around.labels, along)
+        instructions = self._instruct(tokens)
+        states = _relu(self.passed(xp.ones(entities, dtype=xp.float32), beginning @ of["begin"], around.distinct))
+        scores = at_seeds = xp.zeros(entities, dtype=xp.float32)
+        at_seeds[around.seeds] = 1 / len(around.seeds)
+        for stage in range(config.stages):
+            if stage:
+                instructions = self._renew(instructions, states[around.seeds].sum(0))
+            likely = at_seeds
+            for rows, keep, bias, receive in zip(matched, of["keep"], of["bias"], of["receive"], strict=True):
+                sent = _relu(rows[:, None] * instructions).reshape(len(rows), -1)
+                messages = xp.concatenate([sent[:along] @ receive[0], sent[along:-1] @ receive[1]])
+                if config.relative:
+                    likely = likely / xp.clip(likely.max(), 1e-30, None)
+                own = self.product(states, keep) + bias + likely[:, None] * (sent[-1] @ (receive[0] + receive[1]))
+                states = _relu(own + self.passed(likely, messages, around.adjacency))
+                if config.norms:
+                    squares = xp.einsum("ij,ij->i", states, states)
+                    states = states / xp.sqrt(squares / config.width + SMALL)[:, None]
+                scores = xp.einsum("ij,j->i", states, of["score"])
+                if config.mask_seeds:
+                    scores = self.masked(scores, around.seeds)
+                likely = self.softmax(scores)
+        return scores
+
+    def _match_labels(self, labels: Array, along: int) -> tuple[Any, Any]:
+        """Return the vectors that entities begin with, (l, width), and those to match, (layers, l + 1, width).
+
+        The first `along` labels are of tails. The last row of the second stands for an entity itself.
+        """
+        xp, of, relations = self.xp, self.parameters, relation_of(labels)
+        vectors = self.relation_vectors(relations)
+        if self.config.inverse == "words":
+            against = self.relation_vectors(relations[along:], reverse=True)
+            turned, beginning = xp.concatenate([vectors[:along], against]), vectors
+        else:
+            to_tails = vectors[:along] @ of["along"] + of["along_bias"]
+            turned = beginning = xp.concatenate([to_tails, vectors[along:] @ of["against"] + of["against_bias"]])
+        return beginning, xp.concatenate([turned, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
+
+    def _instruct(self, tokens: Any) -> Any:
+        """Return the instructions, (K, width)."""
+        xp, of, config = self.xp, self.parameters, self.config
+        states = tokens @ of["token"] + of["token_bias"]
+        summary = states[0] if config.pooling == "first" else states.mean(0)
+        if config.tokens == "words":
+            read, summary = self.read(states)
+            states = states + read
+        sharpness = config.width**-0.5 if config.norms else 1.0
+        instructions, last = [], summary * 0
+        for ask, bias in zip(of["ask"], of["ask_bias"], strict=True):
+            asked = summary @ ask + bias
+            joined = xp.concatenate([last, asked, last * asked, asked - last]) @ of["join"] + of["join_bias"]
+            attention = states @ (joined * of["attend"] * sharpness)
+            attention = xp.exp(attention - attention.max())
+            last = (attention / attention.sum()) @ states
+            instructions.append(last)
+        return xp.stack(instructions)
+
+    def _renew(self, instructions: Any, seeds: Any) -> Any:
+        xp, of = self.xp, self.parameters
+        there = instructions * 0 + seeds
+        joined = xp.concatenate([instructions, there, instructions - there], axis=1)
+        if self.config.gates == "own":
+            gate, new = (xp.einsum("ki,kij->kj", joined, of[name]) for name in ("gate", "renew"))
+        else:
+            gate, new = joined @ of["gate"], joined @ of["renew"]
+        gate = (1 + xp.tanh((gate + of["gate_bias"]) / 2)) / 2
+        return gate * (new + of["renew_bias"]) + (1 - gate) * instructions
+
+
+def _relu(values: Any) -> Any:
+    return values * (values > 0)
+
+
+class ReasonerOnGraph(Reasoning):
     """A reasoner on one graph. Safe to share between threads.
 
-    Cost: once a graph, 2 * relations * layers * width ** 2 multiplications. For a question and each layer of each
-    stage, n * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
+    Cost: once a graph, relations * dimension * width multiplications. For a question and each layer of each stage,
+    n * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
 
     Args:
         reasoner: The reasoner.
@@ -130,32 +503,8 @@ class ReasonerOnGraph:
         """Check that they fit."""
         reasoner.check_embeddings(index)
         check_tokens(index, reasoner.config.tokens)
-        self.reasoner, self.index = reasoner, index
-
-    @cached_property
-    def _relations(self) -> tuple[Array, Array]:
-        """The vectors that entities start from, (labels, width), and those to match, (layers, labels + 1, width).
-
-        The labels are those of adjacency entries. The second are matched with instructions; their last row stands for
-        an entity itself.
-        """
-        of, config = self.reasoner.weights, self.reasoner.config
-        vectors = self._relation_vectors(reverse=False)
-        if config.inverse == "weights":
-            against, along = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
-            begin = _by_label(against @ of["begin"], along @ of["begin"])
-        else:
-            against, along = self._relation_vectors(reverse=True), vectors
-            begin = _by_label(vectors @ of["begin"], vectors @ of["begin"])
-        labels = _by_label(against, along)
-        return begin, np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
-
-    def _relation_vectors(self, *, reverse: bool) -> Array:
-        """Return the vectors of all relations, (relations, width)."""
-        of, config = self.reasoner.weights, self.reasoner.config
-        pooled = embed_relations(self.index, config.tokens, config.pooling, reverse=reverse)
-        vectors: Array = pooled @ of["token"] + of["token_bias"]
-        return vectors
+        self.xp, self.index, self.config, self.parameters = np, index, reasoner.config, reasoner.weights
+        self._vectors: dict[bool, Array] = {}
 
     def score(self, question: str, nodes: Array, seeds: Sequence[int] | Array) -> Array:
         """Return how likely each entity is to be an answer.
@@ -182,109 +531,57 @@ class ReasonerOnGraph:
                 f"{len(nodes)} nodes without one of these. Take the neighbourhood of the seeds."
             )
         around = Surroundings.of(self.index.graph.adjacency, nodes, seeds)
-        instructions, states = self._instruct(question), self._begin(around, len(nodes))
-        at_seeds = np.zeros(len(nodes), np.float32)
-        at_seeds[around.seeds] = np.float32(1) / len(around.seeds)
-        likely = at_seeds
-        for stage in range(self.reasoner.config.stages):
-            if stage:
-                instructions = self._renew(instructions, states[around.seeds].sum(axis=0))
-            likely = at_seeds
-            for layer in range(self.reasoner.config.layers):
-                states, likely = self._reason(layer, around, instructions, states, likely)
+        tokens = embed_tokens(self.index, [question], self.config.tokens)[0]
+        likely = self.softmax(self.scores(tokens, around, len(nodes)))
         if not np.isfinite(likely).all():
             raise InvalidArgumentError("GraphReasoner: its weights are so large that scores are not finite.")
         return likely.astype(np.float64)
 
-    def _begin(self, around: Surroundings, entities: int) -> Array:
-        """Return the vectors that the entities start with, (n, width), from the relations at them."""
-        states = np.zeros((entities, self.reasoner.config.width), np.float32)
-        pass_messages(around.distinct, np.ones(entities, np.float32), self._relations[0][around.labels], states)
-        np.maximum(states, 0, out=states)
-        return states
+    def relation_vectors(self, relations: Array, *, reverse: bool = False) -> Array:
+        """Return the vectors of relations, computed once a graph."""
+        if reverse not in self._vectors:
+            pooled = embed_relations(self.index, self.config.tokens, self.config.pooling, reverse=reverse)
+            self._vectors[reverse] = pooled @ self.parameters["token"] + self.parameters["token_bias"]
+        return self._vectors[reverse][relations]
 
-    def _reason(
-        self, layer: int, around: Surroundings, instructions: Array, states: Array, likely: Array
-    ) -> tuple[Array, Array]:
-        """Return the vectors of the entities after a layer, (n, width), and their probabilities, (n)."""
-        of, config = self.reasoner.weights, self.reasoner.config
-        along, receive = int(is_backward(around.labels).sum()), of["receive"][layer]
-        rows = self._relations[1][layer][np.append(around.labels, -1)]
-        sent = np.maximum(rows[:, None] * instructions, 0).reshape(len(rows), -1)
-        messages = np.concatenate([sent[:along] @ receive[0], sent[along:-1] @ receive[1]])
-        if config.relative:
-            likely = likely / max(likely.max(), np.float32(1e-30))
-        new = of["bias"][layer] + likely[:, None] * (sent[-1] @ (receive[0] + receive[1]))
-        add_products(states, of["keep"][layer], new)
-        pass_messages(around.adjacency, likely, messages, new)
-        states = np.maximum(new, 0, out=new)
-        if config.norms:
-            states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
-        return states, self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
-
-    def _instruct(self, question: str) -> Array:
-        """Return the instructions, (K, width)."""
-        of, config = self.reasoner.weights, self.reasoner.config
-        states = embed_tokens(self.index, [question], config.tokens)[0] @ of["token"] + of["token_bias"]
-        summary = states[0] if config.pooling == "first" else states.mean(axis=0)
-        sharpness = np.float32(config.width**-0.5 if config.norms else 1)
-        if config.tokens == "words":
-            read, back = self._read(states, ""), self._read(states[::-1], "_reverse")
-            states, summary = states + read + back[::-1], read[-1] + back[-1]
-        instructions, last = [], np.zeros(config.width, np.float32)
-        for part in range(config.instructions):
-            asked = summary @ of["ask"][part] + of["ask_bias"][part]
-            joined = np.concatenate([last, asked, last * asked, asked - last]) @ of["join"] + of["join_bias"]
-            attention = states @ (joined * of["attend"] * sharpness)
-            attention = np.exp(attention - attention.max())
-            last = (attention / attention.sum()) @ states
-            instructions.append(last)
-        return np.stack(instructions)
+    def read(self, states: Array) -> tuple[Array, Array]:
+        """Return the states of the recurrent networks, as `torch.nn.GRU` has them."""
+        onward, back = self._read(states, ""), self._read(states[::-1], "_reverse")
+        return onward + back[::-1], onward[-1] + back[-1]
 
     def _read(self, tokens: Array, way: str) -> Array:
-        """Return the states of the recurrent network after each token, as `torch.nn.GRU` has them."""
-        of, d = self.reasoner.weights, self.reasoner.config.width
+        of, d = self.parameters, self.config.width
         inputs = tokens @ of[f"gru.weight_ih_l0{way}"].T + of[f"gru.bias_ih_l0{way}"]
         weight, bias = of[f"gru.weight_hh_l0{way}"], of[f"gru.bias_hh_l0{way}"]
         state, states = np.zeros(d, np.float32), np.empty_like(tokens)
         for position, row in enumerate(inputs):
             own = weight @ state + bias
-            reset, update = np.split(_logistic(row[: 2 * d] + own[: 2 * d]), 2)
+            reset, update = np.split((1 + np.tanh((row[: 2 * d] + own[: 2 * d]) / 2)) / 2, 2)
             new = np.tanh(row[2 * d :] + reset * own[2 * d :])
             state = states[position] = new + update * (state - new)
         return states
 
-    def _renew(self, instructions: Array, seeds: Array) -> Array:
-        of = self.reasoner.weights
-        there = np.broadcast_to(seeds, instructions.shape)
-        joined = np.concatenate([instructions, there, instructions - there], axis=1)
-        if self.reasoner.config.gates == "own":
-            gate, new = (np.einsum("ki,kij->kj", joined, of[name]) for name in ("gate", "renew"))
-        else:
-            gate, new = joined @ of["gate"], joined @ of["renew"]
-        gate = _logistic(gate + of["gate_bias"])
-        renewed: Array = gate * (new + of["renew_bias"]) + (1 - gate) * instructions
-        return renewed
+    def passed(self, weights: Array, messages: Array, adjacency: LocalAdjacency) -> Array:
+        """Return what entities receive."""
+        received = np.zeros((len(weights), messages.shape[1]), np.float32)
+        pass_messages(adjacency, weights, messages, received)
+        return received
 
-    def _softmax(self, scores: Array, seeds: Array) -> Array:
-        if self.reasoner.config.mask_seeds:
-            scores[seeds] = -np.inf
+    def product(self, states: Array, weights: Array) -> Array:
+        """Return a product that does not depend on positions."""
+        sums = np.zeros((len(states), weights.shape[1]), np.float32)
+        add_products(states, weights, sums)
+        return sums
+
+    def masked(self, scores: Array, positions: Array) -> Array:
+        """Return scores of which some are minus infinity."""
+        scores[positions] = -np.inf
+        return scores
+
+    def softmax(self, scores: Array) -> Array:
+        """Return the probabilities; 0 for all if none has a score."""
         if scores.max(initial=-np.inf) == -np.inf:
             return np.zeros_like(scores)
         powers = np.exp(scores - scores.max())
         shares: Array = powers / powers.sum()
         return shares
-
-
-def _by_label(against: Array, along: Array) -> Array:
-    """Return rows of relations by the labels of adjacency entries.
-
-    An entry without the direction bit is of a head: a message to the head goes against the triple.
-    """
-    ids, labels = np.arange(len(along)), np.empty((label_count(len(along)), along.shape[1]), np.float32)
-    labels[label_of(ids, False)], labels[label_of(ids, True)] = against, along
-    return labels
-
-
-def _logistic(values: Array) -> Array:
-    return (1 + np.tanh(values / 2)) / 2

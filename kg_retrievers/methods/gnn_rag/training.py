@@ -9,21 +9,164 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
+from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.datasets import Question
+from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, check_tokens
-from kg_retrievers.methods.gnn_rag.model import GraphReasoner
-from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
-from kg_retrievers.training.dataset import training_questions
-from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
+from kg_retrievers.methods.gnn_rag.model import (
+    GraphReasoner,
+    GraphReasonerConfig,
+    LocalAdjacency,
+    ReasonerOnGraph,
+    Reasoning,
+    Surroundings,
+    check_tokens,
+    embed_relations,
+    embed_tokens,
+)
+from kg_retrievers.training.dataset import TrainingQuestion, over_one_graph, training_questions
+from kg_retrievers.training.fit import (
+    Learner,
+    ModelTraining,
+    check_arguments,
+    drawn,
+    takes_presets,
+    tell_other_embeddings,
+    train_on_questions,
+)
 from kg_retrievers.training.loop import Schedule, stream
-from kg_retrievers.training.own_graphs import over_one_graph
-from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
+
+try:
+    import torch
+except ImportError as cause:
+    raise MissingExtraError("train_graph_reasoner", "train") from cause
+
+
+class Example(NamedTuple):
+    """A question, the ids of the entities around its own, what joins them, and the positions of its answers."""
+
+    question: TrainingQuestion
+    nodes: Array
+    around: Surroundings
+    answers: Array
+
+
+class ReasonerNetwork(Learner[GraphReasoner, Example], Reasoning):
+    """The reasoner in torch.
+
+    Args:
+        index: The indexed graph.
+        config: What the reasoner looks at, and its sizes.
+        rng: What draws the weights.
+        max_hops: How far candidates are from the question's entities.
+        max_nodes: The most candidates.
+    """
+
+    model_class, advice = GraphReasoner, "pass mask_seeds=False"
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        config: GraphReasonerConfig,
+        rng: np.random.Generator,
+        max_hops: int = 3,
+        max_nodes: int = 2_000,
+    ) -> None:
+        """Draw the weights."""
+        self.xp, self.index, self.config, self.own_entities = torch, index, config, not config.mask_seeds
+        self._max_hops, self._max_nodes = max_hops, max_nodes
+        self.parameters = {name: _drawn(name, shape, rng).requires_grad_() for name, shape in config.shapes.items()}
+        self.mask_entities = config.mask_entities
+        self._relations = torch.from_numpy(embed_relations(index, config.tokens, config.pooling))
+        if config.inverse == "words":
+            reversed_words = embed_relations(index, config.tokens, config.pooling, reverse=True)
+            self._reversed_relations = torch.from_numpy(reversed_words)
+        self.embedded = {}
+        self._gru = torch.nn.GRU(config.width, config.width, batch_first=True, bidirectional=True)
+
+    def embed_questions(self, texts: Sequence[str]) -> list[Array]:
+        """Return the vectors of the tokens of each question."""
+        return embed_tokens(self.index, texts, self.config.tokens)
+
+    def example(self, question: TrainingQuestion) -> Example:
+        """Return what is around the entities of a question."""
+        adjacency = self.index.graph.adjacency
+        nodes = neighborhood(adjacency, question.seeds, max_hops=self._max_hops, max_nodes=self._max_nodes).nodes
+        wanted = np.isin(nodes, question.answers)
+        if self.config.mask_seeds:
+            wanted &= ~np.isin(nodes, question.seeds)
+        around = Surroundings.of(adjacency, nodes, question.seeds)
+        return Example(question, nodes, around, np.flatnonzero(wanted))
+
+    def size(self, example: Example) -> int:
+        """Return the number of triples, or 0 where no answer is among the candidates."""
+        return len(example.around.adjacency.labels) // 2 if len(example.answers) else 0
+
+    def rank(self, model: ReasonerOnGraph, example: Example) -> Array:
+        """Return the entities by falling probability."""
+        scores = model.score(example.question.text, example.nodes, example.question.seeds)
+        ranked: Array = example.nodes[np.argsort(-scores, kind="stable")]
+        return ranked
+
+    def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        """Return the loss of a question; 0 where no answer is among the candidates."""
+        logarithms = self.logarithms(example)
+        if not len(example.answers):
+            return logarithms.sum() * 0
+        return -logarithms[torch.from_numpy(example.answers)].mean() - float(np.log(len(example.answers)))
+
+    def logarithms(self, example: Example) -> torch.Tensor:
+        """Return the logarithms of the last probabilities, shape (n); far below 0 for what is masked."""
+        tokens = self.embedded[example.question.text]
+        logarithms: torch.Tensor = self.scores(tokens, example.around, len(example.nodes)).log_softmax(0)
+        return logarithms
+
+    def relation_vectors(self, relations: Array, *, reverse: bool = False) -> torch.Tensor:
+        """Return the vectors of relations."""
+        embedded = self._reversed_relations if reverse else self._relations
+        return embedded[torch.from_numpy(relations)] @ self.parameters["token"] + self.parameters["token_bias"]
+
+    def read(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the states of the recurrent networks."""
+        weights = {name.removeprefix("gru."): one for name, one in self.parameters.items() if name.startswith("gru.")}
+        read, last = torch.func.functional_call(self._gru, weights, (states,))
+        return read.view(len(states), 2, -1).sum(1), last.sum(0)
+
+    def passed(self, weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
+        """Return what `pass_messages` adds, of which torch knows the gradients."""
+        rows, labels = np.repeat(np.arange(len(weights)), np.diff(adjacency.indptr)), adjacency.labels
+        is_first = np.diff(rows * (1 + len(messages)) + labels, prepend=-1) != 0  # of a label at an entity
+        row, label = torch.from_numpy(rows[is_first]), torch.from_numpy(labels[is_first])
+        pair, sender = torch.from_numpy(np.cumsum(is_first) - 1), torch.from_numpy(adjacency.neighbors)
+        sums = weights.new_zeros(len(row)).index_add(0, pair, weights[sender])
+        return messages.new_zeros(len(weights), messages.shape[1]).index_add(0, row, sums[:, None] * messages[label])
+
+    def product(self, states: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """Return a product by BLAS."""
+        return states @ weights
+
+    def masked(self, scores: torch.Tensor, positions: Array) -> torch.Tensor:
+        """Return scores of which some are far below the others."""
+        return scores.index_fill(0, torch.from_numpy(positions), -1e9)
+
+    def softmax(self, scores: torch.Tensor) -> torch.Tensor:
+        """Return the probabilities."""
+        return scores.softmax(0)
+
+
+def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
+    """Draw a weight; biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
+    if "bias" in name:
+        return torch.zeros(shape)
+    return drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)
+
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000

@@ -89,7 +89,6 @@ _SEPARATOR = re.compile(r"[,;|]| > ")
 _BULLET = re.compile(r"(?:(?:[-*+\u2022]|(?:path|relation path)?\s*#?\d+\s*[.:)])\s+)*", re.IGNORECASE)
 _DIRECTION = re.compile(r"[(\[]?\b(forwards?|backwards?|inversed?|reversed?)\b[)\]]?\s*\Z", re.IGNORECASE)
 _MARKUP = re.compile(r"</?PATH>|[`\"'*\u201c\u201d\u201e<>]", re.IGNORECASE)
-_NESTED = re.compile(r"[\[\]{},\s]*\Z|.*\]\s*,\s*\[")
 
 
 def parse_relation_paths(
@@ -125,22 +124,17 @@ def parse_relation_paths(
     known: dict[str, str | None] = {_plain(relation): relation for relation in reversed(list(relations))}
     known |= dict.fromkeys(map(_plain, seeds)) | {name: name for name in relations}
     paths: dict[tuple[tuple[str, str], ...], None] = {}
-    nested = arrows = too_long = False
+    too_long = False
     lines = (" ".join(line.split()) for line in without_reasoning(reply)[:MAX_REPLY].splitlines())
     for line in filter(None, lines):
-        nested |= _NESTED.match(line) is not None
-        arrows |= _ARROW.search(line) is not None
         path = _path(line, known)
         too_long |= len(path) > max_hops
         if 1 <= len(path) <= max_hops:
             paths[path] = None
-    nested &= not arrows  # with arrows, each line is a path
-    if paths and not nested:
+    if paths:
         return [list(path) for path in paths]
     if not reply.strip():
         reason = "the reply is empty."
-    elif nested:
-        reason = "the reply holds nested lists, so that it is not clear which relations are one path."
     elif too_long:
         reason = f"all paths have more than {max_hops} relations."
     else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
@@ -13,31 +14,110 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.algorithms.path_mining import WALKS_TRIED
+from kg_retrievers.algorithms.path_mining import (
+    WALKS_TRIED,
+    LabelledQuestion,
+    MinedPath,
+    mine_relation_paths,
+)
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
 from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import (
-    MASK,
+    EntityLinker,
     GraphIndex,
+    PartRequest,
     QuestionEntity,
     check_same_embeddings,
     embed,
+    link_question,
     linker_of,
     question_entities,
 )
+from kg_retrievers.index.graph_index import LEARNED_FACTS
 from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.index.linking import tell_unknown_answer
-from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
 from kg_retrievers.questions.reading import SURE, Reading, walks_of
+
+#: How many questions of a template its relation paths are mined from.
+EXAMPLES_MINED = 10
+
+
+class MinedQuestion(NamedTuple):
+    """A labelled question, by keys.
+
+    Attributes:
+        entities: Those that it names.
+        answers: Those of its answers that the graph holds, at least one.
+        size: How many answers it has in all.
+    """
+
+    entities: tuple[str, ...]
+    answers: tuple[str, ...]
+    size: int
+
+
+def read_templates(
+    index: GraphIndex, examples: Sequence[Question], linker: EntityLinker
+) -> dict[str, list[MinedQuestion]]:
+    """Return the first `EXAMPLES_MINED` examples of each template, a question without its entities.
+
+    Left out are examples that name no entity, or have no answer of the graph.
+    """
+    templates: dict[str, list[MinedQuestion]] = {}
+    for part, some in index.parts(examples, _named):
+        keys = part.graph.entities
+        for example in some:
+            answers = tuple(answer for answer in example.answers if answer in keys)
+            with suppress(EntityLinkingError):
+                given = [seed for seed in example.seed_entities if seed in keys]
+                entities, masked = link_question(linker, example.text, given)
+                if answers and len(templates.get(masked, ())) < EXAMPLES_MINED:
+                    question = MinedQuestion(tuple(entities), answers, len(example.answers))
+                    templates.setdefault(masked, []).append(question)
+    return templates
+
+
+def _named(examples: Sequence[Question]) -> PartRequest:
+    """Return the entities that examples give, and their answers."""
+    return PartRequest(
+        tuple(sorted({key for example in examples for key in (*example.seed_entities, *example.answers)}))
+    )
+
+
+def mine_template(index: GraphIndex, questions: Sequence[MinedQuestion], *, max_hops: int) -> list[MinedPath]:
+    """Return the relation paths that answer the questions of a template, best first.
+
+    Over a connected graph, none are where more than `LEARNED_FACTS` facts are around each of the questions.
+    """
+    mined = [
+        mine_relation_paths(part.graph.adjacency, [_by_ids(part.graph, one) for one in some], max_hops=max_hops)
+        for part, some in index.parts(questions, lambda some: _around(some, max_hops))
+        if not part.truncated
+    ]
+    return max(mined, key=lambda paths: paths[0].f1 if paths else 0.0, default=[])
+
+
+def _around(questions: Sequence[MinedQuestion], max_hops: int) -> PartRequest:
+    """Return what walks from the entities of questions may cross."""
+    keys = {key for one in questions for key in one.entities}
+    answers = {key for one in questions for key in one.answers}
+    return PartRequest(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
+
+
+def _by_ids(graph: KnowledgeGraph, question: MinedQuestion) -> LabelledQuestion:
+    find = graph.entities.find
+    return LabelledQuestion([*map(find, question.entities)], [*map(find, question.answers)], question.size)
+
 
 #: How many templates of the examples propose relation paths.
 NEIGHBORS = 3
@@ -120,25 +200,20 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         strange = list(dict.fromkeys(name for path in paths for name, _ in path if name not in relations))
         nearest = self.index.nearest_relations(strange, 1)
         taken = {name: relations[int(found.ids[0])] for name, found in zip(strange, nearest, strict=True)}
-        distinct: dict[str, dict[str, Any]] = {}
-        for path in paths:
-            row: dict[str, Any] = {"relations": [[taken.get(name, name), direction] for name, direction in path]}
-            if matched := {name: taken[name] for name, _ in path if name in taken}:
-                row["matched"] = matched
-            distinct.setdefault(str(row["relations"]), row)
-        rows = list(distinct.values())[:beam_width]
-        return [{**row, "score": 1 / rank, "from": "llm"} for rank, row in enumerate(rows, 1)]
+        named = dict.fromkeys(tuple((taken.get(name, name), direction) for name, direction in path) for path in paths)
+        return [
+            {"relations": [list(step) for step in path], "score": 1 / rank, "from": "llm"}
+            for rank, path in enumerate(list(named)[:beam_width], 1)
+        ]
 
 
 class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     """Takes the relation paths that answer the labelled questions nearest to a question, without a language model.
 
     Questions that differ only in their entities are one template; the masked questions are compared with the index's
-    own embeddings. For each of the `neighbors` templates nearest to a question, the relation paths that lead from the
-    entities of its first questions to their answers are mined once. Where these name several entities, and walks from
-    each of them have ends in common that fit as well as those of any single relation path, these walks are proposed
-    together, each with the "entity" that it starts from. Whether walks may return to where they start is learned for
-    each relation path ("revisits").
+    own embeddings. For each of the `NEIGHBORS` templates nearest to a question, the relation paths that lead from the
+    entities of its first questions to their answers are mined once. Whether walks may return to where they start is
+    learned for each relation path ("revisits").
 
     The score of one is its F1, the mean over those questions of how well its ends are the answers, times closeness,
     1 / (1 + distance of the masked questions): in (0, 1]. Its confidence is that F1 times `confidence_at` of the
@@ -149,30 +224,17 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     Args:
         index: The indexed graph.
         examples: Questions with answers; their entities are linked where they are not given.
-        neighbors: How many templates propose relation paths.
 
     Raises:
-        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
-            if `neighbors` is no integer of 1 or more.
+        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph.
     """
 
     calls_model = False
 
-    def __init__(
-        self,
-        index: GraphIndex,
-        examples: Sequence[Question],
-        *,
-        neighbors: int = NEIGHBORS,
-    ) -> None:
+    def __init__(self, index: GraphIndex, examples: Sequence[Question]) -> None:
         """Mask the examples and embed them."""
         check_questions(examples, "ExampleRelationPaths")
-        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
-            raise InvalidArgumentError(
-                f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
-            )
         self.index = self._taught = index
-        self.neighbors = neighbors
         templates = read_templates(index, examples, linker_of(index))
         if not templates:
             raise InvalidArgumentError(
@@ -182,8 +244,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             )
         self._questions = list(templates.values())
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
-        self._mined: dict[tuple[int, int], list[Mined]] = {}
-        self._names = [masked.count(MASK) for masked in templates]
+        self._mined: dict[tuple[int, int], list[MinedPath]] = {}
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the same over another graph; relation paths are still mined in the graph of the examples.
@@ -206,89 +267,61 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
 
     def _propose(self, input: Mapping[str, Any]) -> list[dict[str, Any]]:
         distances = np.linalg.norm(self._vectors - self.index.embed([input["masked_question"]]), axis=1)
-        names = input["masked_question"].count(MASK)
-        scores: dict[tuple[MinedStep, ...], float] = {}
-        confidences: dict[tuple[MinedStep, ...], float] = {}
-        for template in np.argsort(distances, kind="stable")[: self.neighbors].tolist():
+        scores: dict[MinedPath, tuple[float, float]] = {}  # each with its confidence, by the path without its F1
+        for template in np.argsort(distances, kind="stable")[:NEIGHBORS].tolist():
             distance = float(distances[template])
-            for paths, f1 in self._paths(template, input["max_hops"]):
-                if len(paths) == 1 or self._names[template] == names:
-                    scores[paths] = max(scores.get(paths, 0.0), f1 / (1 + distance))
-                    confidences[paths] = max(confidences.get(paths, 0.0), min(f1 * confidence_at(distance), 1.0))
+            for path in self._paths(template, input["max_hops"]):
+                bare = path._replace(f1=0.0)
+                score, confidence = scores.get(bare, (0.0, 0.0))
+                likely = min(path.f1 * confidence_at(distance), 1.0)
+                scores[bare] = max(score, path.f1 / (1 + distance)), max(confidence, likely)
+        order = sorted(scores, key=lambda path: (-scores[path][0], len(path.labels), str(path)))
         seeds = [self.index.graph.entities.find(seed) for seed in input["seed_entities"]]
-        order = sorted(scores, key=lambda paths: (-scores[paths], sum(len(path.labels) for path in paths), str(paths)))
-        best = self._best(order, scores, seeds, input["beam_width"], False)
-        best = best or self._best(order, scores, seeds, input["beam_width"], True)
-        return [
-            self._row(path) | {"score": scores[paths], "confidence": confidences[paths]}
-            for paths in best
-            for path in paths
-        ]
-
-    def _best(
-        self,
-        order: Sequence[tuple[MinedStep, ...]],
-        scores: Mapping[tuple[MinedStep, ...], float],
-        seeds: Sequence[int],
-        beam_width: int,
-        may_return: bool,
-    ) -> list[tuple[MinedStep, ...]]:
-        """Return the best that can be followed: a conjunction alone, or single relation paths."""
-        best: list[tuple[MinedStep, ...]] = []
-        taken: set[tuple[int, ...]] = set()
-        for paths in order:
-            if len(best) == beam_width or (best and scores[paths] < SCORE_SHARE * scores[best[0]]):
-                break
-            if best and (len(paths) > 1 or paths[0].labels in taken):
-                continue
-            if all(self._leads_somewhere(path, seeds, may_return) for path in paths):
-                best.append(paths)
-                taken.add(paths[0].labels)
-                if len(paths) > 1:
+        for may_return in (False, True):
+            best: dict[tuple[int, ...], MinedPath] = {}
+            for path in order:
+                first = next(iter(best.values()), path)
+                if len(best) == input["beam_width"] or scores[path][0] < SCORE_SHARE * scores[first][0]:
                     break
-        return best
+                if path.labels not in best and self._leads_somewhere(path, seeds, may_return):
+                    best[path.labels] = path
+            if best:
+                return [self._row(path, *scores[path]) for path in best.values()]
+        return []
 
-    def _leads_somewhere(self, path: MinedStep, seeds: Sequence[int], may_return: bool) -> bool:
+    def _leads_somewhere(self, path: MinedPath, seeds: Sequence[int], may_return: bool) -> bool:
         """Tell whether a relation path can be followed from any of the entities."""
         steps = [[label] for label in path.labels]
-        allowed = not path_turns(steps) if path.revisits is None else path.revisits
-        may = allowed or may_return
-        for seed in seeds:
-            walks = follow_relation_path(
+        may = may_return or (not path_turns(steps) if path.revisits is None else path.revisits)
+        walked = (
+            follow_relation_path(
                 self.index.graph.adjacency, seed, steps, max_walks=WALKS_TRIED, may_return=may, may_repeat=may
             )
-            if len(walks.ends) or walks.truncated:
-                return True
-        return False
+            for seed in seeds
+        )
+        return any(len(walks.ends) or walks.truncated for walks in walked)
 
-    def _row(self, path: MinedStep) -> dict[str, Any]:
+    def _row(self, path: MinedPath, score: float, confidence: float) -> dict[str, Any]:
         relations = self.index.graph.relations
         steps = [
             [relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path.labels
         ]
-        told = {"revisits": path.revisits, "entity": path.entity}
-        return {"relations": steps, "from": "examples"} | {
-            name: value for name, value in told.items() if value is not None
-        }
+        row = {"relations": steps, "from": "examples", "score": score, "confidence": confidence}
+        return row if path.revisits is None else row | {"revisits": path.revisits}
 
-    def _paths(self, template: int, max_hops: int) -> list[Mined]:
-        """Return the relation paths of a template with their F1, best first."""
+    def _paths(self, template: int, max_hops: int) -> list[MinedPath]:
+        """Return the relation paths of a template with their F1, best first, of those whose relations are all here."""
         if (template, max_hops) not in self._mined:
             mined = mine_template(self._taught, self._questions[template], max_hops=max_hops)
             self._mined[template, max_hops] = mined
         mined = self._mined[template, max_hops]
-        return mined if self.index is self._taught else list(self._translated(mined))
-
-    def _translated(self, mined: Sequence[Mined]) -> Iterator[Mined]:
-        """Yield the relation paths of the examples' graph whose relations are all in this one."""
+        if self.index is self._taught:
+            return mined
         there, here = self._taught.graph.relations, self.index.graph.relations
-        for one in mined:
-            paths = [
-                path._replace(labels=tuple(translated_label(label, there, here) for label in path.labels))
-                for path in one.paths
-            ]
-            if all(label >= 0 for path in paths for label in path.labels):
-                yield one._replace(paths=tuple(paths))
+        moved = [
+            one._replace(labels=tuple(translated_label(label, there, here) for label in one.labels)) for one in mined
+        ]
+        return [one for one in moved if min(one.labels) >= 0]
 
 
 #: The least score of a relation path.
@@ -308,7 +341,6 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         index: The indexed graph.
         llm: The language model, if there is one.
         examples: Questions with answers, if there are some.
-        neighbors: How many templates of the examples propose relation paths.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or no example has an entity and an answer in the graph.
@@ -321,12 +353,9 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        neighbors: int = NEIGHBORS,
     ) -> None:
         """Make the three."""
-        self.examples: ExampleRelationPaths | None = None
-        if examples is not None:
-            self.examples = ExampleRelationPaths(index, examples, neighbors=neighbors)
+        self.examples = None if examples is None else ExampleRelationPaths(index, examples)
         self.reader = QuestionReader(index)
         self.model = None if llm is None else LLMRelationPaths(index, llm)
         self.calls_model = llm is not None
@@ -357,7 +386,7 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
 
     def _read(self, input: Mapping[str, Any]) -> Rows:
         """Return the walks of the reading as relation paths."""
-        question, slots = input["question"], self._slots(input["question"], input["seed_entities"])
+        question, slots = input["question"], as_named(self.reader.linker, input["question"], input["seed_entities"])
         reading: Reading = self.reader.invoke({
             "question": question, "entities": slots, "walks": input["beam_width"], "max_hops": input["max_hops"]
         })  # fmt: skip
@@ -374,15 +403,14 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         rows[0] |= {name: list(getattr(best, name)) for name in ("unplaced", "nearest", "lacking")}
         return rows
 
-    def _slots(self, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
-        """Return the entities as the question names them, unless others are given."""
-        linker = self.reader.linker
-        try:
-            found = question_entities(linker, question)
-        except EntityLinkingError:
-            found = []
-        keys = dict.fromkeys(key for entity in found for key in entity.entities[: entity.best])
-        return found if list(keys) == list(seeds) else question_entities(linker, question, seeds)
+
+def as_named(linker: EntityLinker, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
+    """Return the entities of a question as it names them, unless others are given."""
+    with suppress(EntityLinkingError):
+        found = question_entities(linker, question)
+        if {key for entity in found for key in entity.entities[: entity.best]} == set(seeds):
+            return found
+    return question_entities(linker, question, seeds)
 
 
 def _confidence(rows: Rows) -> float:

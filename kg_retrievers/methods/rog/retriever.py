@@ -28,9 +28,9 @@ from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.stages import EXACT, MAX_K, Body, Call, Confidence, QuestionShape, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.pattern import excludes_named
-from kg_retrievers.index import GraphIndex, PartRequest, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
-from kg_retrievers.methods.rog.proposals import NEIGHBORS, RelationPathProposer
+from kg_retrievers.methods.rog.proposals import RelationPathProposer, as_named
 
 
 def _pair(step: object) -> object:
@@ -41,17 +41,15 @@ def _pair(step: object) -> object:
 #: A relation and how it is crossed.
 Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
 
-#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "matched", which says which relations
-#: were taken for names that are none of the graph, "revisits", whether walks may return to where they start, and
-#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced",
-#: "nearest" and "lacking" are those of a `Pattern`.
+#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "revisits", whether walks may return
+#: to where they start, and "entity", the position among the names of the question from which alone it is followed.
+#: "confidence", "unplaced", "nearest" and "lacking" are those of a `Pattern`.
 RelationPath = TypedDict(
     "RelationPath",
     {
         "relations": list[Step],
         "score": NotRequired[Annotated[float, Field(gt=0, le=1, strict=True)]],
         "from": NotRequired[str],
-        "matched": NotRequired[dict[str, str]],
         "revisits": NotRequired[bool],
         "entity": NotRequired[Annotated[int, Field(ge=0, strict=True)]],
         "confidence": NotRequired[Confidence],
@@ -118,8 +116,6 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
 
     #: From `{"question", "masked_question", "seed_entities", "beam_width", "max_hops", "max_nodes"}` to relation paths.
     proposer: Runnable[Any, list[dict[str, Any]]] = MADE
-    #: How many templates of the examples propose relation paths. Fixed once the retriever is made.
-    neighbors: int = Field(default=NEIGHBORS, ge=1, frozen=True)
     #: Always from the entities of the question.
     scope: Literal["neighborhood"] = "neighborhood"
     #: The number of Documents; by default there are at most `beam_width`, but for relations crossed either way.
@@ -154,8 +150,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("proposer") is None:
-            neighbors = fields.get("neighbors", NEIGHBORS)
-            return {"proposer": RelationPathProposer(index, llm=llm, examples=examples, neighbors=neighbors)}
+            return {"proposer": RelationPathProposer(index, llm=llm, examples=examples)}
         cls._check_made_once("proposer", llm, examples)
         return {}
 
@@ -256,16 +251,9 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
 
     def _named(self, question: str, seeds: Sequence[str]) -> list[list[int]]:
         """Return, by their ids, what each name of a question may mean, in the order of its text."""
-        find, linker = self.graph.entities.find, linker_of(self.index)
-        try:
-            entities = question_entities(linker, question) if len(seeds) > 1 else []
-        except EntityLinkingError:
-            entities = []
-        groups = [entity.entities[: entity.best] for entity in sorted(entities, key=lambda entity: entity.start)]
-        if {key for group in groups for key in group} != set(seeds):  # a caller gave them
-            given = question_entities(linker, question, seeds)
-            groups = [entity.entities for entity in sorted(given, key=lambda entity: entity.start)]
-        return [[find(key) for key in group] for group in groups]
+        entities = as_named(linker_of(self.index), question, seeds)
+        entities.sort(key=lambda entity: entity.start)
+        return [[self.graph.entities.find(key) for key in entity.entities[: entity.best]] for entity in entities]
 
 
 def _without_confidence(paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,25 +1,227 @@
 """SubgraphRAG's scorer of triples, and how it is served without torch.
 
 M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
-Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, section 3.1 and appendix B.1.
+Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, sections 3.1 (directional distance encoding), 4 (shortest
+paths) and 4.1 and appendix B.1, and the code published with it. Scores of entities that pass along weighted relations:
+J. Shi, S. Cao, L. Hou, J. Li, H. Zhang: TransferNet: An Effective and Transparent Framework for Multi-hop Question
+Answering over Relation Graph. EMNLP 2021, arXiv:2104.07302, and the code published with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import Field, field_validator
 
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig, without_text
-from kg_retrievers.methods.subgraph_rag.distance_encoding import encode_distances, follow_relations
+
+#: How an entity is marked as one of the question's: not at all, by one number s, or by the paper's pair (1 - s, s).
+Topic = Literal["none", "column", "pair"]
+
+#: The numbers of each.
+_TOPIC_WIDTHS: dict[Topic, int] = {"none": 0, "column": 1, "pair": 2}
+
+_ID = (
+    r"/?m[./]0[0-9a-z_]+|/?g[./]1[0-9a-z_]+|[QPL][1-9]\d+|_:\S+|"
+    r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(0x)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{16,}"
+)
+
+#: Labels that are no words: ids of Freebase and Wikidata, blank nodes, UUIDs, long hexadecimal numbers, and IRIs that
+#: end in one of these or in a number. The published code reads the ids of Freebase from a file.
+IDENTIFIERS = rf"{_ID}|(https?|urn):\S*[/#:]({_ID}|\d{{3,}})"
+
+
+@checked_dataclass
+class TripleScorerConfig:
+    """What a scorer looks at, and its sizes.
+
+    Attributes:
+        dimension: The length of the embeddings.
+        hidden: The width of the hidden layer; the dimension in the published code.
+        rounds: The rounds of the distance encoding; see `CandidateTriples.distances`. The published code has 2, and 2
+            reverse rounds.
+        reverse_rounds: The rounds against the direction; 0 unless `directed`.
+        directed: Whether the encoding follows the direction of triples, as the paper's does. Off by default: a directed
+            encoding is blind where a path turns round, as from a film to its director and back to another film.
+        hops: How many hops the relation-aware encoding follows; 0 is the paper's model, without it.
+        rank: The length of the vectors by whose product a question weighs a relation.
+        identifiers: A regular expression; entities whose whole label matches have no meaningful text and share one
+            learned vector. "" for none, ".*" for all. It is run on every label, and a bad one can take forever: load
+            models that you trust.
+        topic: How the question's entities are marked. The paper's "MLP" has the topic "none", its "MLP + topic entity"
+            the topic "pair", both without `rounds`, `reverse_rounds` and `hops`. Without the mark, only the words of
+            the question say its subject: take `mask_entities=False`.
+        mask_entities: Whether the question is embedded without its entities, `MASK` in their place; not in the paper.
+
+    Raises:
+        InvalidArgumentError: If a value is out of range, the expression cannot be read, or distances are counted from
+            entities that are not marked.
+    """
+
+    dimension: int = Field(ge=1)
+    hidden: int = Field(default=64, ge=1)
+    rounds: int = Field(default=4, ge=0)
+    reverse_rounds: int = Field(default=0, ge=0)
+    directed: bool = False
+    hops: int = Field(default=3, ge=0)
+    rank: int = Field(default=32, ge=1)
+    identifiers: str = IDENTIFIERS
+    topic: Topic = "column"
+    mask_entities: bool = True
+
+    @field_validator("identifiers")
+    @classmethod
+    def _checked_expression(cls, identifiers: str) -> str:
+        try:
+            re.compile(identifiers)
+        except (re.error, OverflowError, RecursionError) as cause:
+            raise ValueError(f"no regular expression ({cause})") from cause
+        return identifiers
+
+    def __post_init__(self) -> None:
+        """Check that rounds against the direction have one, and that distances have something to start from."""
+        if self.reverse_rounds and not self.directed:
+            raise ValueError(f"reverse_rounds must be 0 unless directed is true, but got {self.reverse_rounds}.")
+        if self.topic == "none" and (self.rounds or self.reverse_rounds):
+            raise ValueError('topic must be "column" or "pair" unless rounds and reverse_rounds are 0, but got "none".')
+
+    @property
+    def topic_width(self) -> int:
+        """By how many numbers an entity is marked as one of the question's or not."""
+        return _TOPIC_WIDTHS[self.topic]
+
+    @property
+    def encoded(self) -> int:
+        """How many numbers tell where an entity lies."""
+        return self.topic_width * (1 + self.rounds + self.reverse_rounds) + self.hops
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight.
+
+        `question`, `head`, `relation`, `tail` and `bias` are the first layer; `head_structure` and `tail_structure`
+        its part for the encodings of an entity, `steps` that for the encoding of the triple itself; `output` is the
+        second. `follow_*` weigh relations by the question. `identifier` stands for the text of entities without one.
+        """
+        d, wide = self.dimension, self.hidden
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("question", "head", "relation", "tail"), (d, wide))
+        if self.encoded:
+            shapes |= {"head_structure": (self.encoded, wide), "tail_structure": (self.encoded, wide)}
+        shapes |= {"bias": (wide,), "output": (wide,), "output_bias": (), "identifier": (d,)}
+        if self.hops:
+            shapes |= {
+                "steps": (self.hops, wide),
+                "follow_question": (d, self.hops * 2 * self.rank),
+                "follow_relation": (d, self.rank),
+                "follow_bias": (self.hops, 2, 1),
+            }
+        return shapes
+
+
+def without_text(graph: KnowledgeGraph, identifiers: str, entities: Array | None = None) -> Array:
+    """Tell which entities have a label that is no words: bool, shape (entities).
+
+    Args:
+        graph: The graph.
+        identifiers: A regular expression for such labels, as a whole; "" for none.
+        entities: Ids of entities; all by default.
+    """
+    labels = graph.labels if entities is None else graph.labels[entities]
+    if not identifiers:
+        return np.zeros(len(labels), np.bool_)
+    matches = re.compile(identifiers, re.DOTALL).fullmatch
+    distinct, rows = np.unique(labels, return_inverse=True)
+    return np.array([bool(matches(graph.names[label])) for label in distinct.tolist()], np.bool_)[rows]
+
+
+def _means(start: Array, steps: list[tuple[tuple[Array, Array], int]]) -> list[Array]:
+    """Return the start, then the means after each round of each way, which begins with the start again."""
+    columns, nodes = [start], len(start)
+    for (here, there), count in steps:
+        degrees, values = np.maximum(np.bincount(there, minlength=nodes), 1), start
+        for _ in range(count):
+            values = np.bincount(there, values[here], nodes) / degrees
+            columns.append(values)
+    return columns
+
+
+def shortest_path_triples(
+    heads: Array, tails: Array, seeds: Array, answers: Array, *, nodes: int, directed: bool = False, max_hops: int = 4
+) -> npt.NDArray[np.bool_]:
+    """Mark the triples on the shortest paths between seeds and answers.
+
+    Every shortest path of each pair of a seed and an answer counts, whichever way its triples point, with all parallel
+    triples; a self-loop is on none, and none leads from a seed to itself as an answer.
+
+    With `directed=True` a path follows its triples, from seed to answer or from answer to seed, whichever is shorter
+    for the pair, both where they are as long. *Differs from the published code*, which always does so: where no triple
+    has an inverse that finds little, and for MetaQA's 2-hop questions nothing. There, only the last of parallel triples
+    counts, and a path may have any length.
+
+    Cost: O(s * max_hops * m) for s seeds and m triples, however many answers.
+
+    Args:
+        heads: int, shape (m): entities in 0 ... nodes - 1.
+        tails: int, shape (m).
+        seeds: int, shape (s): entities; repeated ones count once.
+        answers: int, shape (a): entities.
+        nodes: The number of entities.
+        directed: Whether a path follows its triples.
+        max_hops: The most triples in a path; 0 or more.
+
+    Returns:
+        bool, shape (m): the weak labels for a scorer of triples.
+
+    Example:
+        >>> heads, tails = np.array([0, 2, 2]), np.array([1, 1, 3])  # two films by one director, a genre
+        >>> shortest_path_triples(heads, tails, np.array([0]), np.array([2]), nodes=4).tolist()
+        [True, True, False]
+    """
+    far = max_hops + 1
+    positive = np.zeros(len(heads), np.bool_)
+    for seed in np.unique(seeds):
+        ways = _ways(heads, tails, directed)
+        distances = [_distances(*way, seed, answers, nodes, max_hops) for way in ways]
+        shortest = np.min([distance[answers] for distance in distances], axis=0)
+        for (here, there), distance in zip(ways, distances, strict=True):
+            marked = np.zeros(nodes, np.bool_)
+            marked[answers[(distance[answers] == shortest) & (shortest < far)]] = True
+            for hop in range(distance[marked].max(initial=0), 0, -1):
+                steps = np.flatnonzero(marked[there] & (distance[there] == hop) & (distance[here] == hop - 1))
+                positive[steps % len(heads)] = True
+                marked[here[steps]] = True
+    return positive
+
+
+def _ways(heads: Array, tails: Array, directed: bool) -> list[tuple[Array, Array]]:
+    """Return where steps leave and arrive: those along the triples and those against them, or all in this order."""
+    if directed:
+        return [(heads, tails), (tails, heads)]
+    return [(np.concatenate([heads, tails]), np.concatenate([tails, heads]))]
+
+
+def _distances(here: Array, there: Array, seed: int, wanted: Array, nodes: int, max_hops: int) -> Array:
+    """Return the steps from the seed to those wanted and all nearer ones, max_hops + 1 where it is further."""
+    distance = np.full(nodes, max_hops + 1)
+    distance[seed] = 0
+    for hop in range(max_hops):
+        reached = there[(distance[here] == hop) & (distance[there] > max_hops)]
+        if not len(reached) or distance[wanted].max(initial=0) <= max_hops:
+            break
+        distance[reached] = hop + 1
+    return distance
+
 
 #: How many values of the hidden layer are computed at once: so few that they stay in the processor's cache.
 BLOCK = 1 << 17
@@ -63,34 +265,105 @@ class CandidateTriples(NamedTuple):
         parts = np.split(positions, [len(heads), 2 * len(heads)])
         return cls(entities, parts[0], relations.astype(np.int64), parts[1], parts[2])
 
-    def distances(self, config: TripleScorerConfig) -> Array:
-        """Return how far each entity is from the seeds, or whether it is one, as a network sees it.
+    def distances(self, config: TripleScorerConfig) -> npt.NDArray[np.float32]:
+        """Return the directional distance encoding (DDE) of each entity.
+
+        Column 0, s(0), is 1 for a seed and 0 for others. `rounds` columns follow: s(l + 1) of v is the mean of s(l)
+        over the heads u of all triples (u, r, v), 0 where there is none. Then `reverse_rounds` columns, which start
+        again from s(0), with the mean over the tails u of all triples (v, r, u). Parallel triples count each. So s(l)
+        of v is the probability that a random walk of l steps against the triples, in the reverse columns along them,
+        ends at a seed.
+
+        With `directed=False` each mean is over both, where a self-loop counts twice, and there are only `rounds`. Where
+        no triple has an inverse, as in MetaQA, directed walks cannot get from a film by its director to another film.
+
+        With the topic "pair", s(0) is the paper's pair, (1 - s, s), and so is all that follows: two columns for each of
+        those above. The two of a pair add up to the probability o(l) that such a walk does not get stuck, whatever the
+        seeds. With the topic "none" there are no columns.
+
+        *Differs from the paper* by default, where s stands alone. With `directed=False` o(l) is 1 at both ends of every
+        triple, so that a linear layer with a bias can do as much with one number as with the pair; with `directed=True`
+        o(l) is less where a dead end is near, and that is left out.
+
+        Cost: O((rounds + reverse_rounds) * m) for m triples.
 
         Returns:
-            float32, shape (n, `config.encoded` - `config.hops`).
+            float32, shape (n, `config.encoded` - `config.hops`): in [0, 1].
+
+        Example:
+            >>> films, directors, by, her = np.array([0, 2]), np.array([1, 1]), np.array([0, 0]), np.array([0])
+            >>> found = CandidateTriples(np.arange(3), films, by, directors, her)  # two films by one director
+            >>> found.distances(TripleScorerConfig(8, rounds=1, reverse_rounds=1, directed=True, hops=0)).tolist()
+            [[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]
+            >>> found.distances(TripleScorerConfig(8, rounds=2)).tolist()
+            [[1.0, 0.0, 0.5], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]]
         """
-        if not config.topic_width:
+        if config.topic == "none":
             return np.empty((len(self.entities), 0), np.float32)
-        return encode_distances(
-            self.heads,
-            self.tails,
-            self.seeds,
-            nodes=len(self.entities),
-            rounds=config.rounds,
-            reverse_rounds=config.reverse_rounds,
-            directed=config.directed,
-            pair=config.topic_width == 2,
-        )
+        start = np.zeros(len(self.entities))
+        start[self.seeds] = 1
+        rounds = (config.rounds, config.reverse_rounds)
+        steps = list(zip(_ways(self.heads, self.tails, config.directed), rounds, strict=False))
+        columns = _means(start, steps)
+        if config.topic == "pair":
+            pairs = zip(_means(1 - start, steps), columns, strict=True)
+            columns = [column for both in pairs for column in both]
+        return np.stack(columns, axis=1).astype(np.float32)
+
+    def follow(self, start: Any, weights: Any, relations: Array, add: Callable[[Array, Any], Any]) -> tuple[Any, Any]:
+        """Return how well entities are reached from the seeds by relations that are worth following, hop by hop.
+
+        x(0) is 1 for a seed and 0 for others. x(h + 1) = 1 - exp(-y), where y of v is the sum of weights[h, 0, r] *
+        x(h)(u) over all triples (u, r, v) and of weights[h, 1, r] * x(h)(u) over all triples (v, r, u). One good way is
+        enough, more add little, and what else an entity has takes nothing away. Parallel triples count each, a
+        self-loop once per direction.
+
+        Ours: a distance encoding that minds the relations, which are all alike to DDE. That scores of entities pass
+        along weighted relations is TransferNet's idea. *Differs from it*: y is cut smoothly rather than at 1, and the
+        scores of all hops are features of entities; there their mean, weighted by the question, is the answer.
+
+        Cost: O(hops * m) for m triples.
+
+        Args:
+            start: x(0), an array or a tensor.
+            weights: In [0, 1], shape (hops, 2, relations): how much hop h follows relation r, [h, 0, r] from head to
+                tail and [h, 1, r] from tail to head.
+            relations: int, shape (m): positions on the last axis of `weights`.
+            add: Returns the sums of values by the entities at which they arrive.
+
+        Returns:
+            For each hop x(1) ..., in [0, 1], and what each triple brings.
+
+        Example:
+            >>> films, directors, by, her = np.array([0, 2]), np.array([1, 1]), np.array([0, 0]), np.array([0])
+            >>> found = CandidateTriples(np.arange(3), films, by, directors, her)
+            >>> there_and_back = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
+            >>> start, add = np.array([1.0, 0.0, 0.0]), lambda at, values: np.bincount(at, values, 3)
+            >>> [one.round(2).tolist() for one in found.follow(start, there_and_back, by, add)[0]]
+            [[0.0, 0.63, 0.0], [0.47, 0.0, 0.47]]
+        """
+        x, reached, steps = start, [], []
+        for along, against in weights:
+            onward, back = along[relations] * x[self.heads], against[relations] * x[self.tails]
+            mass = add(self.tails, onward) + add(self.heads, back)
+            x = -_expm1(-mass)
+            reached.append(x)
+            steps.append(onward + back)
+        return reached, steps
+
+
+def _expm1(values: Any) -> Any:
+    return np.expm1(values) if isinstance(values, np.ndarray) else values.expm1()
 
 
 class TripleScorer(TrainedModel[TripleScorerConfig]):
     """A trained scorer of triples; `SubgraphRAGRetriever` asks it which triples matter to a question.
 
     A network of one hidden layer sees the vectors of question, head, relation and tail, and where head and tail lie
-    relative to the question's entities: `encode_distances`, and `follow_relations` by relations that the question
+    relative to the question's entities: `CandidateTriples.distances`, and `follow` by relations that the question
     weighs.
 
-    *Differs from the paper* in `follow_relations` (`hops=0` is without it), in the directions, which the encoding
+    *Differs from the paper* in `follow` (`hops=0` is without it), in the directions, which the encoding
     ignores by default, in the mark of the question's entities, one number instead of a pair, in the question, whose
     entities are masked, and in the width; see `TripleScorerConfig`. A training with `preset="paper"` makes the paper's
     network. For its arguments see `TrainedModel`.
@@ -117,8 +390,8 @@ class GraphTripleScorer:
     a triple adds three rows up. This is exact, but for rounding.
 
     Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label; beyond
-    `MAX_KEPT` numbers, for a question and its labels. For a question, `encode_distances` and `follow_relations`, and
-    some 10 * hidden operations a triple.
+    `MAX_KEPT` numbers, for a question and its labels. For a question, its `CandidateTriples`, and some 10 * hidden
+    operations a triple.
 
     Args:
         scorer: The scorer.
@@ -215,12 +488,11 @@ class GraphTripleScorer:
             return distances, None
         asked = (question @ weights["follow_question"]).reshape(config.hops, 2, config.rank)
         follow = (1 + np.tanh((asked @ self._relations[1].T + weights["follow_bias"]) / 2)) / 2  # the logistic function
-        reached = follow_relations(found.heads, found.relations, found.tails, found.seeds, follow, nodes=size)
-        steps = np.empty((len(found.heads), config.hops), np.float32)
-        for hop, (along, against) in enumerate(follow):
-            steps[:, hop] = along[found.relations] * reached[hop, found.heads]
-            steps[:, hop] += against[found.relations] * reached[hop, found.tails]
-        return np.concatenate([distances, reached[1:].T.astype(np.float32)], axis=1), steps
+        start = np.zeros(size)
+        start[found.seeds] = 1
+        reached, steps = found.follow(start, follow, found.relations, lambda at, values: np.bincount(at, values, size))
+        encodings = np.concatenate([distances, np.stack(reached, 1).astype(np.float32)], axis=1)
+        return encodings, np.stack(steps, 1).astype(np.float32)
 
 
 def _blocks(rows: int, width: int) -> Iterator[slice]:

@@ -9,17 +9,221 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+from pydantic import Field
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.datasets import Question
+from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.model import TripleScorer
-from kg_retrievers.methods.subgraph_rag.network import Loss, Supervising, Supervision, TripleNetwork
-from kg_retrievers.training.fit import ModelTraining, check_arguments, train_on_questions
+from kg_retrievers.methods.subgraph_rag.model import (
+    CandidateTriples,
+    GraphTripleScorer,
+    TripleScorer,
+    TripleScorerConfig,
+    shortest_path_triples,
+    without_text,
+)
+from kg_retrievers.training.dataset import TrainingQuestion, over_one_graph
+from kg_retrievers.training.fit import (
+    Learner,
+    ModelTraining,
+    check_arguments,
+    drawn,
+    takes_presets,
+    tell_other_embeddings,
+    train_on_questions,
+)
 from kg_retrievers.training.loop import Schedule, stream
-from kg_retrievers.training.own_graphs import over_one_graph
-from kg_retrievers.training.presets import takes_presets, tell_other_embeddings
+
+try:
+    import torch
+except ImportError as cause:
+    raise MissingExtraError("train_triple_scorer", "train") from cause
+
+#: The most positive and negative triples of a question that are looked at where they are `sampled`; they stand for all.
+#: The paper takes all.
+MAX_POSITIVES, MAX_NEGATIVES = 256, 512
+
+#: Which triples count as relevant: those on shortest paths, whichever way their triples point or along them, or those
+#: that a question brings.
+Supervision = Literal["undirected", "directed", "triples"]
+
+#: What is minimised; see `train_triple_scorer`.
+Loss = Literal["softmax", "binary"]
+
+
+@checked_dataclass
+class Supervising:
+    """The candidates of a question, which of them count as relevant, and what is minimised."""
+
+    who: ClassVar[str] = "train_triple_scorer"
+
+    supervision: Supervision = "undirected"
+    loss: Loss = "softmax"
+    max_hops: int = Field(default=3, ge=1)
+    max_nodes: int | None = Field(default=None, ge=1)
+    sampled: bool = True
+
+
+class Example(NamedTuple):
+    """A question with its candidates: their ids, their ends, how far these are away, and which are relevant."""
+
+    question: TrainingQuestion
+    triples: Array
+    found: CandidateTriples
+    distances: Array
+    positive: Array
+
+
+class TripleNetwork(Learner[TripleScorer, Example]):
+    """The scorer in torch: the same sums as in `GraphTripleScorer`, for some triples of a question.
+
+    Args:
+        index: The indexed graph.
+        config: What the scorer looks at, and its sizes.
+        supervising: What is learned.
+        rng: What draws the weights.
+    """
+
+    model_class, advice = TripleScorer, 'leave supervision at "undirected"'
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        config: TripleScorerConfig,
+        supervising: Supervising,
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw the weights."""
+        self.index, self.config, self._supervising = index, config, supervising
+        self.mask_entities = config.mask_entities
+        self._nameless = torch.from_numpy(without_text(index.graph, config.identifiers))
+        self._relations = torch.from_numpy(np.array(index.relation_vectors))
+        self.embedded = {}
+        weights = {name: _drawn(shape, rng) for name, shape in config.shapes.items()}
+        weights["identifier"].zero_()  # so that it says nothing where no entity teaches it
+        self.parameters = {name: weight.requires_grad_() for name, weight in weights.items()}
+
+    def embed_questions(self, texts: Sequence[str]) -> Array:
+        """Return the vector of each question."""
+        return self.index.embed(texts)
+
+    def example(self, question: TrainingQuestion) -> Example:
+        """Return the candidates of a question, and which are positive."""
+        options = self._supervising
+        near = neighborhood(
+            self.index.graph.adjacency, question.seeds, max_hops=options.max_hops, max_nodes=options.max_nodes
+        )
+        found = CandidateTriples.of(self.index.graph, near.triples, np.array(question.seeds))
+        relevant = self._relevant(question, near.triples, found)
+        return Example(question, near.triples, found, found.distances(self.config), relevant)
+
+    def _relevant(self, question: TrainingQuestion, triples: Array, found: CandidateTriples) -> Array:
+        """Return which candidates are positive: bool, shape (candidates)."""
+        options = self._supervising
+        if options.supervision == "triples":
+            return np.isin(triples, question.triples)
+        answers = np.flatnonzero(np.isin(found.entities, question.answers))
+        return shortest_path_triples(
+            found.heads,
+            found.tails,
+            found.seeds,
+            answers,
+            nodes=len(found.entities),
+            directed=options.supervision == "directed",
+            max_hops=options.max_hops,
+        )
+
+    def size(self, example: Example) -> int:
+        """Return the number of candidates, or 0 where none is positive."""
+        return len(example.triples) if example.positive.any() else 0
+
+    def rank(self, model: GraphTripleScorer, example: Example) -> Array:
+        """Return the entities in the order in which the triples name them."""
+        scores = model.score(example.question.text, example.triples, np.array(example.question.seeds))
+        ranked = example.triples[np.argsort(-scores, kind="stable")]
+        entities, first = np.unique(self.index.graph.edges[ranked][:, [0, 2]], return_index=True)
+        named: Array = entities[np.argsort(first)]
+        return named
+
+    def loss(self, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        """Return the loss of a question, estimated from some of its triples; 0 where none is positive."""
+        rows, weights = choose_triples(example.positive, rng, self._supervising.sampled)
+        scores, positive, share = self.scores(example, rows), example.positive[rows], torch.from_numpy(weights)
+        if not positive.any():  # the answers are beyond `max_nodes`
+            return scores.sum() * 0
+        relevant = torch.from_numpy(positive)
+        if self._supervising.loss == "softmax":
+            everything = torch.logsumexp(scores + share.log(), 0)
+            return ((everything - scores) * share)[relevant].sum() / share[relevant].sum()
+        entropy = torch.nn.functional.binary_cross_entropy_with_logits(
+            scores, relevant.float(), weight=share, reduction="sum"
+        )
+        return entropy / share.sum()
+
+    def scores(self, example: Example, rows: Array) -> torch.Tensor:
+        """Return the scores of some triples of a question, by their positions."""
+        of, found, chosen = self.parameters, example.found, torch.from_numpy(rows)
+        heads, tails = torch.from_numpy(found.heads), torch.from_numpy(found.tails)
+        distinct, relations = np.unique(found.relations, return_inverse=True)
+        vectors = self._relations[torch.from_numpy(distinct)]
+        question, structure = self.embedded[example.question.text], torch.from_numpy(example.distances)
+        hidden = of["bias"] + question @ of["question"] + (vectors @ of["relation"])[relations[rows]]
+        if self.config.hops:
+            reached, steps = self._follow(question, vectors, found, relations)
+            structure = torch.cat([structure, reached], 1)
+            hidden = hidden + steps[chosen] @ of["steps"]
+        for ends, name in ((heads[chosen], "head"), (tails[chosen], "tail")):
+            entities, positions = torch.unique(ends, return_inverse=True)
+            part = self._vectors(found.entities[entities.numpy()]) @ of[name]
+            if self.config.encoded:
+                part = part + structure[entities] @ of[f"{name}_structure"]
+            hidden = hidden + part[positions]
+        return hidden.relu() @ of["output"] + of["output_bias"]
+
+    def _vectors(self, entities: Array) -> torch.Tensor:
+        vectors = torch.from_numpy(self.index.entity_vectors(entities))
+        return torch.where(self._nameless[torch.from_numpy(entities)][:, None], self.parameters["identifier"], vectors)
+
+    def _follow(
+        self, question: torch.Tensor, vectors: torch.Tensor, found: CandidateTriples, relations: Array
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what `CandidateTriples.follow` gives: after each hop, (entities, hops), and by triples, (m, hops)."""
+        of, nothing = self.parameters, torch.zeros(len(found.entities))
+        asked = (question @ of["follow_question"]).view(self.config.hops, 2, self.config.rank)
+        follow = torch.sigmoid(asked @ (vectors @ of["follow_relation"]).T + of["follow_bias"])
+        start = nothing.index_fill(0, torch.from_numpy(found.seeds), 1.0)
+        reached, steps = found.follow(
+            start, follow, relations, lambda at, values: nothing.index_add(0, torch.from_numpy(at), values)
+        )
+        return torch.stack(reached, 1), torch.stack(steps, 1)
+
+
+def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
+    """Draw a weight; biases are 0."""
+    return torch.zeros(shape) if len(shape) in (0, 3) else drawn(shape, rng)
+
+
+def choose_triples(positive: Array, rng: np.random.Generator, sampled: bool = True) -> tuple[Array, Array]:
+    """Draw triples of a question; return their positions, and how many triples each stands for.
+
+    Args:
+        positive: bool, shape (m): which are relevant.
+        rng: What draws them.
+        sampled: Whether there are `MAX_POSITIVES` and `MAX_NEGATIVES` at most.
+    """
+    positions, weights = [], []
+    for rows, most in ((np.flatnonzero(positive), MAX_POSITIVES), (np.flatnonzero(~positive), MAX_NEGATIVES)):
+        chosen = rng.choice(rows, most, replace=False) if sampled and len(rows) > most else rows
+        positions.append(chosen)
+        weights.append(np.full(len(chosen), len(rows) / max(len(chosen), 1), np.float32))
+    return np.concatenate(positions), np.concatenate(weights)
+
 
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from math import fsum
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langgraph.errors import GraphBubbleUp
-from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator, with_config
+from pydantic import Field, JsonValue, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict
 
 from kg_retrievers.core.documents import top_answers
@@ -44,10 +45,126 @@ from kg_retrievers.errors import (
     NoEvidenceError,
     RefusalError,
 )
-from kg_retrievers.graph.types import Triple, read_paths
-from kg_retrievers.graph.verbalize import LONE_ENTITIES
+from kg_retrievers.graph import Evidence, Path, Triple
+from kg_retrievers.graph.types import path_rows, read_paths
+from kg_retrievers.graph.verbalize import LONE_ENTITIES, lone_entities_of
 from kg_retrievers.index import GraphIndex, PartRequest
-from kg_retrievers.methods.union.fusion import fuse, member_results
+
+#: What is added to a rank. G. Cormack, C. Clarke, S. Buettcher: Reciprocal rank fusion outperforms Condorcet and
+#: individual rank learning methods (SIGIR 2009): 60, fixed in a pilot study.
+RANK_OFFSET = 60
+
+#: The keys of `details` that a union writes itself.
+OWN_DETAILS = ("paths", "found_by", "failed")
+
+
+@dataclass(frozen=True)
+class MemberResult:
+    """What one member found, the paths in it apart, and what that adds to a score."""
+
+    member: str
+    rank: int
+    value: float
+    evidence: Evidence
+    paths: Sequence[Path]
+
+
+def member_results(member: str, found: Sequence[Mapping[str, Any]], weight: float) -> list[MemberResult]:
+    """Return what a member found, best first, with what each adds to a score.
+
+    Args:
+        member: Its name.
+        found: The keys of `Evidence` each, triples as lists.
+        weight: What it counts.
+    """
+    rows = sorted(found, key=lambda row: -row["score"])
+    ranks: dict[float, int] = {}
+    results = []
+    for position, row in enumerate(rows, 1):
+        rank = ranks.setdefault(row["score"], position)
+        triples = tuple(Triple(*triple) for triple in row["triples"])
+        details = {**row["details"]}
+        paths = read_paths(details.pop("paths", None), triples)
+        evidence = Evidence(
+            triples,
+            float(row["score"]),
+            tuple(row["answers"]),
+            row["truncated"],
+            row.get("confidence"),
+            details=details,
+            value=row.get("value"),
+        )
+        results.append(MemberResult(member, rank, weight / (RANK_OFFSET + rank), evidence, paths))
+    return results
+
+
+def fuse(results: Sequence[MemberResult], *, single_triples: bool) -> list[Evidence]:
+    """Return the evidence of all results, best first; what adds nothing to better evidence is left out.
+
+    Args:
+        results: In the order of the members.
+        single_triples: Whether each triple is evidence of its own.
+    """
+    groups: dict[tuple[frozenset[Triple], str], list[MemberResult]] = {}
+    for result in results:
+        triples = result.evidence.triples
+        value = json.dumps([result.evidence.value, [] if triples else lone_entities_of(result.evidence)])
+        parts = [frozenset([one]) for one in triples] if single_triples and triples else [frozenset(triples)]
+        for part in dict.fromkeys(parts):
+            groups.setdefault((part, value), []).append(result)
+    members = list(dict.fromkeys(result.member for result in results))
+    evidence = [_fused(triples, of_triples, members, single_triples) for (triples, _), of_triples in groups.items()]
+    evidence.sort(key=lambda item: (-item.score, not item.answers))
+    return _without_parts(evidence)
+
+
+def _fused(
+    triples: frozenset[Triple], results: Sequence[MemberResult], members: Sequence[str], is_part: bool
+) -> Evidence:
+    """Make one of all evidence that holds these triples; a part of it has no paths."""
+    results = sorted(results, key=lambda result: -result.value)  # of equal ones, the first member's stays first
+    best = {result.member: result for result in reversed(results)}
+    first = results[0].evidence
+    found_by = {
+        member: {
+            "rank": best[member].rank,
+            "score": best[member].evidence.score,
+            "confidence": best[member].evidence.confidence,
+            "details": dict(best[member].evidence.details),
+        }
+        for member in members
+        if member in best
+    }
+    details = {name: value for name, value in first.details.items() if name not in OWN_DETAILS}
+    stated = [one.evidence.confidence for one in results if one.evidence.confidence is not None]
+    ordered = tuple(dict.fromkeys(triple for triple in first.triples if triple in triples))
+    if paths := [] if is_part else dict.fromkeys(path for result in results for path in result.paths):
+        details["paths"] = path_rows(paths, ordered)
+    return Evidence(
+        triples=ordered,
+        score=fsum(result.value for result in best.values()),
+        answers=tuple(dict.fromkeys(key for result in results for key in result.evidence.answers)),
+        truncated=any(result.evidence.truncated for result in results),
+        confidence=max(stated, default=None),
+        details={**details, "found_by": found_by},
+        value=first.value,
+    )
+
+
+def _without_parts(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Drop evidence that adds no triple and no answer to better evidence."""
+    kept: list[Evidence] = []
+    held: set[Triple] = set()
+    proposed: set[str] = set()
+    for item in evidence:
+        known = held.issuperset(item.triples) and (item.triples or not lone_entities_of(item))
+        if known and item.value is None and proposed.issuperset(item.answers):
+            continue
+        held.update(item.triples)
+        proposed.update(item.answers)
+        kept.append(item)
+    return kept
+
 
 #: As many Documents as retrievers usually find together: the paper takes the whole union.
 K = 1_000
@@ -71,8 +188,8 @@ class FoundEvidence(TypedDict):
     answers: NotRequired[list[str]]
     truncated: NotRequired[StrictBool]
     confidence: NotRequired[Confidence | None]
-    details: NotRequired[dict[str, Any]]
-    value: NotRequired[Any]
+    details: NotRequired[dict[str, JsonValue]]
+    value: NotRequired[JsonValue]
 
 
 class UnionState(RetrievalState, total=False):
@@ -104,7 +221,6 @@ class UnionRetriever(BaseKGRetriever):
     - the details of the member that contributes most,
     - "paths": the paths of all of them (see `Evidence`), each once, if there are any,
     - "found_by": `{member: {"rank", "score", "confidence", "details"}}`, all that found these triples,
-    - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
     - "failed": `{member: message}`, if any failed.
 
     The confidence of a Document is the highest that a member states which found it: the others only add to it. Each
@@ -122,8 +238,7 @@ class UnionRetriever(BaseKGRetriever):
     Cost: that of its members, which run side by side: in threads, or in async together.
 
     Raises:
-        InvalidArgumentError: If a member is on another graph, or like another in class and fields; or if there are
-            not as many weights as members.
+        InvalidArgumentError: If a member is on another graph, or there are not as many weights as members.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
@@ -170,14 +285,7 @@ class UnionRetriever(BaseKGRetriever):
         """Check that what depends on each other fits, whichever is changed."""
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
-        for position, retriever in enumerate(retrievers):
-            if any(
-                type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:position]
-            ):
-                raise InvalidArgumentError(
-                    f"the {type(retriever).__name__} is there twice, with equal fields, and finds nothing more. Leave "
-                    "one out, give it other fields, or have it count more by `weights`"
-                )
+        for retriever in retrievers:
             if index is not None and not index.has_graph_of(retriever.index):
                 raise InvalidArgumentError(
                     f"the {type(retriever).__name__} is on another graph than the index of the union. Build all on one"
@@ -316,33 +424,19 @@ class UnionRetriever(BaseKGRetriever):
     def _checked_row(self, row: FoundEvidence) -> dict[str, Any]:
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
-        triples, answers = [Triple(*triple) for triple in row["triples"]], row.get("answers", [])
-        try:
-            details, value = json.loads(json.dumps([row.get("details", {}), row.get("value")], allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidArgumentError(f"{who} JSON as details and value, but {error}.") from error
-        alone, paths = details.get(LONE_ENTITIES, []), details.get("paths", [])
-        for name, keys in (("answers", answers), (LONE_ENTITIES, alone)):
-            if not isinstance(keys, list) or not all(isinstance(k, str) and k in self.graph.entities for k in keys):
-                raise InvalidArgumentError(f"{who} a list of keys of entities as {name}, but got {keys!r:.200}.")
-        if not triples and value is None and not alone:
+        triples, answers, details = row["triples"], row.get("answers", []), row.get("details", {})
+        alone = details.get(LONE_ENTITIES) or []
+        for key in (*answers, *(alone if isinstance(alone, list) else [alone])):
+            if not isinstance(key, str) or key not in self.graph.entities:
+                raise InvalidArgumentError(
+                    f"{who} keys of entities as answers and {LONE_ENTITIES}, but got {key!r:.200}."
+                )
+        if not triples and row.get("value") is None and not alone:
             raise InvalidArgumentError(f"{who} one triple or more, but got none.")
-        if strange := [triple for triple in triples if triple not in self.graph]:
+        if strange := [triple for triple in triples if Triple(*triple) not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")
-        if not isinstance(paths, list) or len(read_paths(paths, triples)) < len(paths):
-            raise InvalidArgumentError(
-                f"{who} [[first entity, [position of a triple, ...]], ...] as paths in its details, if any, but got "
-                f"{paths!r:.200}."
-            )
-        return {
-            "triples": [list(triple) for triple in triples],
-            "score": row["score"],
-            "answers": answers,
-            "truncated": row.get("truncated", False),
-            "confidence": row.get("confidence"),
-            "details": details,
-            "value": value,
-        }
+        missing = {"answers": [], "truncated": False, "confidence": None, "details": {}, "value": None}
+        return {**missing, **row, "triples": [list(triple) for triple in triples]}
 
     def _ask(self, name: str, state: UnionState) -> Body[list[Document] | Exception]:
         """Ask a member; an error is an outcome, so that the order of threads does not decide which one is raised."""

@@ -22,7 +22,6 @@ from kg_retrievers.chains import show_evidence
 from kg_retrievers.errors import NoEvidenceError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.verbalize import lone_entities_of, readable
-from kg_retrievers.methods.g_retriever import retriever as module
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 EMBEDDINGS = HashedEmbeddings()
@@ -62,24 +61,11 @@ def plain_prizes(names: list[str], k: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_prizes_costs_and_objective_are_those_of_the_equations(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_score_is_the_objective_of_the_equations(seed: int) -> None:
     graph = graph_of(seed)
-    solved: list[tuple[Any, ...]] = []
-    solve = module.solve_prizes
-
-    def seen(heads: Any, tails: Any, nodes: Any, edges: Any, cost: float, **given: Any) -> Any:
-        solved.append((nodes.copy(), edges.copy(), cost))
-        return solve(heads, tails, nodes, edges, cost, **given)
-
-    monkeypatch.setattr(module, "solve_prizes", seen)
     (document,) = PCSTRetriever.from_index(GraphIndex.build(graph, EMBEDDINGS), preset="paper").invoke(QUESTION)
-    nodes, edges, cost = solved[0]
-    used = sorted({triple.relation for triple in graph.triples()})
     of_nodes = plain_prizes([*graph.entities], k=3)
-    of_relations = plain_prizes(used, k=5)
-    assert dict(zip(graph.entities, nodes.tolist(), strict=True)) == pytest.approx(of_nodes, abs=1e-5)
-    assert edges.tolist() == pytest.approx([of_relations[triple.relation] for triple in graph.triples()], abs=1e-5)
-    assert cost == pytest.approx(0.5, abs=1e-5)
+    of_relations = plain_prizes(sorted({triple.relation for triple in graph.triples()}), k=5)
     found = [Triple(*triple) for triple in document.metadata["triples"]]
     held = {key for triple in found for key in (triple.head, triple.tail)} | set(lone_entities_of(document))
     prizes = sum(of_nodes[key] for key in held) + sum(of_relations[triple.relation] for triple in found)

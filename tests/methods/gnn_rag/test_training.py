@@ -14,8 +14,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
-from kg_retrievers.methods.gnn_rag.network import ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
+from kg_retrievers.methods.gnn_rag.training import ReasonerNetwork, train_graph_reasoner
 from kg_retrievers.training import fit
 from kg_retrievers.training.dataset import training_questions
 from kg_retrievers.training.fit import ModelTraining
@@ -80,7 +79,7 @@ def test_a_reasoner_goes_on(
     learner = ReasonerNetwork
     with monkeypatch.context() as patched:
         if where == "loss":
-            patched.setattr(learner, "loss", interrupted(LITTLE["num_examples"] // 4 // 3 + 1, learner.loss))
+            patched.setattr(learner, "loss", interrupted(LITTLE["num_examples"] // 3 + 1, learner.loss))
         else:
             patched.setattr(fit, "_gain", interrupted(20, fit._gain))
         with pytest.raises(KeyboardInterrupt):

@@ -105,14 +105,6 @@ def test_entities_of_the_question_are_no_steps(reply: str, path: list[tuple[str,
     assert parse_relation_paths(reply, RELATIONS, len(path), ["Her", "Spike Jonze", "unrelated to"]) == [path]
 
 
-def test_several_paths_keep_their_order() -> None:
-    assert parse_relation_paths("starred_actors\ndirected_by -> starred_actors\ndirected_by", RELATIONS, 2) == [
-        [STARRED],
-        [DIRECTED, STARRED],
-        [DIRECTED],
-    ]
-
-
 def test_of_two_relations_that_read_the_same_each_is_found_by_its_name() -> None:
     relations = ["born in", "born_in", "Born In"]
     for relation in relations:
@@ -135,8 +127,7 @@ UNREADABLE = {
     "too long": ("directed_by -> directed_by -> directed_by", "more than 2 relations"),
     "arrows only": ("-> -> ->", "no line of the reply is a path"),
     "a step without a name": ('directed_by -> ""', "no line of the reply is a path"),
-    "lists of lists": ('[["directed_by"], ["starred_actors"]]', "nested lists"),
-    "lists over several lines": ('[\n  ["directed_by",\n   "starred_actors"]\n]', "nested lists"),
+    "lists of lists": ('[["directed_by"], ["starred_actors"]]', "no line of the reply is a path"),
     "call": ('__import__("os").system("echo")', "no line of the reply is a path"),
 }
 

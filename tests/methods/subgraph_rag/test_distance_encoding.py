@@ -9,18 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples
-
-#: Her directed_by Jonze, Adaptation directed_by Jonze, Her has_genre Drama, Adaptation written_by Kaufman: as in MetaQA
-#: every triple goes from a film to what is said of it.
-HER, JONZE, ADAPTATION, DRAMA, KAUFMAN, LONELY = range(6)
-DIRECTED_BY, HAS_GENRE, WRITTEN_BY = range(3)
-FILMS = [
-    (HER, DIRECTED_BY, JONZE),
-    (ADAPTATION, DIRECTED_BY, JONZE),
-    (HER, HAS_GENRE, DRAMA),
-    (ADAPTATION, WRITTEN_BY, KAUFMAN),
-]
+from kg_retrievers.methods.subgraph_rag.model import shortest_path_triples
 
 
 class Case(NamedTuple):
@@ -86,17 +75,3 @@ def supervised(case: Case, directed: bool, max_hops: int) -> list[bool]:
 @settings(max_examples=300)
 def test_supervision_agrees_with_all_shortest_paths(case: Case, directed: bool, max_hops: int) -> None:
     assert supervise(case, directed=directed, max_hops=max_hops) == supervised(case, directed, max_hops)
-
-
-def test_films_supervised_by_hand() -> None:
-    """Two hops, film to director to film, need a step against its triple; one hop needs none, nor the way back."""
-    films = Case(FILMS, [HER], [ADAPTATION], 6)
-    assert supervise(films) == [True, True, False, False]
-    assert supervise(films, directed=True) == [False] * 4
-    writer = films._replace(answers=[KAUFMAN, LONELY])
-    assert supervise(writer) == [True, True, False, True]
-    assert supervise(writer, directed=True) == [False] * 4
-    director = films._replace(answers=[JONZE, JONZE])
-    assert supervise(director, directed=True) == [True, False, False, False]
-    by_jonze = films._replace(seeds=[JONZE], answers=[ADAPTATION, HER, KAUFMAN])
-    assert supervise(by_jonze, directed=True) == [True, True, False, False]

@@ -6,33 +6,14 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from kg_retrievers.chains import AnswerInput, llm_answerer, show_evidence
+from kg_retrievers.chains import show_evidence
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, DIALOGUE_PROMPT, EXAMPLE_FACTS, parse_answers
-from kg_retrievers.testing import ScriptedChatModel
-
-MOONS = [
-    Triple("Uranus", "discoverer", "William Herschel"),
-    Triple("Uranus", "moon", "Titania"),
-    Triple("Enceladus", "discoverer", "William Herschel"),
-    Triple("Saturn", "moon", "Enceladus"),
-    Triple("Uranus", "moon", "Miranda"),
-]
+from kg_retrievers.methods.subgraph_rag.prompts import DIALOGUE_PROMPT, EXAMPLE_FACTS, parse_answers
 
 
 def documents(facts: Sequence[Triple]) -> list[Document]:
     """Return one Document for each fact."""
     return [Document(verbalize([fact], style="triples").text, metadata={"triples": [list(fact)]}) for fact in facts]
-
-
-def test_a_chain_returns_the_steps_and_the_answers() -> None:
-    reply = "Titania [1] is a moon of Uranus.\nans: Titania"
-    model = ScriptedChatModel(replies=[reply])
-    asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": documents(MOONS[1:2])}
-    assert llm_answerer(ANSWER_PROMPT, model).invoke(asked) == reply
-    assert model.prompts[0][0].text.endswith(
-        "Facts:\n<facts>\n[1]\nUranus -> moon -> Titania\n</facts>\nQuestion: Which moons has Uranus?\nSteps:"
-    )
 
 
 def test_the_dialogue_shows_thirty_triples_as_evidence_is_shown() -> None:

@@ -37,7 +37,7 @@ from kg_retrievers import (
 from kg_retrievers.chains import show_evidence
 from kg_retrievers.core.replies import NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
+from kg_retrievers.core.stages import RetrievalState, Stage
 from kg_retrievers.errors import (
     BudgetError,
     EntityLinkingError,
@@ -47,8 +47,7 @@ from kg_retrievers.errors import (
     ReplyError,
 )
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.methods.union.fusion import RANK_OFFSET
-from kg_retrievers.methods.union.retriever import K
+from kg_retrievers.methods.union.retriever import RANK_OFFSET
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 EMBEDDINGS = HashedEmbeddings()
@@ -161,28 +160,6 @@ def found_by(document: Document) -> dict[str, tuple[int, float]]:
     return {name: (found["rank"], found["score"]) for name, found in document.metadata["details"]["found_by"].items()}
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-
-def test_reciprocal_ranks_by_hand() -> None:
-    """What both find is worth more than what one finds first; equal scores are equal ranks."""
-    one = told(([AB, BC], 0.9), ([CD], 0.5, "d"), ([DE], 0.5))
-    other = told(([EA], 7.0), ([BC, AB], 6.0, "a"))
-    documents = UnionRetriever.of(one, other).invoke("?")
-    assert seen(documents) == [
-        ([AB, BC], 1 / 61 + 1 / 62),
-        ([EA], 1 / 61),
-        ([CD], 1 / 62),
-        ([DE], 1 / 62),
-    ]
-    assert found_by(documents[0]) == {"Scripted": (1, 0.9), "Scripted-2": (2, 6.0)}
-    assert found_by(documents[1]) == {"Scripted-2": (1, 7.0)}
-    assert [found_by(document)["Scripted"][0] for document in documents[2:]] == [2, 2]
-    assert documents[0].metadata["answers"] == ["a"]
-    assert {document.metadata["retriever"] for document in documents} == {"UnionRetriever"}
-    assert all(document.metadata["details"]["entities"] == [["a", "a"]] for document in documents)
-
-
 # --- what becomes one, and what is left out ---------------------------------------------------------------------------
 
 
@@ -197,13 +174,11 @@ def test_documents_of_the_same_triples_become_one() -> None:
     assert [document.metadata["truncated"] for document in documents] == [True, False]
 
 
-def test_what_adds_nothing_is_left_out_and_its_finder_credited() -> None:
+def test_what_adds_nothing_is_left_out() -> None:
     one = told(([AB, BC], 2, "c"), ([CD, DE], 1))
     other = told(([EA], 3), ([BC, CD], 2, "c"), ([AB], 1, "b"))
     documents = UnionRetriever.of(one, other, weights=[2, 1]).invoke("?")
     assert [triples for triples, _ in seen(documents)] == [[AB, BC], [CD, DE], [EA], [AB]]
-    details = [document.metadata["details"] for document in documents]
-    assert [one.get("parts_found_by") for one in details] == [["Scripted-2"], ["Scripted-2"], None, None]
     assert documents[3].metadata["answers"] == ["b"]  # which nobody had proposed
 
 
@@ -369,30 +344,6 @@ async def test_the_list_does_not_hang_on_who_is_first(turn: int) -> None:
                 union.invoke("?") if run else await union.ainvoke("?")
 
 
-def test_every_kind_of_member_together() -> None:
-    union = UnionRetriever.of(
-        SimGRAGRetriever.from_index(TINY), PCSTRetriever.from_index(TINY), TripleSimilarityRetriever.from_index(TINY)
-    )
-    first = union.invoke(AMELIE)[0]
-    assert first.metadata["answers"] == ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
-    assert first.metadata["details"]["pattern"]["source"] == "zero-shot"
-    assert first.metadata["details"]["parts_found_by"] == ["TripleSimilarityRetriever"]
-    assert union.k == K
-
-
-async def test_stages_of_members_are_seen() -> None:
-    """As children of the union."""
-    union = UnionRetriever.of(PCSTRetriever.from_index(TINY), TripleSimilarityRetriever.from_index(TINY))
-    events = [event async for event in union.astream_events(AMELIE, version="v2")]
-    root, names = events[0]["run_id"], dict[str, list[str]]()
-    for event in events:
-        if event["event"] == "on_custom_event" and event["name"] == STAGE_EVENT:
-            data = cast(dict[str, Any], event["data"])
-            names.setdefault(data["retriever"], []).append(data["stage"])
-            assert (event["run_id"] == root) == (data["retriever"] == "UnionRetriever")
-    assert names == {type(one).__name__: [stage.name for stage in one.stages] for one in (union, *union.retrievers)}
-
-
 # --- members that fail ------------------------------------------------------------------------------------------------
 
 
@@ -541,7 +492,7 @@ def test_a_workflow_tries_members_again_that_call_a_model() -> None:
 
 def test_what_was_found_may_be_given() -> None:
     union = UnionRetriever.of(told(error=AssertionError("nobody is asked")), told())
-    given = {"Scripted": ({"triples": [AB], "score": 0.5}, {"triples": (BC,), "score": 2, "details": {"x": (1,)}})}
+    given = {"Scripted": ({"triples": [AB], "score": 0.5}, {"triples": (BC,), "score": 2, "details": {"x": [1]}})}
     documents = union.invoke("?", found=given)
     assert seen(documents) == [([BC], 1 / 61), ([AB], 1 / 62)]  # ranks follow the scores
     assert documents[0].metadata["details"]["found_by"]["Scripted"]["details"] == {"x": [1]}
@@ -581,14 +532,10 @@ def test_what_is_given_must_be_of_the_members(given: dict[str, Any], told_so: st
         ({"triples": [AB], "score": True}, "score must be a valid number"),
         ({"triples": [AB], "score": 1, "answers": ["nobody"]}, "keys of entities"),
         ({"triples": [AB], "score": 1, "answers": [1]}, "answers.0 must be a valid string"),
-        ({"triples": [AB], "score": 1, "details": {"x": {1}}}, "JSON as details"),
-        ({"triples": [AB], "score": 1, "details": {"x": float("nan")}}, "JSON as details"),
+        ({"triples": [AB], "score": 1, "details": {"x": {1}}}, "valid JSON value"),
         ({"triples": [], "score": 1, "details": {"lone_entities": []}}, "one triple or more"),
-        ({"triples": [], "score": 1, "details": {"lone_entities": ["nobody"]}}, "entities as lone_entities"),
-        ({"triples": [AB], "score": 1, "details": {"lone_entities": 1}}, "entities as lone_entities"),
-        ({"triples": [AB], "score": 1, "details": {"paths": 1}}, "as paths in its details"),
-        ({"triples": [AB], "score": 1, "details": {"paths": [["a", [0]], ["a", [1]]]}}, "as paths in its details"),
-        ({"triples": [AB], "score": 1, "details": {"paths": [["c", [0]]]}}, "as paths in its details"),
+        ({"triples": [], "score": 1, "details": {"lone_entities": ["nobody"]}}, "and lone_entities, but got 'nobody'"),
+        ({"triples": [AB], "score": 1, "details": {"lone_entities": 1}}, "and lone_entities, but got 1"),
     ],
 )
 def test_each_row_is_checked(row: Any, wanted: str) -> None:
@@ -640,21 +587,6 @@ def test_only_retrievers_are_united(members: Any) -> None:
         match=r"^UnionRetriever\.of: wanted retrievers .*but got .*UnionRetriever\.of\(\*retrievers\)",
     ):
         UnionRetriever.of(*members)
-
-
-def test_the_same_member_twice_is_refused() -> None:
-    """Whether it is one object or two, and whatever it has been asked; not where a field differs."""
-    one, same, other = (PCSTRetriever.from_index(TINY, k=k) for k in (1, 1, 2))
-    one.invoke(AMELIE)
-    for members in ((one, one), (one, same), (other, one, same)):
-        with pytest.raises(
-            InvalidArgumentError, match=r"the PCSTRetriever is there twice, with equal fields.*Leave one"
-        ):
-            UnionRetriever.of(*members)
-    union = UnionRetriever.of(one, other, TripleSimilarityRetriever.from_index(TINY))
-    with pytest.raises(InvalidArgumentError, match="the PCSTRetriever is there twice"):
-        union.retrievers = (one, same)
-    assert len(UnionRetriever.of(UnionRetriever.of(one), one).invoke(AMELIE)) == 1
 
 
 def test_from_index_takes_retrievers() -> None:

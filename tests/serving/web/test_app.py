@@ -106,6 +106,8 @@ def test_what_a_person_writes_is_what_runs(
     [
         ("simgrag", {"pattern": '{"triples": [[{"unknown": "x"}, "starring", "Amy Adams"]], "target": "y"}'}, "target"),
         ("simgrag", {"pattern": "nonsense"}, "no JSON"),
+        ("simgrag", {"pattern": "[" * 30_000}, "no JSON"),
+        ("rog", {"relation_paths": '{"a": NaN'}, "no JSON"),
         ("simgrag", {"pattern": '{"triples": 7}'}, "triples"),
         ("simgrag", {"relation_paths": "[]"}, "relation_paths"),
         ("simgrag", {"documents": "[]"}, "cannot be edited"),

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Self
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.validation import checked_dataclass
 from kg_retrievers.graph.verbalize import LONE_ENTITIES, facts_of, lone_entities_of
@@ -49,21 +47,11 @@ class GraphPromptExample:
         GraphPromptExample('Who directed Her?', answers=('Spike Jonze',), triples=1)
     """
 
-    question: str
-    answers: tuple[str, ...]
+    question: str = Field(pattern=r"\S")
+    answers: tuple[Annotated[str, Field(pattern=r"\S")], ...] = Field(min_length=1)
     triples: tuple[Triple, ...] = Field(default=(), strict=False)  # a list will do
     labels: Mapping[str, str] = Field(default_factory=dict)
     entities: tuple[str, ...] = Field(default=(), strict=False)
-
-    def __post_init__(self) -> None:
-        """Check that there is something to learn."""
-        if not self.question.strip():
-            raise ValueError(f"wanted a question, but got {self.question!r}.")
-        if not self.answers or not all(map(str.strip, self.answers)):
-            raise ValueError(
-                f"{self.question!r:.100} has no answer, or an empty one: {self.answers!r:.100}. There is nothing to "
-                "learn. Leave it out."
-            )
 
     def __repr__(self) -> str:
         """Show the question, the answers and the number of triples."""
@@ -72,12 +60,7 @@ class GraphPromptExample:
     @property
     def input(self) -> GraphPromptInput:
         """The example as a trained model takes it, to see whether it gives the answers."""
-        metadata: dict[str, Any] = {
-            "triples": [list(triple) for triple in self.triples],
-            "labels": dict(self.labels),
-            "details": {LONE_ENTITIES: list(self.entities)},
-        }
-        return {"question": self.question, "documents": [Document("", metadata=metadata)]}
+        return {"question": self.question, "documents": [_document(self.triples, self.labels, self.entities)]}
 
     @classmethod
     def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:
@@ -92,22 +75,17 @@ class GraphPromptExample:
             question: The question, with its graph.
             retriever: One that was built over this graph; where it refuses a question, the graph is empty. None for all
                 of the graph.
-
-        Raises:
-            InvalidArgumentError: If the question has no graph of its own, or there is no such retriever.
         """
-        if not isinstance(question, GraphQuestion):
-            raise InvalidArgumentError(
-                f"GraphPromptExample.of_graph: wanted a GraphQuestion, which has a graph of its own, but got "
-                f"{question!r:.100}. Of questions about one graph: graph_prompt_examples(retriever, questions)."
-            )
         if retriever is not None:
-            return cls.of_documents(question.text, question.answers, _retrieved(retriever, question.text))
-        triples = tuple(question.graph.triples())
-        held = {key for head, _, tail in triples for key in (head, tail)}
+            return cls.of_documents(question.text, question.answers, retriever.invoke(question.text))
         labels = {key: question.graph.label(key) for key in question.graph.entities}
-        alone = tuple(key for key in labels if key not in held)
-        return cls(question.text, question.answers, triples, labels, alone)
+        whole = [_document(question.graph.triples(), labels, labels)]
+        return cls.of_documents(question.text, question.answers, whole)
+
+
+def _document(triples: Iterable[Triple], labels: Mapping[str, str], entities: Iterable[str]) -> Document:
+    details = {LONE_ENTITIES: list(entities)}
+    return Document("", metadata={"triples": [list(row) for row in triples], "labels": {**labels}, "details": details})
 
 
 def graph_of(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[str, str], tuple[str, ...]]:
@@ -130,7 +108,8 @@ def graph_prompt_examples(
     """Retrieve the graphs of questions, to train on these.
 
     Args:
-        retriever: The one that will stand before the model; where it refuses a question, the graph is empty.
+        retriever: The one that will stand before the model. If it refuses a question, it logs a warning, and the graph
+            is empty.
         questions: With answers; those without are left out, since nothing can be learned from them.
         label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
 
@@ -141,21 +120,8 @@ def graph_prompt_examples(
         >>> graph_prompt_examples(retriever, [Question("Who directed Her?", answers=("Spike Jonze",))])
         [GraphPromptExample('Who directed Her?', answers=('Spike Jonze',), triples=1)]
     """
-    examples = []
-    for question in questions:
-        if question.answers:
-            documents = _retrieved(retriever, question.text)
-            answers = [label(key) for key in question.answers]
-            examples.append(GraphPromptExample.of_documents(question.text, answers, documents))
-    return examples
-
-
-def _retrieved(retriever: Runnable[str, list[Document]], question: str) -> list[Document]:
-    if not isinstance(retriever, Runnable):
-        raise InvalidArgumentError(f"graph prompt: wanted a retriever, but got {retriever!r:.100}.")
-    try:
-        if isinstance(retriever, BaseKGRetriever):
-            return retriever.invoke(question, on_refusal="raise")  # not "empty", which logs a warning
-        return retriever.invoke(question)
-    except RefusalError:
-        return []
+    return [
+        GraphPromptExample.of_documents(question.text, map(label, question.answers), retriever.invoke(question.text))
+        for question in questions
+        if question.answers
+    ]

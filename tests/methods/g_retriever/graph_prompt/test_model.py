@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from langchain_core.documents import Document
@@ -19,21 +18,19 @@ from kg_retrievers.agents import Budget, build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from kg_retrievers.core.cost import CostCounter
-from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
-from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample, graph_prompt_examples
 from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD, GraphPromptModel
-from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
 from kg_retrievers.testing import tiny_graph
 
 EMBEDDINGS = HashedEmbeddings(16)
-SIZES: dict[str, Any] = {"width": 8, "layers": 3, "heads": 2, "projection": 12, "before": "<s>", "after": ""}
+SIZES: dict[str, Any] = {"width": 8, "layers": 3, "heads": 2, "projection": 12, "around": ("<s>", "")}
 HER = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Her", "has_genre", "Drama"))
 QUESTION = "Who directed Her?"
 TEXTS = (
@@ -55,13 +52,12 @@ def lm(folder: Path) -> CausalLM:
 
 
 def network(lm: CausalLM, seed: int = 0, **config: Any) -> GraphPromptNetwork:
-    return GraphPromptNetwork(lm, GraphPromptConfig(**(SIZES | config)), TextVectors(EMBEDDINGS), 16, seed=seed)
+    return GraphPromptNetwork(lm, GraphPromptConfig(**(SIZES | config)), TextVectors(EMBEDDINGS), seed=seed)
 
 
 def model(lm: CausalLM, seed: int = 0, options: dict[str, Any] | None = None, **config: Any) -> GraphPromptModel:
     """Return an untrained model; what it answers is nonsense, but always the same."""
-    probe = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
-    made = GraphPromptModel(network(lm, seed, **config), EMBEDDINGS, probe, **(options or {}))
+    made = GraphPromptModel(network(lm, seed, **config), **(options or {}))
     if made.network.config.lora_rank:  # else adapters begin as nothing
         for name, weight in made.network.parameters.items():
             if "lora_B" in name:
@@ -102,7 +98,7 @@ def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
     lm = CausalLM(lm.model, lm.tokenizer, name="x")
     assert lm.encode("<|user|>", special=True) == [lm.tokenizer.convert_tokens_to_ids("<|user|>")]
     fact = Triple("Her</s>", "</s><|user|>", "<s>Spike Jonze")
-    made = network(lm, after="</s>").prompt("Who <s>directed</s>?", [fact], {}, ("Jonze</s>",))
+    made = network(lm, around=("<s>", "</s>")).prompt("Who <s>directed</s>?", [fact], {}, ("Jonze</s>",))
     special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
     assert [token in special for token in made.after] == [False] * (len(made.after) - 1) + [True]
     assert [token in special for token in made.label] == [False] * (len(made.label) - 1) + [True]
@@ -120,7 +116,7 @@ def test_ten_thousand_triples(lm: CausalLM) -> None:
     assert len(lm.encode(made.text)) <= 200 < len(lm.encode(made.text)) + 40
     assert made.graph is not None
     assert len(made.graph.relations) == 10_000
-    assert len(net.losses([made], net.soft([made]))) == 1
+    assert torch.isfinite(net.loss([made]))
     assert model(lm, max_context_tokens=200).invoke(asked(triples=triples)) is not None
 
 
@@ -143,65 +139,39 @@ def test_room_for_question_and_answer(folder: Path) -> None:
 
 
 def test_chat_templates(lm: CausalLM) -> None:
-    assert lm.around(None) == ("<s>", "")
-    with pytest.raises(InvalidArgumentError, match="no chat template"):
-        lm.around(True)
+    assert lm.around() == ("<s>", "")
     lm.tokenizer.chat_template = (
         "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{{ message.content | trim }}</s>"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    assert lm.around(None) == lm.around(True) == ("<s><|user|>", "</s><|assistant|>")
-    assert lm.around(False) == ("<s>", "")
+    assert lm.around() == ("<s><|user|>", "</s><|assistant|>")
     lm.tokenizer.chat_template = "{{ messages[0].content }} {{ messages[0].content }}"
     with pytest.raises(InvalidArgumentError, match="what the user says once, but gives"):
-        lm.around(None)
-
-
-# --- soft tokens ------------------------------------------------------------------------------------------------------
-
-
-ENCODERS = pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        {"encoder": "gat"},
-        {"encoder": "gcn"},
-        {"soft_tokens": 3},
-        {"projection": None, "soft_tokens": 2, "heads": 3, "width": 9},
-        {"encoder": None, "soft_tokens": 10},
-    ],
-)
-
-
-@ENCODERS
-def test_soft_tokens(lm: CausalLM, config: dict[str, Any]) -> None:
-    """Of the language model's length, as many as wanted, the same alone and beside others; each weight is used."""
-    net = network(lm, **config)
-    graphs = [HER, HER[:1], (*HER, Triple("Spike Jonze", "is", "Spike Jonze"))]
-    prompts = [net.prompt(QUESTION, triples, {}) for triples in graphs]
-    soft = net.soft(prompts)
-    assert soft is not None
-    assert soft.shape == (3, net.config.soft_tokens, lm.hidden_size)
-    alone = [net.soft([prompt]) for prompt in prompts]
-    torch.testing.assert_close(soft, torch.cat(alone))  # type: ignore[arg-type]
-    net.train(True)
-    trained = net.soft(prompts)
-    assert trained is not None
-    trained.pow(2).sum().backward()
-    assert all(weight.grad is not None for weight in net.parameters.values())
+        lm.around()
 
 
 # --- a batch is what its parts are ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", [{}, {"soft_tokens": 4}, {"encoder": None, "soft_tokens": 2}, {"lora_rank": 2}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"encoder": "gat"},
+        {"encoder": "gcn"},
+        {"soft_tokens": 4},
+        {"projection": None, "soft_tokens": 2, "heads": 3, "width": 9},
+        {"encoder": None, "soft_tokens": 2},
+        {"lora_rank": 2},
+    ],
+)
 def test_losses_of_a_batch_are_those_of_its_parts(lm: CausalLM, config: dict[str, Any]) -> None:
     """Whatever is padded: graphs and answers of different lengths, and a question without a graph."""
     net = model(lm, **config).network
     rows = [(HER, ("Spike Jonze",)), ((), ("Nobody", "No one")), (HER[:1], ("x",))]
     prompts = [net.prompt(QUESTION, triples, {}, answers) for triples, answers in rows]
-    together = net.losses(prompts, net.soft(prompts))
-    alone = torch.cat([net.losses([prompt], net.soft([prompt])) for prompt in prompts])
+    alone = sum(net.loss([prompt]) * len(prompt.label) for prompt in prompts)
+    together = net.loss(prompts) * sum(len(prompt.label) for prompt in prompts)
     torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-6)
 
 
@@ -209,46 +179,57 @@ def test_the_loss_is_that_of_the_answer_alone(lm: CausalLM) -> None:
     """Against the language model's own scores over the whole sequence."""
     net = network(lm)
     made = net.prompt(QUESTION, HER, {}, ("Spike Jonze",))
-    soft = net.soft([made])
-    assert soft is not None
     embed = lm.model.get_input_embeddings()
     rows = [embed(torch.tensor(part)) for part in (made.before, made.after + made.label)]
-    logits = lm.model(inputs_embeds=torch.cat([rows[0], soft[0], rows[1]])[None]).logits[0]
+    [soft] = net._graph_tokens([made])
+    logits = lm.model(inputs_embeds=torch.cat([rows[0], soft, rows[1]])[None]).logits[0]
     scores = logits[-len(made.label) - 1 : -1].log_softmax(-1)
     expected = -scores[torch.arange(len(made.label)), torch.tensor(made.label)].mean()
-    torch.testing.assert_close(net.losses([made], soft)[0], expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(net.loss([made]), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("config", [{}, {"encoder": None, "soft_tokens": 2}, {"lora_rank": 2}])
 def test_answers_are_the_same_alone_together_and_in_parts(lm: CausalLM, config: dict[str, Any]) -> None:
-    """Also as those of the language model's own greedy search."""
     made = model(lm, options={"max_new_tokens": 7}, **config)
     inputs = [asked(), asked("And who wrote Adaptation, and why?", HER[:1]), asked("?", ())]
     alone = [made.invoke(value) for value in inputs]
     assert alone == made.batch(inputs) == ["".join(made.stream(value)) for value in inputs]
     assert any(alone)
-    prompt = made.prompt(inputs[0])
-    given = made.network._inputs([prompt], made.network.soft([prompt]))
-    given.pop("position_ids")
-    expected = made.network.model.generate(**given, max_new_tokens=7, do_sample=False, pad_token_id=2)
-    assert alone[0] == lm.decode(expected[0].tolist()).strip()
+    written = made.network.generate(made.prompt(inputs[0]), 7)
+    assert alone[0] == lm.tokenizer.decode(written, skip_special_tokens=True).strip()
 
 
 def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     """At any of its stops, those of a chat model too; and letters are not cut in parts."""
     made = model(lm, options={"max_new_tokens": 9})
     prompt = made.prompt(asked())
-    said = list(made.network.generate(prompt, 9))
+    said = made.network.generate(prompt, 9)
     lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, said[3]]
-    assert list(made.network.generate(prompt, 9)) == said[: said.index(said[3])]
-    monkeypatch.setattr(made.network, "generate", lambda prompt, limit: iter(lm.encode("Amélie, 宮崎")[:9]))
-    parts = [part for part in made.stream(asked()) if part]
-    assert "".join(parts).startswith("Amé")
-    assert all("\ufffd" not in part for part in parts[:-1])
-    lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, 7]
-    assert lm.stops == (lm.tokenizer.eos_token_id, 7)
+    assert made.network.generate(prompt, 9) == said[: said.index(said[3]) + 1]
     lm.model.generation_config.eos_token_id = 9
     assert lm.stops == (lm.tokenizer.eos_token_id, 9)
+
+    def write(prompt: Prompt, limit: int, streamer: Any) -> list[int]:
+        for token in lm.encode(" Amélie, 宮崎 \n"):
+            streamer.put(torch.tensor([token]))
+        return [1]
+
+    monkeypatch.setattr(made.network, "generate", write)
+    parts = [part for part in made.stream(asked()) if part]
+    assert len(parts) > 1
+    assert "".join(parts) == made.invoke(asked()) == "Amélie, 宮崎"
+    assert all("\ufffd" not in part for part in parts)
+
+
+def test_an_error_of_the_language_model_is_raised(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It happens on another thread, which nobody waits for in vain."""
+
+    def fail(*values: Any, **options: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(lm.model, "generate", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        model(lm).invoke(asked())
 
 
 # --- evidence, chains, workflows --------------------------------------------------------------------------------------
@@ -257,7 +238,7 @@ def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.M
 def test_without_evidence(lm: CausalLM) -> None:
     made = model(lm, options={"max_new_tokens": 4})
     prompt = made.prompt(asked(triples=()))
-    assert (prompt.graph, made.network.has_soft(prompt), prompt.triples) == (None, False, 0)
+    assert (prompt.graph, prompt.soft, prompt.triples) == (None, 0, 0)
     assert isinstance(made.invoke(asked(triples=())), str)
     made.empty_graph = "raise"
     with pytest.raises(InvalidArgumentError, match="there is no triple and no entity in the evidence"):
@@ -357,9 +338,9 @@ def test_objects_without_relations_reach_the_model(lm: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((" ", ("a",)), "wanted a question, but got ' '"),
-        (("Who?", ()), "'Who\\?' has no answer, or an empty one: .*nothing to learn"),
-        (("Who?", ("",)), "'Who\\?' has no answer, or an empty one: .*nothing to learn"),
+        ((" ", ("a",)), "question must match pattern .*, but got ' '"),
+        (("Who?", ()), r"answers must have at least 1 item after validation, not 0, but got \(\)"),
+        (("Who?", ("",)), r"answers\.0 must match pattern .*, but got ''"),
         (("Who?", "Jonze"), "GraphPromptExample: answers must be a valid tuple, but got 'Jonze'"),
         (("Who?", ("a",), (("a", "b"),)), r"triples\.0\.2 is missing in \('a', 'b'\)"),
         (("Who?", ("a",), (("a", "b", 3),)), r"triples\.0\.2 must be a valid string, but got 3"),
@@ -374,41 +355,21 @@ def test_examples_that_are_none(values: Any, message: str) -> None:
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"encoder": "rnn"}, "encoder must be 'transformer', 'gat' or 'gcn', but got 'rnn'"),
-        ({"width": 10, "heads": 4}, "a multiple of heads=4"),
-        ({"layers": 1}, "layers must be greater than or equal to 2, but got 1"),
-        ({"soft_tokens": True}, "soft_tokens must be a valid integer, but got True"),
-        ({"lora_dropout": 1.0}, "lora_dropout must be less than 1, but got 1.0"),
-        ({"lora_targets": ()}, "lora_targets must have at least 1 item"),
-    ],
-)
-def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=message):
-        GraphPromptConfig(**values)
-
-
 def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="no linear layers 'gate'"):
+    with pytest.raises(InvalidArgumentError, match=r"cannot be adapted: .*\{'gate'\} not found"):
         network(lm, lora_rank=2, lora_targets=("gate",))
-    with pytest.raises(InvalidArgumentError, match=r"no linear layers 'act_fn'.* It has: "):
-        network(lm, lora_rank=2, lora_targets=("q_proj", "act_fn"))
-    assert not [name for name, _ in lm.model.named_modules() if "lora" in name]
     with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
         CausalLM.load(tmp_path)
     with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
         CausalLM.load(folder, device="gpu")
-    with pytest.raises(InvalidArgumentError, match="dtype is one of"):
+    with pytest.raises(ModelLoadError, match="int3"):
         CausalLM.load(folder, dtype="int3")
+    frozen = model(lm)
     network(lm, lora_rank=2)
-    with pytest.raises(InvalidArgumentError, match="adapters already"):
-        network(lm)
-    lm.model.train()
-    with pytest.raises(InvalidArgumentError, match="adapters already"):
-        CausalLM(lm.model, lm.tokenizer, name="x")
-    assert lm.model.training  # what is refused stays as it is
+    assert not [name for name in frozen.network.weights if "lora" in name]
+    for refused in (lambda: network(lm), lambda: frozen.invoke(asked())):
+        with pytest.raises(InvalidArgumentError, match="adapters already"):
+            refused()
     lm.tokenizer.eos_token = None
     with pytest.raises(InvalidArgumentError, match="no token that ends a text"):
         CausalLM(CausalLM.load(folder).model, lm.tokenizer, name="x")
@@ -461,13 +422,15 @@ def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelMismatchError, match=r"embeddings .*HashedEmbeddings.* 16 numbers, but got .* with 8"):
         GraphPromptModel.from_pretrained(saved, HashedEmbeddings(8))
     wide = build(tmp_path / "wide", TEXTS, hidden=32, heads=2, vocabulary=320)
-    with pytest.raises(ModelMismatchError, match=r"vectors of 16 numbers, but .* has vectors of 32 numbers"):
+    with pytest.raises(
+        ModelMismatchError, match=r"trained with .*, but .*wide.* has another vocabulary or other weights"
+    ):
         GraphPromptModel.from_pretrained(saved, EMBEDDINGS, wide)
     words = build(tmp_path / "words", ["zyx", "wvu"], hidden=16, heads=2, vocabulary=320)
-    with pytest.raises(ModelMismatchError, match="a vocabulary"):
+    with pytest.raises(ModelMismatchError, match=r"words.* has another vocabulary"):
         GraphPromptModel.from_pretrained(saved, EMBEDDINGS, words)
     other = build(tmp_path / "other", TEXTS, hidden=16, heads=2, vocabulary=320, seed=1)
-    with pytest.raises(ModelMismatchError, match="has weights"):
+    with pytest.raises(ModelMismatchError, match=r"other.* has another vocabulary"):
         GraphPromptModel.from_pretrained(saved, EMBEDDINGS, other)
     moved = tmp_path / "moved"
     shutil.copytree(folder, moved)
@@ -483,13 +446,12 @@ def rewrite(saved: Path, change: Callable[[dict[str, Any]], object]) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda config: config.update(width=10), ModelLoadError, "not those of a graph-prompt model"),
-        (lambda config: config.update(encoder="rnn"), ModelLoadError, "encoder must be 'transformer'"),
-        (lambda config: config.update(encoder=None), ModelLoadError, "not those of a graph-prompt model"),
-        (lambda config: config.pop("layers"), ModelLoadError, "'layers'"),
+        (lambda config: config["config"].update(width=10), ModelLoadError, "other names or shapes"),
+        (lambda config: config["config"].update(encoder="rnn"), ModelLoadError, "encoder must be 'transformer'"),
+        (lambda config: config["config"].update(encoder=None), ModelLoadError, "other names or shapes"),
+        (lambda config: config.pop("config"), ModelLoadError, "not those of a graph-prompt model: 'config'"),
         (lambda config: config.update(language_model=None), ModelLoadError, "not those of a graph-prompt model"),
-        (lambda config: config.update(words="0"), ModelMismatchError, "words of version '0'"),
-        (lambda config: config.update(lora_rank=3), ModelLoadError, "other names or shapes"),
+        (lambda config: config["config"].update(lora_rank=3), ModelLoadError, "other names or shapes"),
         (lambda config: config["language_model"].update(name="/none"), ModelLoadError, "no causal language model"),
     ],
 )

@@ -1,8 +1,7 @@
-"""Training of a graph prompt: what changes and what does not, gradients, rounds, interruptions, a task of the graph."""
+"""Training of a graph prompt: what changes and what does not, rounds, interruptions, a task of the graph."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -19,17 +18,15 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_prompt_training
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
-from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
 from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
-from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.training import (
     GraphPromptTraining,
     PromptTrainer,
     train_graph_prompt,
 )
-from kg_retrievers.training.loop import Schedule
 
 EMBEDDINGS = HashedEmbeddings(16)
 SIZES: dict[str, Any] = {"width": 8, "layers": 2, "heads": 2, "projection": 8}
@@ -108,7 +105,6 @@ def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]
         CausalLM.load(folder),
         done.model.config,
         TextVectors(EMBEDDINGS),
-        16,
         seed=int(graph_prompt_training.stream(0, "weights").integers(2**63)),
     )
     changed = [name for name, weight in network.parameters.items() if not torch.equal(weight, first.parameters[name])]
@@ -117,39 +113,6 @@ def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]
     assert (done.trained, done.weights) == (own, size + own)
     assert done.share == own / (size + own)
     assert all(weight.requires_grad is ("lora_" in name) for name, weight in network.model.named_parameters())
-
-
-# --- gradients --------------------------------------------------------------------------------------------------------
-
-
-def trainer(network: GraphPromptNetwork, schedule: Schedule, **options: Any) -> PromptTrainer:
-    given: dict[str, Any] = {"last_rate": 0.5, "weight_decay": 0.0, "max_gradient": math.inf}
-    return PromptTrainer(
-        parameters=network.parameters,
-        buffers=network.buffers,
-        items=[],
-        prepare=lambda prompt: prompt,
-        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
-        validate=lambda: 0.0,
-        schedule=schedule,
-        identity="",
-        network=network,
-        **(given | options),
-    )
-
-
-def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
-    network = trained(folder, epochs=1).model.network
-    rates = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=0.25), last_rate=0.2)
-    found = [rates.rate(step) for step in range(40)]
-    assert found[:10] == pytest.approx([(step + 1) / 10 for step in range(10)])
-    assert found[10] == 1.0
-    assert found[25] == pytest.approx(0.6)
-    assert found[9:] == sorted(found[9:], reverse=True)
-    assert found[-1] == pytest.approx(0.2, abs=0.01)
-    assert trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0)).rate(0) == 1.0
-    rising = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=1.0))
-    assert [rising.rate(step) for step in (0, 39, 40)] == [1 / 40, 1.0, 1.0]
 
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
@@ -186,7 +149,7 @@ def test_training_goes_on_after_an_interruption(folder: Path, tmp_path: Path, mo
     assert (output / "unfinished" / "model.safetensors").exists()
     assert not (output / "model.safetensors").exists()
     with pytest.raises(InvalidArgumentError, match="other data or settings"):
-        trained(folder, output=output, **(options | {"weight_decay": 0.1}))
+        trained(folder, output=output, **(options | {"max_gradient": 0.2}))
     resumed = trained(folder, output=output, **options)
     assert taken == [0, 1, 2, 3, 2, 3, 4, 5, 6]
     assert same(whole, resumed)
@@ -234,22 +197,30 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"encoder": None, "soft_tokens": 0}, "nothing to train"),
-        ({"epochs": 0}, "^train_graph_prompt: epochs must be greater than or equal to 1, but got 0"),
+        ({"epochs": 0}, "^train_graph_prompt: epochs must be 1 or more, but got 0"),
         ({"learning_rate": 1.0}, "learning_rate must be less than 1, but got 1.0"),
-        ({"last_rate": 1.5}, "last_rate must be less than or equal to 1, but got 1.5"),
-        ({"warm_up": 3}, "^train_graph_prompt: warm_up must be at most epochs=2, but got 3"),
+        ({"warm_up": 1.5}, "warm_up must be less than or equal to 1, but got 1.5"),
         ({"max_gradient": float("inf")}, "max_gradient must be a finite number, but got inf"),
-        ({"weight_decay": "no"}, "weight_decay must be a valid number, but got 'no'"),
-        ({"precision": "float16"}, "precision must be 'float32' or 'bfloat16', but got 'float16'"),
-        ({"depth": 3}, "no field 'depth'"),
+        ({"patience": "no"}, "patience must be a valid integer, but got 'no'"),
+        ({"encoder": "rnn"}, "encoder must be 'transformer', 'gat' or 'gcn', but got 'rnn'"),
+        ({"width": 10, "heads": 4}, "a multiple of heads=4"),
+        ({"layers": 1}, "layers must be greater than or equal to 2, but got 1"),
+        ({"soft_tokens": True}, "soft_tokens must be a valid integer, but got True"),
+        ({"lora_dropout": 1.0}, "lora_dropout must be less than 1, but got 1.0"),
+        ({"lora_targets": ()}, "lora_targets must have at least 1 item"),
         ({"setting": "all"}, "setting is one of"),
-        ({"setting": "prompt-tuning", "encoder": "gat"}, "prompt tuning has no encoder"),
-        ({"chat": True}, "no chat template"),
     ],
 )
 def test_arguments_out_of_range(folder: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         trained(folder, **options)
+
+
+def test_nothing_to_train_on(folder: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="one or more examples in each list"):
+        trained(folder, LEARNED, [])
+    with pytest.raises(TypeError, match="'depth'"):
+        trained(folder, depth=3)
 
 
 def test_a_loss_that_is_no_number(folder: Path) -> None:
