@@ -46,10 +46,8 @@ from kg_retrievers import GNNRAGRetriever, GraphIndex, GraphReasoner, HashedEmbe
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig, embed_tokens
-from kg_retrievers.methods.gnn_rag.model import Surroundings
-from kg_retrievers.methods.gnn_rag.network import Batch, Example, ReasonerNetwork
-from kg_retrievers.methods.gnn_rag.training import NUM_EXAMPLES, train_graph_reasoner
+from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig, Surroundings, embed_tokens
+from kg_retrievers.methods.gnn_rag.training import NUM_EXAMPLES, Example, ReasonerNetwork, train_graph_reasoner
 from kg_retrievers.training.dataset import TrainingQuestion
 
 Row = tuple[float, float, float]
@@ -174,13 +172,11 @@ def _show_layer(
         Example(one, everything, Surroundings.of(index.graph.adjacency, everything, one.seeds), np.array(one.answers))
         for one in asked
     ]
-    batch = Batch.of(examples)
     tokens = torch.from_numpy(embed_tokens(index, [text], "words")[0])
     facts = torch.from_numpy(index.graph.edges.astype(np.int64))
 
     def ours() -> torch.Tensor:
-        found: torch.Tensor = network.logarithms(batch, [text] * count)
-        return found
+        return torch.cat([network.logarithms(example) for example in examples])
 
     def per_fact() -> torch.Tensor:
         rows = [plain(tokens, relations, facts, size, torch.tensor(one.seeds)) for one in asked]

@@ -47,14 +47,12 @@ from wilson import wilson_interval
 from kg_retrievers import HashedEmbeddings
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
-from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
 from kg_retrievers.methods.g_retriever.graph_prompt.language_model import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.model import GraphPromptModel
-from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, GraphTokens, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
-from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer, train_graph_prompt
-from kg_retrievers.training.loop import Schedule
+from kg_retrievers.methods.g_retriever.graph_prompt.training import train_graph_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from small_language_model import build
@@ -158,7 +156,7 @@ def repeater(folder: str, seed: int) -> float:
     for word in words:
         ids = torch.tensor([lm.encode(f"<s>{word}{text}", special=True)])
         said = lm.model.generate(input_ids=ids, attention_mask=ids > -1, max_new_tokens=4, do_sample=False)
-        right += lm.decode(said[0, ids.shape[1] :].tolist()) == word
+        right += lm.tokenizer.decode(said[0, ids.shape[1] :], skip_special_tokens=True) == word
     return right / len(words)
 
 
@@ -180,7 +178,7 @@ def synthetic(arguments: argparse.Namespace) -> None:
                 training = train_graph_prompt(
                     lm, HashedEmbeddings(64), colored(600, 3 * seed), colored(64, 3 * seed + 1), setting=setting,
                     show_graph=False, width=32, projection=64, epochs=6, batch_size=8, learning_rate=3e-3,
-                    last_rate=0.1, max_gradient=1.0, patience=6, seed=seed, **config,
+                    max_gradient=1.0, patience=6, seed=seed, **config,
                 )  # fmt: skip
                 right[name].append(right_answers(training.model, colored(count, 3 * seed + 2)))
                 told[name] = training.share, told.get(name, (0, True))[1] and digest(lm) == before
@@ -243,13 +241,14 @@ def explagraphs_row(folder: str, file: Path, seed: int, embeddings: str, name: s
     quiet()
     learned, validating, measured = explagraphs_parts(file, seed)
     setting, config = ABLATIONS[name]
+    began = time.perf_counter()
     training = train_graph_prompt(
         folder, _embeddings(embeddings), learned, validating, setting=setting, seed=seed,
-        **{"width": 64, "projection": 128, "epochs": 3, "batch_size": 8, "learning_rate": 3e-3, "last_rate": 0.1,
-           "max_gradient": 1.0, "warm_up": 0.3, **config},
+        **{"width": 64, "projection": 128, "epochs": 3, "batch_size": 8, "learning_rate": 3e-3,
+           "max_gradient": 1.0, **config},
     )  # fmt: skip
     hits = right_answers(training.model, measured)
-    told = f"{training.share:.3f} | {len(training.history) - 1} | {training.seconds:.0f}"
+    told = f"{training.share:.3f} | {len(training.history) - 1} | {time.perf_counter() - began:.0f}"
     return f"| {name} | {len(measured)} | {interval(hits, len(measured))} | {told} |"
 
 
@@ -306,25 +305,22 @@ def step_examples() -> list[GraphPromptExample]:
 
 
 def _network(folder: str) -> GraphPromptNetwork:
-    config = GraphPromptConfig(width=WIDTH, projection=WIDTH, before="<s>[INST]", after="[/INST]")
-    return GraphPromptNetwork(CausalLM.load(folder), config, TextVectors(HashedEmbeddings(DIMENSION)), DIMENSION)
+    config = GraphPromptConfig(width=WIDTH, projection=WIDTH, around=("<s>[INST]", "[/INST]"))
+    return GraphPromptNetwork(CausalLM.load(folder), config, TextVectors(HashedEmbeddings(DIMENSION)))
 
 
 def ours(folder: str) -> Cost:
     """Return the cost of a step of `train_graph_prompt`."""
     network = _network(folder)
     prompts = [network.prompt(one.question, one.triples, {}, one.answers) for one in step_examples()]
-    trainer = PromptTrainer(
-        parameters=network.parameters, buffers=network.buffers, items=prompts, prepare=lambda prompt: prompt,
-        loss=lambda some, _: network.losses(some, network.soft(some)).mean(), validate=lambda: 0.0,
-        schedule=Schedule(BATCH, 1, 1, BATCH, 1e-5, 0), identity="", network=network,
-        last_rate=0.5, weight_decay=0.05, max_gradient=0.1,
-    )  # fmt: skip
-    optimizer = trainer.optimizer()
+    trained = list(network.parameters.values())
+    optimizer = torch.optim.AdamW(trained, lr=1e-5, weight_decay=0.05, betas=(0.9, 0.95))
+    network.train(True)
 
     def one() -> None:
         optimizer.zero_grad()
-        trainer.step(0, prompts)
+        network.loss(prompts).backward()
+        torch.nn.utils.clip_grad_norm_(trained, 0.1)
         optimizer.step()
 
     return measured(one)
@@ -348,7 +344,7 @@ class Layers(torch.nn.Module):
 
 def pyg(folder: str) -> Cost:
     """Return the cost of a step with torch-geometric's `GRetriever`."""
-    from torch_geometric.data import Batch, Data
+    from torch_geometric.data import Batch
     from torch_geometric.llm.models import LLM, GRetriever
 
     network = _network(folder)
@@ -358,11 +354,7 @@ def pyg(folder: str) -> Cost:
     graphs = []
     for prompt in prompts:
         assert prompt.graph is not None
-        x, relations = (
-            torch.from_numpy(network.vectors.of(texts)) for texts in (prompt.graph.names, prompt.graph.relations)
-        )
-        ends = torch.from_numpy(prompt.graph.ends)
-        graphs.append(Data(x=x, edge_index=ends, edge_attr=relations))
+        graphs.append(prompt.graph.data(network.vectors))
     batch = Batch.from_data_list(graphs)
     questions = [write_question(one.question, after_graph=True) for one in examples]
     texts, answers = [prompt.text for prompt in prompts], [one.answers[0] for one in examples]

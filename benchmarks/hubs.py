@@ -24,12 +24,10 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.index import MASK
 from kg_retrievers.index.exact_search import ExactSearch
-from kg_retrievers.methods.gnn_rag.config import GraphReasonerConfig
-from kg_retrievers.methods.gnn_rag.model import GraphReasoner
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner, GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.retriever import GNNRAGRetriever
 from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.model import TripleScorer
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer, TripleScorerConfig
 from kg_retrievers.methods.subgraph_rag.retriever import SubgraphRAGRetriever
 
 SEED = 20261123

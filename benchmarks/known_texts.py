@@ -1,6 +1,6 @@
 """How far a text of a pattern may be from a name or a relation of the graph and still mean it.
 
-Chooses the constants of `kg_retrievers/questions/operations.py`. Names are those of MetaQA and of the graphs of
+Chooses the constants of `kg_retrievers/questions/carried_out.py`. Names are those of MetaQA and of the graphs of
 `benchmarks/operation_questions`, each looked for without it and with one wrong letter; the texts for relations stand in
 `relation_words.json` beside these graphs, written for this.
 

@@ -45,10 +45,14 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.index import EntityLinker, link_question
-from kg_retrievers.methods.subgraph_rag import network as triple_network
-from kg_retrievers.methods.subgraph_rag.config import TripleScorerConfig
-from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples
-from kg_retrievers.methods.subgraph_rag.model import CandidateTriples, GraphTripleScorer, TripleScorer
+from kg_retrievers.methods.subgraph_rag import training as triple_training
+from kg_retrievers.methods.subgraph_rag.model import (
+    CandidateTriples,
+    GraphTripleScorer,
+    TripleScorer,
+    TripleScorerConfig,
+    shortest_path_triples,
+)
 from kg_retrievers.methods.subgraph_rag.training import NUM_EXAMPLES, train_triple_scorer
 
 FIRST = 100
@@ -103,7 +107,7 @@ def main() -> None:
             found[key] = neighborhood(adjacency, seeds, **limits)
         return found[key]
 
-    triple_network.neighborhood = remembered  # type: ignore[assignment]
+    triple_training.neighborhood = remembered  # type: ignore[assignment]
     for section in arguments.sections:
         if section == "serving":
             serving()

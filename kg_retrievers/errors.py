@@ -81,8 +81,18 @@ def listed(names: Sequence[str], most: int = 10) -> str:
         >>> listed(["director", "genre", "year"], 2)
         "'director', 'genre' and 1 more"
     """
+    return first_of([repr(name) for name in names], most)
+
+
+def first_of(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first of some names as they are, and how many more there are.
+
+    Example:
+        >>> first_of(["director", "genre", "year"], 2, "; ")
+        'director; genre and 1 more'
+    """
     more = len(names) - most
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = separator.join(names[:most])
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

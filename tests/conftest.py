@@ -11,7 +11,9 @@ import pytest
 from hypothesis import settings
 from postgres import Postgres
 
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.testing import tiny_graph
 
 #: The examples that a property test draws in `make test`, at least.
 EXAMPLES = 25
@@ -56,6 +58,18 @@ def data_dir() -> Path:
 def metaqa_graph(data_dir: Path) -> KnowledgeGraph:
     """The graph of MetaQA."""
     return KnowledgeGraph.from_file(data_dir / "metaqa" / "kb.txt")
+
+
+@pytest.fixture(scope="session")
+def index() -> GraphIndex:
+    """The tiny graph with hashed embeddings, where a file names no other."""
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@pytest.fixture(scope="session")
+def retriever(index: GraphIndex) -> SimGRAGRetriever:
+    """SimGRAG over the tiny graph, where a file names no other."""
+    return SimGRAGRetriever.from_index(index)
 
 
 @pytest.fixture(scope="session")

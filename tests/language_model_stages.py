@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kg_retrievers import (
-    GraphIndex,
-    HashedEmbeddings,
-    LLMPatternGenerator,
-    RelationPathRetriever,
-    SimGRAGRetriever,
-)
+from kg_retrievers import GraphIndex, HashedEmbeddings, LLMPatternGenerator, RelationPathRetriever, SimGRAGRetriever
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.methods.rog.proposals import LLMRelationPaths
 from kg_retrievers.sample import load_graph

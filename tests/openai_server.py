@@ -41,12 +41,7 @@ class Hang:
     """Never answer, and note when the client gives up."""
 
 
-@dataclass(frozen=True)
-class Garbage:
-    """Answer with status 200 and something that is not JSON."""
-
-
-Behaviour = Reply | Cut | RateLimit | Hang | Garbage
+Behaviour = Reply | Cut | RateLimit | Hang
 
 
 class OpenAIServer(LoopbackServer):
@@ -104,8 +99,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self._hang(script)
             case RateLimit(retry_after):
                 self._error(429, "too many requests", {"Retry-After": str(retry_after)})
-            case Garbage():
-                self._send(200, "application/json", b"<html>not JSON</html>")
 
     def _hang(self, script: OpenAIServer) -> None:
         self.close_connection = True

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import fsum
 from typing import Any, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Triple, Unknown
@@ -60,18 +61,24 @@ def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, directio
     assignments = find(pattern)
     if operation is not None and operation.kind == "exists":
         return Plain(bool(assignments), [])
+    if operation is not None and operation.kind == "table":
+        return _table(graph, operation, assignments)
     targets = sorted(_of_unknown(assignments, pattern.target), key=_id(graph))
     if operation is None:
         return Plain(None, targets) if assignments else NOTHING
-    if operation.kind == "count":
-        return Plain(len(targets), [])
-    if not operation.by:
-        return Plain(None, targets) if targets else NOTHING
-    of_target = {
-        key: _of_unknown([one for one in assignments if one[_unknown(one, pattern.target)] == key], operation.by[0])
-        for key in targets
-    }
-    return _chosen(graph, operation, of_target)
+    if operation.kind == "share":
+        whole = set(targets) | _of_unknown(find(_without_limits(pattern)), pattern.target)
+        return Plain(_plain_number(100 * len(targets) / len(whole)), []) if whole else NOTHING
+    rows = [
+        tuple(one[_unknown(one, name)] for name in (pattern.target, *operation.by, operation.group) if name)
+        for one in assignments
+    ]
+    if operation.by and operation.of == "value":
+        rows = [row for row in rows if row[1] in _comparable(graph, {row[1] for row in rows})]
+    if operation.group is None:
+        return _ungrouped(graph, operation, rows)
+    groups = {row[-1]: _ungrouped(graph, operation, [one[:-1] for one in rows if one[-1] == row[-1]]) for row in rows}
+    return _table_of(graph, pattern, {key: one for key, one in groups.items() if one.known})
 
 
 # --- assignments ----------------------------------------------------------------------------------------------------
@@ -202,6 +209,99 @@ def _of_unknown(assignments: Sequence[Assignment], name: str | None) -> set[str]
     return {one[_unknown(one, name)] for one in assignments}
 
 
+def _without_limits(pattern: Pattern) -> Pattern:
+    """Return a pattern without the conditions on what its operation is by."""
+    assert pattern.operation is not None
+    kept = tuple(one for one in pattern.conditions if one.unknown not in pattern.operation.by)
+    return replace(pattern, conditions=kept, operation=None)
+
+
+def _plain_number(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
+
+
+def _shown(graph: KnowledgeGraph, key: str) -> Any:
+    value = graph.value(key)
+    return graph.label(key) if value is None else value.plain
+
+
+def _comparable(graph: KnowledgeGraph, keys: set[str]) -> dict[str, tuple[float, ...]]:
+    """Return what some entities are compared by, of those that can be: dates or numbers of one unit."""
+    found = _ranks(graph, Operation("max", ("x",)), {key: {key} for key in keys}, True)[0]
+    return {key: found[key] for key in sorted(found, key=_id(graph))}
+
+
+def _ungrouped(graph: KnowledgeGraph, operation: Operation, rows: Sequence[tuple[str, ...]]) -> Plain:
+    """Return what an operation gives for targets, or targets with what they are compared by."""
+    targets = sorted({row[0] for row in rows}, key=_id(graph))
+    of_target = {key: {row[1] for row in rows if row[0] == key} for key in targets} if operation.by else {}
+    match operation.kind:
+        case "count":
+            return Plain(len(targets), [])
+        case "list" if not operation.by:
+            return Plain(None, targets) if targets else NOTHING
+        case "sum" | "mean" | "range":
+            value = _aggregate(graph, operation, of_target)
+            return NOTHING if value is None else Plain(value, [])
+    return _chosen(graph, operation, of_target)
+
+
+def _aggregate(graph: KnowledgeGraph, operation: Operation, of_target: dict[str, set[str]]) -> Any:
+    if operation.of == "count":
+        numbers: list[float | None] = [len(by) for by in of_target.values()]
+    elif operation.kind == "range":
+        ranks = _comparable(graph, {key for by in of_target.values() for key in by})
+        ends = [choose(ranks, key=lambda key: ranks[key]) for choose in (min, max)] if ranks else []
+        last = [key for key in ranks if ends and ranks[key] == ranks[ends[1]]][-1:]
+        return [_shown(graph, key) for key in (*ends[:1], *last)] or None
+    else:
+        read = [graph.value(key) for by in of_target.values() for key in by]
+        numbers = [one.number if one else None for one in read]
+    known = [number for number in numbers if number is not None]
+    if not known or len(known) < len(numbers):
+        return None
+    if operation.kind == "range":
+        return [_plain_number(min(known)), _plain_number(max(known))]
+    return _plain_number(fsum(known) / (1 if operation.kind == "sum" else len(known)))
+
+
+def _table(graph: KnowledgeGraph, operation: Operation, assignments: Sequence[Assignment]) -> Plain:
+    rows = {tuple(one[_unknown(one, name)] for name in operation.by) for one in assignments}
+    if not rows:
+        return NOTHING
+    ordered = sorted(rows, key=lambda row: [_id(graph)(key) for key in row])
+    answers = dict.fromkeys(row[at] for at in range(len(operation.by)) for row in ordered)
+    cells = [[_shown(graph, key) for key in row] for row in ordered]
+    return Plain({"columns": [*operation.by], "rows": cells}, list(answers))
+
+
+def _table_of(graph: KnowledgeGraph, pattern: Pattern, groups: dict[str, Plain]) -> Plain:
+    """Return the table of groups: dates and numbers in order, others by falling value."""
+    operation = pattern.operation
+    assert operation is not None
+    assert operation.group is not None
+    if not groups:
+        return NOTHING
+    labels, ids = {key: graph.label(key) for key in groups}, _id(graph)
+    ranks = _comparable(graph, set(groups))
+    if len(ranks) == len(groups):
+        order = sorted(groups, key=lambda key: (ranks[key], ids(key)))
+    elif operation.kind in ("list", "range"):
+        order = sorted(groups, key=lambda key: (labels[key], ids(key)))
+    else:
+        order = sorted(groups, key=lambda key: (-_sortable(groups[key].value), labels[key], ids(key)))
+    rows = []
+    for key in order:
+        named = [[graph.label(answer) for answer in groups[key].answers]] if groups[key].answers else []
+        rows.append([labels[key], *named, *([] if operation.kind == "list" else [groups[key].value])])
+    titles = [operation.group, *([pattern.target] if operation.kind in ("list", "max", "min") else [])]
+    return Plain({"columns": [*titles, *([] if operation.kind == "list" else [operation.kind])], "rows": rows}, order)
+
+
+def _sortable(value: Any) -> float:
+    return value if isinstance(value, int | float) else 0.0
+
+
 def _chosen(graph: KnowledgeGraph, operation: Operation, of_target: dict[str, set[str]]) -> Plain:
     if operation.kind == "list":
         assert operation.comparison is not None
@@ -215,8 +315,10 @@ def _chosen(graph: KnowledgeGraph, operation: Operation, of_target: dict[str, se
     if not order:
         return NOTHING
     if operation.kind == "order":
-        first = order[: operation.limit]
-        return Plain([shown[key] for key in first], first)
+        last = None if operation.limit is None else operation.offset + operation.limit
+        wanted = {ranks[key] for key in order[operation.offset : last]}
+        first = [key for key in order if ranks[key] in wanted]
+        return Plain([shown[key] for key in first], first) if first else NOTHING
     return Plain(shown[order[0]], [key for key in order if ranks[key] == ranks[order[0]]])
 
 

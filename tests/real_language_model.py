@@ -69,7 +69,7 @@ class Writer:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         with self._lock, torch.inference_mode():
             written, cut = self._write(self.lm.encode(text, special=True), max_tokens, self._matcher(schema))
-        return self.lm.decode(written), cut, len(written)
+        return tokenizer.decode(written, skip_special_tokens=True), cut, len(written)
 
     def _matcher(self, schema: dict[str, Any] | None) -> Any:
         import llguidance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import HashedEmbeddings
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 
 
@@ -132,20 +132,9 @@ class PerFactReasoner(torch.nn.Module):
         return renewed
 
 
-def random_graph(nodes: int, facts: int, relations: int = 9, seed: int = 0) -> KnowledgeGraph:
-    """Return a graph of some entities and distinct facts, drawn at random; some are loops, some run side by side.
+class States(HashedEmbeddings):
+    """Stands for a language model: each token's state depends on its text, and the first one is of the whole text."""
 
-    Args:
-        nodes: The number of entities, from 1.
-        facts: The number of facts, at most `nodes ** 2 * relations`; quick where it is far less.
-        relations: The number of relations to draw from.
-        seed: What is drawn.
-    """
-    rng, drawn = np.random.default_rng(seed), dict[tuple[int, int, int], None]()
-    while len(drawn) < facts:
-        rows = rng.integers(0, [nodes, relations, nodes], (facts - len(drawn), 3)).tolist()
-        drawn.update(dict.fromkeys((head, relation, tail) for head, relation, tail in rows))
-    return KnowledgeGraph.from_triples(
-        ((f"entity {head}", f"relation_{relation}", f"entity {tail}") for head, relation, tail in drawn),
-        labels={f"entity {node}": f"entity {node}" for node in range(nodes)},
-    )
+    def embed_tokens(self, texts: list[str]) -> list[np.ndarray]:
+        """Return a state of the text, then one of each word in it."""
+        return [self.embed_array([text, *(f"{word} of {text}" for word in text.split())]) for text in texts]

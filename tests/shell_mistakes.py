@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+#: The fixture `run`: arguments to exit code, stdout and stderr.
+Run = Callable[..., tuple[int, str, str]]
+
 
 def mistake(done: tuple[int, str, str]) -> str:
     """Check that a command told a mistake on one line and nothing else; return the line."""

@@ -199,11 +199,3 @@ def test_the_wheel_holds_one_package() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"agents", "chains"}
     taken = {name for name in folders for pattern in patterns if fnmatchcase(name, pattern)}
     assert {name for name in taken if not name.endswith(".egg-info")} == {"kg_retrievers"}
-
-
-@pytest.mark.parametrize("name", ["agents", "chains"])
-def test_links_at_the_root_show_the_packages(name: str) -> None:
-    link = ROOT / name
-    if not link.is_symlink():
-        pytest.skip("the link was lost, as in a zip file or on Windows; nothing needs it")
-    assert link.resolve() == PACKAGE / name

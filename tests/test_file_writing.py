@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from broken_off import full_disk
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.core.checkpoint import save_checkpoint
@@ -35,17 +36,6 @@ ROOM = 100
 LONG = 1 << 20
 
 SAMPLE = Path(__file__).parents[1] / "kg_retrievers" / "sample"
-
-
-@contextmanager
-def full_disk(room: int = ROOM) -> Iterator[None]:
-    """Let no file of this process become longer, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def graph(count: int) -> KnowledgeGraph:
@@ -86,7 +76,7 @@ def is_vectors(file: str) -> bool:
 def test_a_full_disk_is_told_and_what_was_there_stays(write: Callable[[Path, int], Any], tmp_path: Path) -> None:
     write(tmp_path, 3)
     before = contents(tmp_path)
-    with full_disk(), pytest.raises(FileWriteError, match=r"cannot be written: .+\. .*[Mm]ake room") as caught:
+    with full_disk(ROOM), pytest.raises(FileWriteError, match=r"cannot be written: .+\. .*[Mm]ake room") as caught:
         write(tmp_path, 100)
     assert caught.value.errno in (errno.EFBIG, errno.EIO)  # SQLite says the latter
     left = contents(tmp_path)

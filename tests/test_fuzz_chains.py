@@ -25,21 +25,13 @@ from langchain_core.runnables import Runnable
 from mutants import SECONDS, SEED, Readings, mutant, rounds
 from pydantic import Field
 
-from kg_retrievers import (
-    CypherRetriever,
-    GraphIndex,
-    HashedEmbeddings,
-    LLMPatternGenerator,
-    RelationPathRetriever,
-    SimGRAGRetriever,
-)
+from kg_retrievers import CypherRetriever, GraphIndex, LLMPatternGenerator, RelationPathRetriever, SimGRAGRetriever
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain, fact_verification_chain, llm_answerer
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.rog.proposals import LLMRelationPaths
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
-from kg_retrievers.testing import tiny_graph
 
 pytestmark = pytest.mark.heavy
 
@@ -102,11 +94,6 @@ class Asked:
     runnable: Runnable[Any, Any]
     input: Any
     model: MutantModel
-
-
-@pytest.fixture(scope="module")
-def index() -> GraphIndex:
-    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def client(writer: Writer) -> Iterator[ChatOpenAI]:
 def test_loading(writer: Writer) -> None:
     lm = writer.lm
     assert (lm.dtype, lm.hidden_size, lm.max_tokens) == ("bfloat16", 576, 8192)
-    before, after = lm.around(None)
+    before, after = lm.around()
     assert before.endswith("<|im_start|>user\n")
     assert after == "<|im_end|>\n<|im_start|>assistant\n"
     assert lm.stops[0] == lm.tokenizer.convert_tokens_to_ids("<|im_end|>")

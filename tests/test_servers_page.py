@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,13 @@ import yaml
 from arcadedb import PASSWORD as ROOT_PASSWORD
 from arcadedb import ArcadeDB, is_installed
 from postgres import Postgres
+from shell_mistakes import Run
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "servers.md").read_text("utf-8")
 COMPOSE = (ROOT / "compose.yaml").read_text("utf-8")
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def services() -> dict[str, Any]:

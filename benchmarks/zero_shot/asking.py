@@ -10,7 +10,7 @@ from kg_retrievers import GraphIndex, Question
 from kg_retrievers.core.documents import documents_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import KGRetrieversError
-from kg_retrievers.evaluation.metrics import exact_match, f1, hit
+from kg_retrievers.evaluation.measuring import exact_match, f1, hit
 from kg_retrievers.methods import registry
 
 #: Whether the entities of a question are handed over, or found in its text.

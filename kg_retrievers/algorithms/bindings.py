@@ -1,88 +1,274 @@
-"""What the unknowns of a pattern are together, joined from the facts of each of its edges."""
+"""What the unknowns of a pattern are together, joined edge by edge over arrays."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import math
+import time
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.graph.adjacency import Adjacency, label_of, relation_of
+from kg_retrievers.graph.columns import Array, are_first, distinct, entries_between
 
-#: The most rows of a join.
-MAX_ROWS = 2_000_000
+#: The most rows of a join at a time.
+MAX_ROWS = 20_000_000
 
-#: What some unknowns are together.
-Row = tuple[int, ...]
+#: From how many entities at once a join goes on: if a limit ends it, those before are done.
+STARTS = 1 << 18
+
+#: From how many labels on all entries of an entity are looked at, rather than those of each label.
+MANY_LABELS = 8
 
 
-class Edge(NamedTuple):
-    """An edge of a pattern with its facts.
+class JoinEdge(NamedTuple):
+    """An edge of a pattern.
 
     Attributes:
-        unknowns: What it joins, any numbers: its head, its tail, and its relation where that is unknown.
-        rows: What they are together.
+        head: The number of its head.
+        tail: The number of its tail.
+        relations: The ids of the relations that it may have; None for any.
+        relation: The number of its relation where that is unknown and to be the same elsewhere; None else.
+        directed: Whether it must point from head to tail.
     """
 
-    unknowns: tuple[int, ...]
-    rows: Iterable[Row]
+    head: int
+    tail: int
+    relations: Array | None
+    relation: int | None = None
+    directed: bool = True
 
 
-def joined_bindings(
-    edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]] = ()
-) -> set[Row]:
-    """Return what some unknowns of a pattern are together in at least one match.
+class Limits(NamedTuple):
+    """When a join ends.
 
-    Edges are joined one after the other, each next to what is joined already; an unknown that nothing further needs is
-    dropped at once, so that on a tree there are never more rows than the wanted unknowns and one edge allow.
+    Attributes:
+        entries: The most adjacency entries that it looks at.
+        until: The time, as `time.monotonic` tells it.
+    """
+
+    entries: float = math.inf
+    until: float = math.inf
+
+
+class _CutError(Exception):
+    """A limit is reached."""
+
+
+class Join:
+    """Finds what the nodes of a pattern are together.
 
     Args:
-        edges: The edges of a pattern.
-        wanted: The unknowns to return, in this order.
-        different: Pairs that must not be the same.
+        adjacency: The graph.
+        edges: The edges of the pattern, between nodes by number.
+        candidates: The ids of the entities that a node may be, ascending, by number; any entity for a node without.
+        different: Pairs of nodes that must not be the same entity.
+        limits: When it ends.
 
-    Raises:
-        SearchBudgetError: If there are more than `MAX_ROWS` rows at a time.
+    Attributes:
+        truncated: Whether a limit ended the join, so that there may be further rows.
 
     Example:
-        >>> directed, starring = Edge((0, 1), [(7, 8), (7, 9)]), Edge((1, 2), [(8, 3), (9, 3), (9, 4)])
-        >>> sorted(joined_bindings([directed, starring], [0, 2]))
-        [(7, 3), (7, 4)]
+        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [0, 0, 2], [3, 0, 2]]), 4)
+        >>> Join(adjacency, [JoinEdge(0, 1, np.array([0]))], {1: np.array([2])}).bindings([0]).tolist()
+        [[0], [3]]
     """
-    left = list(edges)
-    unknowns: list[int] = []
-    rows: set[Row] = {()}
-    while left:
-        edge = next((edge for edge in left if {*edge.unknowns} & {*unknowns}), left[0])
-        left.remove(edge)
-        unknowns, rows = _joined(unknowns, rows, edge)
-        rows = {row for row in rows if _differ(unknowns, row, different)}
-        needed = {*wanted, *(unknown for later in left for unknown in later.unknowns)}
-        needed |= {unknown for pair in different for unknown in pair if not {*pair} <= {*unknowns}}
-        kept = [position for position, unknown in enumerate(unknowns) if unknown in needed]
-        unknowns, rows = [unknowns[at] for at in kept], {tuple(row[at] for at in kept) for row in rows}
-    order = [unknowns.index(unknown) for unknown in wanted]
-    return {tuple(row[at] for at in order) for row in rows}
+
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        edges: Sequence[JoinEdge],
+        candidates: Mapping[int, Array],
+        different: Sequence[tuple[int, int]] = (),
+        limits: Limits = Limits(),  # noqa: B008 # a tuple
+    ) -> None:
+        """Keep them."""
+        self._adjacency, self._edges, self._limits = adjacency, edges, limits
+        self.truncated, self._looked_at = False, 0
+        self._candidates, self._different = candidates, different
+        self._size = len(adjacency.indptr) - 1
+
+    def bindings(self, wanted: Sequence[int]) -> Array:
+        """Return what some nodes are together in at least one match: int64 (rows, wanted), each row once, ascending.
+
+        Edges are joined one after the other. A node that nothing further needs is dropped at once, so that on a tree
+        there are never more rows than the wanted nodes and one edge allow.
+
+        Raises:
+            SearchBudgetError: If there are more than `MAX_ROWS` rows at a time.
+        """
+        rows, columns = np.zeros((1, 0), np.int64), list[int]()
+        for part in self._parts(wanted):
+            own = [node for node in wanted if node in part.nodes]
+            found = self._of_part(part.edges, own or sorted(part.nodes)[:1])
+            if not own:
+                found = found[:1, :0]
+            self._check_size(len(rows) * len(found))
+            rows = np.hstack([np.repeat(rows, len(found), axis=0), np.tile(found, (len(rows), 1))])
+            columns += own
+        return self._once(rows[:, [columns.index(node) for node in wanted]])
+
+    def _parts(self, wanted: Sequence[int]) -> list[_Part]:
+        """Return the parts of the pattern that share no node, and between which nothing must differ."""
+        links: list[tuple[set[int], list[JoinEdge]]] = [({node}, []) for node in (*wanted, *self._candidates)]
+        links += [({edge.head, edge.tail} | _number(edge), [edge]) for edge in self._edges]
+        links += [({*pair}, []) for pair in self._different]
+        parts: list[_Part] = []
+        for nodes, edges in links:
+            joined = [part for part in parts if part.nodes & nodes]
+            parts = [part for part in parts if part not in joined]
+            whole = nodes.union(*(part.nodes for part in joined))
+            parts.append(_Part(whole, [*(edge for part in joined for edge in part.edges), *edges]))
+        return parts
+
+    def _of_part(self, edges: Sequence[JoinEdge], wanted: Sequence[int]) -> Array:
+        """Return the bindings of a part that is joined."""
+        left = sorted(edges, key=lambda edge: min(self._count(edge.head), self._count(edge.tail)))
+        start = min(left, key=lambda edge: min(self._count(edge.head), self._count(edge.tail)), default=None)
+        first = wanted[0] if start is None else min((start.head, start.tail), key=self._count)
+        starts, found = self._starts(first, left), [np.zeros((0, len(wanted)), np.int64)]
+        try:
+            for at in range(0, len(starts), STARTS):
+                found.append(self._from(starts[at : at + STARTS], first, list(left), wanted))
+        except _CutError:
+            self.truncated = True
+        return found[-1] if len(found) < 3 else self._once(np.concatenate(found))
+
+    def _from(self, starts: Array, first: int, left: list[JoinEdge], wanted: Sequence[int]) -> Array:
+        """Return the bindings of a part in which a node is one of some entities."""
+        columns, rows = [first], starts[:, None]
+        waiting = [node for pair in self._different for node in pair] + [*wanted]
+        while left or any(node not in columns for node in waiting):
+            check_deadline()
+            edge = next((one for one in left if {one.head, one.tail} <= {*columns}), None)
+            edge = edge or next((one for one in left if {one.head, one.tail} & {*columns}), None)
+            if edge is None:  # a node that only must differ, or is only wanted
+                other = left[0].head if left else next(node for node in waiting if node not in columns)
+                starts = self._starts(other, left)
+                self._check_size(len(rows) * len(starts))
+                rows = np.hstack([np.repeat(rows, len(starts), axis=0), np.tile(starts, len(rows))[:, None]])
+                columns.append(other)
+            else:
+                left.remove(edge)
+                rows, columns = self._extended(rows, columns, edge)
+            rows = rows[self._differ(rows, columns)]
+            needed = {*wanted, *(node for one in left for node in (one.head, one.tail, *_number(one)))}
+            needed |= {node for pair in self._different for node in pair if not {*pair} <= {*columns}}
+            kept = [at for at, node in enumerate(columns) if node in needed]
+            waiting = [node for node in waiting if node not in columns]
+            rows, columns = self._once(rows[:, kept]), [columns[at] for at in kept]
+        return rows[:, [columns.index(node) for node in wanted]]
+
+    def _count(self, node: int) -> int:
+        return len(self._candidates[node]) if node in self._candidates else self._size
+
+    def _starts(self, node: int, edges: Sequence[JoinEdge]) -> Array:
+        """Return the entities with which a join begins: the candidates of a node, or the ends of one of its edges."""
+        if node in self._candidates:
+            return self._candidates[node].astype(np.int64)
+        own = next((edge for edge in edges if node in (edge.head, edge.tail) and edge.relations is not None), None)
+        if own is None or own.relations is None:
+            return np.arange(self._size)
+        ways = [node == own.tail] if own.directed else [False, True]
+        labels = np.concatenate([label_of(own.relations, way) for way in ways])
+        return distinct(self._adjacency.entries_labelled(labels)[1])
+
+    def _extended(self, rows: Array, columns: Sequence[int], edge: JoinEdge) -> tuple[Array, list[int]]:
+        """Join rows with the facts of an edge, of which one end is a column of them."""
+        here = edge.head if edge.head in columns else edge.tail
+        there = edge.tail if here == edge.head else edge.head
+        ids, of_rows = np.unique(rows[:, columns.index(here)], return_inverse=True)
+        owners, ends, relations = self._facts(ids, edge, backward=here == edge.tail)
+        if there in self._candidates:
+            fits = self._is_candidate(there, ends)
+            owners, ends, relations = owners[fits], ends[fits], relations[fits]
+        firsts = np.searchsorted(owners, np.arange(len(ids) + 1))
+        starts, lasts = firsts[:-1][of_rows], firsts[1:][of_rows]
+        self._check_size(int((lasts - starts).sum()))
+        entries, at = entries_between(starts, lasts)
+        found = {there: ends[entries], **dict.fromkeys(_number(edge), relations[entries])}
+        fits = np.ones(len(entries), bool)
+        if there == here:
+            fits &= ends[entries] == ids[of_rows][at]
+        for node, values in found.items():
+            if node in columns:
+                fits &= rows[at, columns.index(node)] == values
+        new = [node for node in found if node not in columns]
+        joined = np.hstack([rows[at[fits]], *(found[node][fits][:, None] for node in new)])
+        return joined, [*columns, *new]
+
+    def _facts(self, ids: Array, edge: JoinEdge, *, backward: bool) -> tuple[Array, Array, Array]:
+        """Return the facts of an edge at some of its ends: the position of each end, the other end, the relation."""
+        adjacency, relations = self._adjacency, edge.relations
+        ways = [backward] if edge.directed else [False, True]
+        owners, entries = list[Array](), list[Array]()
+        if relations is not None and len(relations) <= MANY_LABELS:
+            for label in (int(label_of(relation, way)) for relation in relations.tolist() for way in ways):
+                some, own = entries_between(*adjacency.ranges_with(ids, label))
+                owners.append(own)
+                entries.append(some)
+        else:
+            some, own = entries_between(adjacency.indptr[ids], adjacency.indptr[ids + 1])
+            labels = adjacency.labels[some]
+            fits = np.isin(labels % 2, ways)
+            if relations is not None:
+                fits &= np.isin(relation_of(labels), relations)
+            owners.append(own[fits])
+            entries.append(some[fits])
+        whole, at = np.concatenate(owners), np.concatenate(entries)
+        self._looked_at += len(at)
+        if self._looked_at > self._limits.entries or time.monotonic() > self._limits.until:
+            raise _CutError
+        order = np.argsort(whole, kind="stable")
+        at = at[order]
+        return (
+            whole[order],
+            adjacency.neighbors[at].astype(np.int64),
+            relation_of(adjacency.labels[at]).astype(np.int64),
+        )
+
+    def _is_candidate(self, node: int, entities: Array) -> Array:
+        candidates = self._candidates[node]
+        if len(candidates) * 8 < len(entities):
+            return np.isin(entities, candidates)
+        at = np.searchsorted(candidates, entities)
+        found: Array = np.append(candidates, -1)[at] == entities
+        return found
+
+    def _differ(self, rows: Array, columns: Sequence[int]) -> Array:
+        fits = np.ones(len(rows), bool)
+        for one, other in self._different:
+            if one in columns and other in columns:
+                fits &= rows[:, columns.index(one)] != rows[:, columns.index(other)]
+        return fits
+
+    def _once(self, rows: Array) -> Array:
+        """Return each row once, ascending."""
+        if not rows.shape[1]:
+            return rows[:1]
+        keys, size = rows[:, 0], self._size + 1
+        for column in range(1, rows.shape[1]):
+            if column > 1:  # the keys of two columns fit 63 bits
+                keys = np.unique(keys, return_inverse=True)[1]
+            keys = keys * size + rows[:, column]
+        order = np.argsort(keys, kind="stable")
+        return rows[order[are_first(keys[order])]]
+
+    def _check_size(self, rows: int) -> None:
+        if rows > MAX_ROWS:
+            raise SearchBudgetError(f"The pattern's unknowns have more than {MAX_ROWS:,} combinations.")
 
 
-def _joined(unknowns: list[int], rows: set[Row], edge: Edge) -> tuple[list[int], set[Row]]:
-    """Join rows with those of an edge."""
-    new = [unknown for unknown in dict.fromkeys(edge.unknowns) if unknown not in unknowns]
-    shared = [unknown for unknown in dict.fromkeys(edge.unknowns) if unknown in unknowns]
-    options: dict[Row, set[Row]] = defaultdict(set)
-    for row in edge.rows:
-        value = dict(zip(edge.unknowns, row, strict=True))
-        if all(value[unknown] == one for unknown, one in zip(edge.unknowns, row, strict=True)):  # a loop ends in itself
-            options[tuple(value[one] for one in shared)].add(tuple(value[one] for one in new))
-    at = [unknowns.index(unknown) for unknown in shared]
-    joined: set[Row] = set()
-    for row in rows:
-        joined.update(row + more for more in options.get(tuple(row[position] for position in at), ()))
-        if len(joined) > MAX_ROWS:
-            raise SearchBudgetError(f"joined_bindings: more than {MAX_ROWS} combinations of the pattern's unknowns.")
-    return unknowns + new, joined
+class _Part(NamedTuple):
+    """Nodes that edges join, and these edges."""
+
+    nodes: set[int]
+    edges: list[JoinEdge]
 
 
-def _differ(unknowns: Sequence[int], row: Row, different: Sequence[tuple[int, int]]) -> bool:
-    value = dict(zip(unknowns, row, strict=True))
-    pairs = ((one, other) for one, other in different if one in value and other in value)
-    return all(value[one] != value[other] for one, other in pairs)
+def _number(edge: JoinEdge) -> set[int]:
+    """Return the number of the relation of an edge, if it has one."""
+    return {edge.relation} if edge.relation is not None else set()

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeGuard
 
 from langchain_core.documents import Document
 
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, pattern_lines, verbalize
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
 from kg_retrievers.graph.values import Value, holds, read_value
 from kg_retrievers.graph.verbalize import as_data, lone_entities_of
 from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
@@ -42,14 +42,37 @@ def result_answers(metadata: Mapping[str, Any]) -> list[str]:
         (['6'], ['no'])
         >>> result_answers({"answers": [], "value": 6, "details": {"at_least": True}})
         ['at least 6']
+        >>> result_answers({"answers": [], "value": {"columns": ["country", "count"], "rows": [["Norway", 5]]}})
+        ['Norway: 5']
     """
+    if is_table(value := metadata.get("value")):
+        return [f"{_said(first)}: {', '.join(map(_said, rest))}" for first, *rest in value["rows"]]
     if metadata["answers"]:
         return list(dict.fromkeys(as_data(metadata["labels"][key]) for key in metadata["answers"]))
-    value = metadata.get("value")
     if value is None:
         return []
-    at_least = "at least " if (metadata.get("details") or {}).get("at_least") else ""
-    return [f"{at_least}{_said(one)}" for one in (value if isinstance(value, list) else [value])]
+    details = metadata.get("details") or {}
+    at_least, unit = "at least " if details.get("at_least") else "", _unit_of(details)
+    return [f"{at_least}{_said(one)}{unit}" for one in (value if isinstance(value, list) else [value])]
+
+
+def is_table(value: object) -> TypeGuard[Mapping[str, list[Any]]]:
+    """Tell whether an operation gave a table: the names of its "columns", and "rows" with a cell for each."""
+    return isinstance(value, Mapping) and isinstance(value.get("rows"), list)
+
+
+def _unit_of(details: Mapping[str, Any]) -> str:
+    unit = details.get("unit")
+    return f" {unit}" if isinstance(unit, str) and unit else ""
+
+
+def _table_lines(value: Mapping[str, list[Any]], most: int | None) -> list[str]:
+    """Return a table in Markdown, a line for each row."""
+    rows = [[_said(cell).replace("|", "/") for cell in row] for row in value["rows"][:most]]
+    columns = [as_data(str(title)).replace("|", "/") for title in value["columns"]]
+    left = len(value["rows"]) - len(rows)
+    more = [f"({left} more rows)"] if left else []
+    return [*(f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)), *more]
 
 
 def result_text(metadata: Mapping[str, Any], most: int | None = None) -> str:
@@ -63,6 +86,8 @@ def result_text(metadata: Mapping[str, Any], most: int | None = None) -> str:
         >>> result_text({"answers": ["a", "b"], "labels": {"a": "Her", "b": "Up"}, "value": [2013, 2009]})
         'Her (2013); Up (2009)'
     """
+    if is_table(value := metadata.get("value")):
+        return "\n".join(_table_lines(value, most)) if value["rows"] else "nothing"
     texts = _with_values(metadata) or result_answers(metadata)
     more = len(texts) - most if most else 0
     return "; ".join([*texts[:most], *([f"{more} more"] if more > 0 else [])])
@@ -72,13 +97,17 @@ def _with_values(metadata: Mapping[str, Any]) -> list[str]:
     """Return the labels of the answers, each with the value by which it was chosen, where there are such values."""
     keys, value = metadata["answers"], metadata.get("value")
     values = value if isinstance(value, list) else [value] * len(keys)
-    if value is None or len(values) != len(keys):
+    if value is None or is_table(value) or len(values) != len(keys):
         return []
-    labels = [metadata["labels"][key] for key in keys]
-    return [as_data(f"{label} ({_said(one)})") for label, one in zip(labels, values, strict=True)]
+    labels, unit = [metadata["labels"][key] for key in keys], _unit_of(metadata.get("details") or {})
+    return [as_data(f"{label} ({_said(one)}{unit})") for label, one in zip(labels, values, strict=True)]
 
 
 def _said(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    if isinstance(value, float):
+        value = f"{value:.6g}" if abs(value) < 1e6 else f"{value:.2f}"
     return as_data({True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value))
 
 
@@ -90,14 +119,15 @@ def tell_result(metadata: Mapping[str, Any]) -> str:
         >>> tell_result({"answers": [], "value": False, "triples": [], "details": {"pattern": pattern}})
         'Result: no. Looked for and not found: Her -> composer -> ?x'
     """
-    if metadata.get("value") is None:
-        return ""
     details = metadata.get("details") or {}
+    if metadata.get("value") is None:
+        return "".join(f"{note}\n" for note in _around_notes(details)).strip()
     pattern = details.get("pattern") or {}
     kind = (pattern.get("operation") or details.get("operation") or {}).get("kind", "exists")
     name = "Result" if kind in ("exists", "compare") else f"Result of {kind}"
-    line = f"{name}: {result_text(metadata, MOST_NAMED)}"
-    if not metadata["triples"]:
+    text = result_text(metadata, MOST_NAMED)
+    line = f"{name}:\n{text}" if is_table(metadata["value"]) and "\n" in text else f"{name}: {text}"
+    if not metadata["triples"] and kind in ("exists", "compare", "count", "list"):
         looked_for = as_data(str(details.get("query", "")))
         if pattern:
             looked_for = "; ".join(pattern_lines({**pattern, "operation": None}))
@@ -105,9 +135,23 @@ def tell_result(metadata: Mapping[str, Any]) -> str:
     return line + "".join(f" ({note})" for note in _notes(details))
 
 
+def _around_notes(details: Mapping[str, Any]) -> list[str]:
+    """Return what is to be said of an entity that is described: its types, and how many facts are left out."""
+    types, left_out = details.get("types"), details.get("left_out")
+    notes = [f"Types: {as_data(', '.join(readable(local_name(str(kind))) for kind in types))}"] if types else []
+    if isinstance(left_out, Mapping):
+        counts = (f"{count} more of {as_data(readable(str(name)))}" for name, count in [*left_out.items()][:MOST_NAMED])
+        notes.append(f"Left out: {', '.join(counts)}")
+    return notes
+
+
 def _notes(details: Mapping[str, Any]) -> list[str]:
     shown, of = details.get("shown", 0), details.get("of", 0)
     notes = [f"the facts are of {shown} of {of}"] if shown < of else []
+    if tied := details.get("tied"):
+        notes.append(f"{tied} more than asked for, which tie")
+    if part := details.get("part"):
+        notes.append(f"{part[0]} of {part[1]}")
     if without := details.get("without_value"):
         notes.append(f"{without} left out, without a value to compare")
     return notes
@@ -136,6 +180,8 @@ def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
     if value is None or (names and isinstance(value, list)):
         return False
     values = value if isinstance(value, list) else [value]
+    if is_table(value):
+        values = [cell for row in value["rows"] for cell in row]
     least = _AT_LEAST.match(answer)
     if bool(least) != bool((metadata.get("details") or {}).get("at_least")):
         return False

@@ -27,6 +27,7 @@ class PatternWriter(ABC):
         allowed: The keys that unknowns may have, by name.
         revisits: Whether other nodes may take the entity of a known node.
         direction: Whether the directions of triples count.
+        types: The types below each type, itself included, where there are others.
         names: The variable of each node.
         parameters: Those of the conditions written so far.
     """
@@ -38,6 +39,7 @@ class PatternWriter(ABC):
     allowed: Mapping[str, Sequence[str]]
     revisits: bool
     direction: Literal["ignore", "respect"]
+    types: Mapping[str, Sequence[str]]
     names: dict[Term, str] = field(init=False)
     parameters: dict[str, Any] = field(default_factory=dict)
 
@@ -49,11 +51,12 @@ class PatternWriter(ABC):
         self.names = {node: f"{self.sign}n{position}" for position, node in enumerate(self.pattern.nodes)}
 
     @abstractmethod
-    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
         """Yield the lines of the query, without LIMIT.
 
         Args:
-            bindings: The names of one or two unknowns whose keys are the columns; none for the facts.
+            bindings: The unknowns whose keys are the columns, by the name of the column; none for the facts.
+            counts: Whether the only column is how many different keys the first of them has.
         """
 
     @abstractmethod
@@ -61,20 +64,24 @@ class PatternWriter(ABC):
         """Return the condition that a node has one of the keys."""
 
     @abstractmethod
-    def has_type(self, name: str, type: str) -> str:
-        """Return the condition that a node has a type."""
+    def has_type(self, name: str, types: Sequence[str]) -> str:
+        """Return the condition that a node has one of some types."""
+
+    def types_of(self, type: str) -> Sequence[str]:
+        """Return a type with the types below it."""
+        return self.types.get(type, (type,))
 
     @property
     def absent_directed(self) -> bool:
         """Whether the directions of absent triples count."""
         return self.direction == "respect" if self.pattern.directed is None else self.pattern.directed
 
-    def columns_of(self, bindings: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the variables of unknowns, each with its column, "target" or "by"."""
+    def columns_of(self, bindings: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return the variables of unknowns, each with its column."""
         name_of = {node.name: name for node, name in self.names.items() if isinstance(node, Unknown)}
-        if missing := [name for name in bindings if name not in name_of]:
+        if missing := [name for name in bindings.values() if name not in name_of]:
             raise PatternError(f"render: {missing[0]!r} is none of the unknown nodes {list(name_of)}.")
-        return [(name_of[name], column) for name, column in zip(bindings, ("target", "by"), strict=False)]
+        return [(name_of[name], column) for column, name in bindings.items()]
 
     def different(self) -> Iterator[tuple[Term, Term]]:
         """Yield the nodes that must be different entities, if their keys leave it open."""
@@ -93,7 +100,7 @@ class PatternWriter(ABC):
         found = []
         if isinstance(node, Known):
             found.append(self.has_key(name, [node.text if node.entity is None else node.entity]))
-        return found if node.type is None else [*found, self.has_type(name, node.type)]
+        return found if node.type is None else [*found, self.has_type(name, self.types_of(node.type))]
 
 
 #: The function that returns the type of a relationship.
@@ -120,7 +127,9 @@ def render(
     entities: Mapping[Known, Sequence[str]] | None = None,
     direction: Literal["ignore", "respect"] = "ignore",
     allowed: Mapping[str, Sequence[str]] | None = None,
-    bindings: Sequence[str] = (),
+    bindings: Mapping[str, str] | None = None,
+    counts: bool = False,
+    types: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
 
@@ -135,7 +144,9 @@ def render(
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
             operation of the pattern is not rendered.
-        bindings: The names of one or two unknowns; then the columns are their keys `target` and `by`, each pair once.
+        bindings: The names of unknowns, by columns such as "target" and "by", which hold their keys; each row once.
+        counts: Whether the only column, `count`, is how many different entities the first of these unknowns is.
+        types: The types below a type, itself included, as `rdfs:subClassOf` says; others have none below them.
 
     No other node takes the entity of a known node, unless the pattern may revisit what it names (see
     `decide_revisits`). Inequalities that the pattern states always hold.
@@ -151,7 +162,6 @@ def render(
     Raises:
         InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `allowed` lacks
             an unknown on which the pattern has a condition.
-        PatternError: If absent triples form a cycle.
         SearchBudgetError: If `allowed` holds more than `MAX_KEYS` keys.
 
     Example:
@@ -181,8 +191,8 @@ def render(
     }
     writer_of = schema.pattern_writer or partial(CypherWriter, dialect=dialect)
     revisits = decide_revisits(pattern).allowed
-    writer: PatternWriter = writer_of(pattern, schema, keys, given, limits, revisits, direction)
-    return "\n".join(writer.lines(bindings)), writer.parameters
+    writer: PatternWriter = writer_of(pattern, schema, keys, given, limits, revisits, direction, types or {})
+    return "\n".join(writer.lines(bindings or {}, counts=counts)), writer.parameters
 
 
 def _check_limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> None:
@@ -212,10 +222,10 @@ class CypherWriter(PatternWriter):
     dialect: Dialect = "neo4j"
     absent_count: int = 0
 
-    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
         conditions = self.conditions() | self.absences()
-        result = self.bindings(bindings) if bindings else self.result()
+        result = self.bindings(bindings, counts=counts) if bindings else self.result()
         yield from self.matches(conditions)
         yield from result
 
@@ -228,7 +238,7 @@ class CypherWriter(PatternWriter):
             elif isinstance(node, Unknown) and node.name in self.allowed and node != self.joined:
                 found[self.has_key(name, self.allowed[node.name])] = {node}
             if node.type is not None:
-                found[self.has_type(name, node.type)] = {node}
+                found[self.has_type(name, self.types_of(node.type))] = {node}
         for one, other in self.different():
             found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
         return found
@@ -249,39 +259,31 @@ class CypherWriter(PatternWriter):
 
         Each group is a tree around one node. Each triple has an EXISTS of its own inside that of the triple before it,
         since Neo4j never binds two relationships of one MATCH to the same fact.
-
-        Raises:
-            PatternError: If the triples form a cycle.
         """
         conditions: dict[str, set[Term]] = {}
         for group in self.pattern.absent_groups():
             ends = (node for head, _, tail in group for node in (head, tail))
             root = next(node for node in ends if isinstance(node, Unknown) and node in self.names)
-            found = self._present(root, self.names[root], group, {root})
+            found = self._present(root, self.names[root], group)
             conditions[f"NOT {found[0]}" if len(found) == 1 else f"NOT ({' AND '.join(found)})"] = {root}
         return conditions
 
-    def _present(self, node: Term, name: str, triples: Sequence[PatternTriple], seen: set[Term]) -> list[str]:
+    def _present(self, node: Term, name: str, triples: Sequence[PatternTriple]) -> list[str]:
         """Return the conditions that a node is joined to some triples."""
         return [
-            self._exists(node, name, triple, [other for other in triples if other is not triple], seen)
+            self._exists(node, name, triple, [other for other in triples if other is not triple])
             for triple in triples
             if node in (triple.head, triple.tail)
         ]
 
-    def _exists(
-        self, node: Term, name: str, triple: PatternTriple, rest: Sequence[PatternTriple], seen: set[Term]
-    ) -> str:
+    def _exists(self, node: Term, name: str, triple: PatternTriple, rest: Sequence[PatternTriple]) -> str:
         there = triple.tail if node == triple.head else triple.head
-        if there in seen:
-            raise PatternError(f"Pattern: the absent triples around {node} form a cycle; that is not supported.")
         inner, self.absent_count = f"a{self.absent_count}", self.absent_count + 1
         ends = (name, inner) if node == triple.head else (inner, name)
         conditions = self.limits_of_absent(there, inner)
         if not isinstance(there, Known):
-            seen.add(there)
             beyond = [other for other in rest if node not in (other.head, other.tail) or there in other]
-            conditions += self._present(there, inner, beyond, seen)
+            conditions += self._present(there, inner, beyond)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         arrow = "->" if self.absent_directed else "-"
         return f"EXISTS {{ MATCH ({ends[0]})-[{self._type(triple.relation)}]{arrow}({ends[1]}){where} }}"
@@ -295,6 +297,11 @@ class CypherWriter(PatternWriter):
         if isinstance(self.joined, Unknown):
             matched.add(self.joined)
             yield from self._join(self.joined, names[self.joined])
+        for node in self.pattern.alone:
+            if node not in matched:
+                yield f"MATCH ({names[node]})"
+                stated = [condition for condition, about in waiting.items() if about == {node}]
+                yield from [f"WHERE {' AND '.join(stated)}"] if stated else []
         first_of: dict[Unknown, str] = {}  # the first relationship of each unknown relation
         for position, (head, relation, tail) in _connected(self.pattern, {*self.keys, *matched}):
             here, known_type = f"r{position}", self._type(relation)
@@ -333,9 +340,12 @@ class CypherWriter(PatternWriter):
         yield f"RETURN {distinct}{', '.join(columns)}"
         yield "ORDER BY " + ", ".join(order)
 
-    def bindings(self, wanted: Sequence[str]) -> Iterator[str]:
-        """Yield RETURN and ORDER BY for the keys of one or two unknowns."""
+    def bindings(self, wanted: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+        """Yield RETURN and ORDER BY for the keys of unknowns, or RETURN for how many keys the first of them has."""
         columns = self.columns_of(wanted)
+        if counts:
+            yield f"RETURN count(DISTINCT {key_of(columns[0][0], self.schema, self.dialect)}) AS count"
+            return
         keys = (f"{key_of(name, self.schema, self.dialect)} AS {column}" for name, column in columns)
         yield f"RETURN DISTINCT {', '.join(keys)}"
         yield f"ORDER BY {', '.join(column for _, column in columns)}"
@@ -356,15 +366,20 @@ class CypherWriter(PatternWriter):
         ]
         return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
 
-    def has_type(self, name: str, type: str) -> str:
-        """Return the condition that a node has a type, as node label or in a list of types."""
+    def has_type(self, name: str, types: Sequence[str]) -> str:
+        """Return the condition that a node has one of some types, as node label or in a list of types."""
         labels = [label.name for label in self.schema.labels]
-        if type in labels:
-            return has_label(name, type, self.dialect)
-        if self.schema.types is None:
-            raise InvalidArgumentError(f"render: the database has no node label {type!r}. It has {labels}.")
-        self.parameters[f"{name}_type"] = type
-        return f"${name}_type IN {name}.{backticked(self.schema.types)}"
+        conditions = [has_label(name, type, self.dialect) for type in types if type in labels]
+        others = [type for type in types if type not in labels]
+        if others and self.schema.types is None:
+            if not conditions:
+                raise InvalidArgumentError(f"render: the database has no node label {others[0]!r}. It has {labels}.")
+            others = []
+        for number, type in enumerate(others):
+            parameter = f"{name}_type{number or ''}"
+            self.parameters[parameter] = type
+            conditions.append(f"${parameter} IN {name}.{backticked(str(self.schema.types))}")
+        return conditions[0] if len(conditions) == 1 else f"({' OR '.join(conditions)})"
 
 
 def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.database.bounds import check_bounds
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.tokens import Token, refusal, tokenize, without_comments
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, first_of
 
 #: How many characters a query may have.
 MAX_QUERY = 100_000
@@ -148,7 +148,7 @@ def check_read_only(
             continue
         if rule == "is_a" and name in variables:  # [x IN y WHERE x:Label | x]: no label stands behind |
             continue
-        instead = "a plain one" if rule == "function" else f"one of: {_shown(allowed)}"
+        instead = "a plain one" if rule == "function" else f"one of: {first_of(sorted(allowed), 20)}"
         raise refusal(query, token, f", {wrong}" + (f". Use {instead}" if allowed else ""))
     check_bounds(query, tokens, root, parameters or {})
     parts = root.inside[0]
@@ -219,10 +219,6 @@ def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
         return int(count.text)
     value = parameters.get(count.name)
     return value if isinstance(value, int) else count.name
-
-
-def _shown(names: Collection[str]) -> str:
-    return ", ".join(sorted(names)[:20]) + (", ..." if len(names) > 20 else "")
 
 
 def limited(checked: CheckedQuery, limit: int, *, sort_key: str = "{}") -> CheckedQuery:

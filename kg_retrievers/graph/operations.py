@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, wraps
 from reprlib import Repr
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -31,7 +31,27 @@ Scalar: TypeAlias = str | int | float | bool
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "between", "contains", "in"]
 
 #: What is asked of the things found.
-OperationKind: TypeAlias = Literal["list", "count", "exists", "max", "min", "order", "compare"]
+OperationKind: TypeAlias = Literal[
+    "list", "count", "exists", "max", "min", "sum", "mean", "range", "order", "share", "table", "compare",
+    "connect", "describe", "common", "differ", "overview",
+]  # fmt: skip
+
+#: Those about whole entities: they look at all facts around the nodes that stand alone.
+AROUND = frozenset[OperationKind](["connect", "describe", "common", "differ", "overview"])
+
+#: Those that give each group a result of its own.
+GROUPED = frozenset[OperationKind](["list", "count", "max", "min", "sum", "mean", "range"])
+
+#: How many unknowns `by` has: the least and the most; none for the kinds that are not here.
+_BY: Mapping[OperationKind, tuple[int, int]] = {
+    **dict.fromkeys(("max", "min", "order", "sum", "mean", "range"), (1, 1)),
+    "compare": (2, 2),
+    "share": (0, 1),
+    "table": (2, 8),
+}
+
+#: The most facts of a chain that joins two entities.
+MAX_CHAIN = 6
 
 #: The longest text of a condition, and the most texts of one with "in".
 MAX_TEXT, MAX_TEXTS = 1_000, 1_000
@@ -191,17 +211,34 @@ class Operation:
     - "count": how many different targets there are.
     - "exists": whether there is a match.
     - "max", "min": the targets with the greatest or least `by`.
-    - "order": the targets by falling `by`, or by rising with `descending=False`; the first `limit`.
+    - "sum", "mean": of all different values of `by` of each target. "range": the least and the greatest of them.
+    - "order": the targets by falling `by`, or by rising with `descending=False`; the first `limit` after the first
+      `offset`, and those that tie with the last of these.
+    - "share": how many percent of the entities of a type are targets. With `by`: of those that have any `by`, whether
+      or not it satisfies its conditions.
+    - "table": what some unknowns `by` are together, one row for each combination.
     - "compare": whether the first of two unknowns `by` is, as `comparison` says, above, below or equal to the second.
+
+    The others are about entities that stand alone in the pattern, and all of their facts:
+
+    - "connect": the shortest chains of facts that join them, at most `limit`, of at most `max_hops` facts. With a
+      target: only chains through such a thing.
+    - "describe": the facts of one entity, the most telling first; at most `limit`.
+    - "common", "differ": the facts that two entities share, or the relations in which they differ.
+    - "overview": the types of the graph with the number of their entities; with a target, the relations of its type.
 
     Args:
         kind: One of these.
-        by: The unknown that is compared, or counted for each target; for "compare" two of them.
-        of: Whether the "value" of `by` is compared, or the "count" of different ones for each target.
+        by: The unknowns that are compared, or counted for each target.
+        of: Whether the "value" of `by` is taken, or the "count" of different ones for each target.
         comparison: For "compare", and for "list" with a `number`.
         number: How many `by` a target of "list" has, as `comparison` says.
-        limit: The most targets of "order"; None for all.
+        limit: The most targets, chains or facts; None for all targets, or the default number of the others.
         descending: Whether "order" begins with the greatest.
+        group: An unknown of which each entity has a result of its own; the value is then a table.
+        offset: How many targets "order" passes over: 1 for the second.
+        max_hops: The most facts of a chain, from 1 to `MAX_CHAIN`.
+        whole: For "share", the type of the entities of which the targets are a part; None for that of the target.
 
     Raises:
         PatternError: If the kind is none of these, or lacks what it needs.
@@ -218,20 +255,36 @@ class Operation:
     number: Annotated[StrictInt, Field(ge=0)] | None = None
     limit: Annotated[StrictInt, Field(ge=1)] | None = None
     descending: StrictBool = True
+    group: Name | None = None
+    offset: Annotated[StrictInt, Field(ge=0)] = 0
+    max_hops: Annotated[StrictInt, Field(ge=1, le=MAX_CHAIN)] | None = None
+    whole: Name | None = None
 
     def __post_init__(self) -> None:
         """Check that the kind has what it needs."""
         compares_number = self.kind == "list" and self.number is not None
-        wanted = {"max": 1, "min": 1, "order": 1, "compare": 2}.get(self.kind, int(compares_number))
-        if len(self.by) != wanted:
+        least, most = (1, 1) if compares_number else _BY.get(self.kind, (0, 0))
+        if not least <= len(self.by) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
             raise PatternError(f"Operation: {self.kind!r} takes {wanted} unknowns in 'by', but got {list(self.by)}.")
         needs_comparison = self.kind == "compare" or compares_number
         if (self.comparison is None) == needs_comparison:
             wanted_one = "a comparison, such as '>='" if needs_comparison else "no comparison"
             raise PatternError(f"Operation: {self.kind!r} takes {wanted_one}, but got {self.comparison!r}.")
-        for name, value, taker in (("number", self.number, "list"), ("limit", self.limit, "order")):
-            if value is not None and self.kind != taker:
-                raise PatternError(f"Operation: only {taker!r} takes a {name!r}, but got one for {self.kind!r}.")
+        takers: Mapping[str, Collection[str]] = {
+            "number": ("list",),
+            "limit": ("order", "connect", "describe"),
+            "offset": ("order",),
+            "group": GROUPED,
+            "max_hops": ("connect",),
+            "whole": ("share",),
+        }
+        for name, kinds in takers.items():
+            if getattr(self, name) != (0 if name == "offset" else None) and self.kind not in kinds:
+                taker = ", ".join(map(repr, sorted(kinds)))
+                raise PatternError(f"Operation: only {taker} takes a {name!r}, but got one for {self.kind!r}.")
+        if self.group is not None and compares_number:
+            raise PatternError("Operation: 'list' takes a 'number' or a 'group', not both.")
         if self.number == 0 and self.comparison in ("=", "<=", ">=", "<"):
             raise PatternError(
                 "Operation: what has none of something matches no triple; say so by 'absent' triples instead."

@@ -22,10 +22,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import CONFIG, Condition, Operation, as_dict, raises_pattern_errors, read_as
+from kg_retrievers.graph.operations import AROUND, CONFIG, Condition, Operation, as_dict, raises_pattern_errors, read_as
 
 #: The most triples, absent triples and conditions of a pattern.
 MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS = 256, 64, 64
+
+#: The most nodes that stand alone.
+MAX_ALONE = 8
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,8 @@ class PatternParts(TypedDict, total=False):
     directed: bool | None
     conditions: Iterable[Condition]
     absent: Iterable[Sequence[Term | str]]
-    operation: Operation | None
+    operation: Operation | str | None
+    alone: Iterable[Term | str]
     typed: bool | None
     source: str | None
     confidence: float | None
@@ -143,22 +147,25 @@ class Pattern:
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";
             such a group names one unknown of the other triples. A known text in them stands for any entity called so.
         operation: What is asked of the things found; None for the things themselves.
+        alone: Nodes that stand in no triple: all things of a type, as in "how many ports are there", or the entities
+            that an operation describes, compares or connects.
         unplaced: The words of the question that the pattern does not cover.
         nearest: The relations that came nearest to the question, the nearest first.
         lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
         truncated: Whether a limit cut the facts that it was generated from, so that another one may fit better.
 
     Raises:
-        PatternError: If the pattern has no triples or too many parts, a term is empty, a relation has a type or an
-            entity, `target` or what a condition, an operation or `different` names does not occur in it, or a group of
-            absent triples does not name exactly one of its unknowns.
+        PatternError: If the pattern has no triples and no nodes or too many parts, a term is empty, a relation has a
+            type or an entity, `target` or what a condition, an operation or `different` names does not occur in it, a
+            node stands alone without an operation for it, or a group of absent triples does not name exactly one of
+            its unknowns, or forms a cycle.
 
     Example:
         >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
         {'triples': [['Her', 'directed by', {'unknown': 'director'}]], 'target': 'director'}
     """
 
-    triples: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_TRIPLES)]
+    triples: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_TRIPLES)] = ()
     target: str | None = None
     different: tuple[tuple[_Term, _Term], ...] = ()
     revisits: StrictBool | None = None
@@ -169,6 +176,7 @@ class Pattern:
     conditions: Annotated[tuple[Condition, ...], Field(max_length=MAX_CONDITIONS)] = ()
     absent: Annotated[tuple[PatternTriple, ...], Field(max_length=MAX_ABSENT)] = ()
     operation: Annotated[Operation | None, BeforeValidator(_as_operation)] = None
+    alone: Annotated[tuple[_Term, ...], Field(max_length=MAX_ALONE)] = ()
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
     lacking: tuple[str, ...] = field(default=(), compare=False)
@@ -178,8 +186,7 @@ class Pattern:
         """Drop repeated triples, and check that the parts fit."""
         for name in ("triples", "absent"):
             object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
-        if not self.triples:
-            raise PatternError("Pattern: got no triples; a pattern needs at least one.")
+        self._check_alone()
         for _, relation, _ in (*self.triples, *self.absent):
             if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
                 raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
@@ -196,6 +203,26 @@ class Pattern:
         self._check_absent()
         self._check_operations(unknown, named)
 
+    def _check_alone(self) -> None:
+        """Check that an operation asks for the nodes that stand alone."""
+        kind = self.operation.kind if self.operation else "list"
+        if not self.triples and not self.alone and kind != "overview":
+            raise PatternError("Pattern: got no triples; a pattern needs at least one.")
+        known = sum(isinstance(node, Known) for node in self.alone)
+        if kind not in AROUND:
+            if known or (self.alone and self.operation is None) or len(self.alone) > 1:
+                raise PatternError(
+                    f"Pattern: {list(self.alone)} stand in no triple. One unknown may, with an operation such as "
+                    "'list' or 'count', and entities with 'connect', 'describe', 'common' or 'differ'."
+                )
+            return
+        least, most = {"connect": (2, MAX_ALONE), "describe": (1, 1), "overview": (0, 0)}.get(kind, (2, 2))
+        if self.triples or self.absent or not least <= known <= most or len(self.alone) - known > 1:
+            raise PatternError(
+                f"Pattern: the operation {kind!r} takes {least} to {most} known nodes that stand alone, perhaps with "
+                f"one unknown, and no triples, but got {list(self.alone)} and {len(self.triples)} triples."
+            )
+
     def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
         """Check what conditions and the operation name."""
         for condition in self.conditions:
@@ -205,10 +232,14 @@ class Pattern:
                 )
         if self.operation is None:
             return
-        if strangers := [name for name in self.operation.by if name not in unknown]:
+        kind, names = self.operation.kind, filter(None, (*self.operation.by, self.operation.group))
+        if strangers := [name for name in names if name not in unknown]:
             raise PatternError(f"Pattern: the operation names {strangers}, none of the unknown nodes {list(unknown)}.")
-        if self.target is None and self.operation.kind not in ("exists", "compare"):
-            raise PatternError(f"Pattern: the operation {self.operation.kind!r} needs a target, an unknown node.")
+        if self.target is None and kind not in ("exists", "compare", "table", *AROUND):
+            raise PatternError(f"Pattern: the operation {kind!r} needs a target, an unknown node.")
+        types = [node.type for node in self.nodes if isinstance(node, Unknown) and node.name == self.target]
+        if kind == "share" and not self.operation.by and not self.operation.whole and types == [None]:
+            raise PatternError("Pattern: 'share' needs a target with a type, a type as 'whole', or an unknown in 'by'.")
 
     def _check_absent(self) -> None:
         relations = [relation for _, relation, _ in (*self.triples, *self.absent)]
@@ -227,6 +258,9 @@ class Pattern:
                     f"Pattern: the absent triples {list(group)} must name one unknown of the other triples, but name "
                     f"{[node.name for node in inside if isinstance(node, Unknown)]}."
                 )
+            unknowns = {node for triple in group for node in (triple.head, triple.tail) if isinstance(node, Unknown)}
+            if sum(unknowns >= {head, tail} for head, _, tail in group) >= len(unknowns):
+                raise PatternError(f"Pattern: the absent triples {list(group)} form a cycle; that is not supported.")
 
     def _absent_nodes(self) -> tuple[Term, ...]:
         """The nodes that stand in absent triples alone."""
@@ -253,7 +287,8 @@ class Pattern:
     @cached_property
     def nodes(self) -> tuple[Term, ...]:
         """The nodes, each once, in order of first occurrence."""
-        return tuple(dict.fromkeys(node for triple in self.triples for node in (triple.head, triple.tail)))
+        ends = (node for triple in self.triples for node in (triple.head, triple.tail))
+        return tuple(dict.fromkeys((*self.alone, *ends)))
 
     def with_known(self, terms: Mapping[Known, Known]) -> Pattern:
         """Return the pattern with other known nodes in place of some of its own."""
@@ -265,7 +300,10 @@ class Pattern:
             return tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in triples)
 
         different = tuple((new(a), new(b)) for a, b in self.different)
-        return replace(self, triples=renamed(self.triples), absent=renamed(self.absent), different=different)
+        alone = tuple(map(new, self.alone))
+        return replace(
+            self, triples=renamed(self.triples), absent=renamed(self.absent), different=different, alone=alone
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back.

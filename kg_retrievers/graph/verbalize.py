@@ -403,7 +403,8 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())
     ]
     absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
-    lines = [" -> ".join(map(_term, triple)) for triple in pattern["triples"]]
+    lines = [" -> ".join(map(_term, triple)) for triple in pattern.get("triples", ())]
+    lines += [_typed(node) for node in pattern.get("alone", ())]
     operation = [_operation_line(pattern)] if pattern.get("operation") else []
     return [as_data(line) for line in (*lines, *conditions, *absent, *operation)]
 
@@ -416,11 +417,18 @@ def _operation_line(pattern: Mapping[str, Any]) -> str:
     ]
     if operation["kind"] == "compare":
         return f"compare: {measured[0]} {operation['comparison']} {measured[1]}"
-    by = f" by {measured[0]}" if measured else ""
+    by = f" by {', '.join(measured)}" if measured else ""
+    by += f" for each ?{operation['group']}" if "group" in operation else ""
     number = f" {operation['comparison']} {operation['number']}" if "number" in operation else ""
     rising = ", rising" if operation.get("descending") is False else ""
     limit = f", the first {operation['limit']}" if "limit" in operation else ""
+    limit += f" after {operation['offset']}" if "offset" in operation else ""
     return f"{operation['kind']}:{target}{by}{number}{rising}{limit}"
+
+
+def _typed(node: str | Mapping[str, str]) -> str:
+    kind = "" if isinstance(node, str) else node.get("type")
+    return f"{_term(node)} ({kind})" if kind else _term(node)
 
 
 def _literal(value: object) -> str:

@@ -20,8 +20,8 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowCo
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.questions.carried_out import check_known_texts
 from kg_retrievers.questions.examples import ExamplePatternGenerator
-from kg_retrievers.questions.operations import check_known_texts
 from kg_retrievers.questions.prompts import (
     EXAMPLES,
     PATTERN_PROMPT,

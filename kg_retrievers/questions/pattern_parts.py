@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from kg_retrievers.core.retriever import PART_HOPS
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph.operations import AROUND
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.index.hints import RAISE_FACTS, Hints
-from kg_retrievers.questions.operations import NAMES, nearest_only
+from kg_retrievers.questions.around import MAX_HOPS
+from kg_retrievers.questions.possible_entities import NAMES, nearest_only
 
 #: The next step if neither a part of a graph nor the queries of a database answer.
 INDEX_GRAPH: Hints = {
@@ -60,8 +62,10 @@ def pattern_part(
     """
     if index.reader is None:
         return index
+    if pattern.operation and pattern.operation.kind in AROUND:
+        return _part_around(index, pattern, given, k)
     away = _distances(_beginnings(pattern, pattern.triples), pattern.triples)
-    if any(triple.head not in away for triple in pattern.triples):
+    if pattern.alone or any(triple.head not in away for triple in pattern.triples):
         raise SearchBudgetError(
             "A part of the pattern is joined to no entity that it names, and the graph stays in its database, so that "
             "what fits that part cannot be fetched.",
@@ -81,6 +85,17 @@ def pattern_part(
             relations=_relations(index, triples),
         )
     )
+
+
+def _part_around(index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int) -> GraphIndex:
+    """Fetch the facts around whole entities: of chains, as far as half of their length from each end."""
+    operation, known = pattern.operation, [node for node in pattern.alone if isinstance(node, Known)]
+    if operation is None or not known:
+        return index
+    hops = 1 if operation.kind != "connect" else ((operation.max_hops or MAX_HOPS) + 1) // 2
+    keys = {node.entity for node in known if node.entity is not None}.union(given)
+    names = {node.text for node in known if node.entity is None}
+    return index.part(PartRequest(tuple(sorted(keys)), hops, names=tuple(sorted(names)), k=k))
 
 
 def _beginnings(pattern: Pattern, triples: Sequence[PatternTriple]) -> dict[Term, int]:

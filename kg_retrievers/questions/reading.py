@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.index import (
     FUNCTION_WORDS,
     EntityLinker,
@@ -61,7 +62,7 @@ class TypeNouns:
     def __init__(self, graph: KnowledgeGraph) -> None:
         """Read the names of the types."""
         whole, last = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        for name in graph.types_below:
+        for name in kind_names(graph):
             local = name if "://" in name or " " in name else re.split(r"[:/#]", name)[-1]
             noun = type_noun(local)
             for form in {noun, plural_of(noun)} if noun else ():

@@ -14,11 +14,11 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraphMiddleware, SimGRAGRetriever
+from kg_retrievers import KnowledgeGraphMiddleware, SimGRAGRetriever
 from kg_retrievers.chains import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import ScriptedChatModel
 
 QUESTION = "Who starred in Amélie?"
 UNSURE = Pattern.of(
@@ -29,11 +29,6 @@ UNSURE = Pattern.of(
     nearest=["directed_by", "starring"],
 )
 SHOWN = "[1] Amélie -> starring -> Audrey Tautou\n[2] Amélie -> starring -> Mathieu Kassovitz"
-
-
-@pytest.fixture(scope="module")
-def retriever() -> SimGRAGRetriever:
-    return SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()))
 
 
 class CallsTool(BaseChatModel):

@@ -33,13 +33,7 @@ from kg_retrievers import (
     cited_answer_chain,
 )
 from kg_retrievers.agents.nodes import STOPPED
-from kg_retrievers.chains import (
-    NO_ANSWER,
-    NOT_UNDERSTOOD,
-    SEARCH_ENDED,
-    ExtractiveAnswerer,
-    llm_answerer,
-)
+from kg_retrievers.chains import NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED, ExtractiveAnswerer, llm_answerer
 from kg_retrievers.core.stages import RetrievalState, Stage
 from kg_retrievers.errors import (
     AnswerParseError,
@@ -51,7 +45,7 @@ from kg_retrievers.errors import (
     SearchBudgetError,
 )
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import ScriptedChatModel
 
 QUESTION = "Who starred in Amélie?"
 CAST = ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
@@ -60,16 +54,6 @@ UNKNOWN = "Who directed Xyzzyplugh?"
 STAGES = ["prepare", "generate_pattern", "match_subgraphs", "verbalize", "answer", "check_citations"]
 STARRING = '{"triples": [["Amélie", "starring", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
 DIRECTED = Pattern.of(("Amélie", "directed by", Unknown("director")), target="director")
-
-
-@pytest.fixture(scope="module")
-def index() -> GraphIndex:
-    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
-
-
-@pytest.fixture(scope="module")
-def retriever(index: GraphIndex) -> SimGRAGRetriever:
-    return SimGRAGRetriever.from_index(index)
 
 
 def thread(name: str = "1") -> Any:
@@ -108,13 +92,6 @@ async def test_without_a_model(retriever: SimGRAGRetriever, asynchronous: bool) 
     assert (got["retriever"], got["reason"], got["stopped"]) == ("SimGRAGRetriever", None, None)
     assert got["cost"]["llm_calls"] == got["cost"]["input_tokens"] == 0
     assert got["cost"]["seconds"] > 0
-
-
-def test_nodes_have_the_names_of_the_stages(retriever: SimGRAGRetriever) -> None:
-    workflow = build_workflow(retriever)
-    assert [*workflow.get_graph().nodes] == ["__start__", *STAGES, "refuse", "__end__"]
-    updates = workflow.stream({"question": QUESTION}, stream_mode="updates")
-    assert [next(iter(update)) for update in updates] == STAGES
 
 
 def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None:
@@ -253,20 +230,6 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
 
 
 # --- no evidence ------------------------------------------------------------------------------------------------------
-
-
-@both
-@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
-async def test_no_entity_is_refused_with_the_reason(
-    retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
-) -> None:
-    model = llm()
-    refusing = retriever.model_copy(update={"on_refusal": on_refusal})
-    got = await run(build_workflow(refusing, model), asynchronous, {"question": "Who directed Davd Lunch?"})
-    assert (got["answer"], got["documents"], got["citations"], got["answers"]) == (NOT_UNDERSTOOD, [], [], [])
-    assert "No entity of the graph was found" in got["reason"]
-    assert "Did you mean: 'David Lynch'" in got["reason"]
-    assert model.prompts == []
 
 
 def test_nothing_that_fits_is_refused(retriever: SimGRAGRetriever) -> None:
@@ -673,14 +636,6 @@ def test_a_refused_question_leaves_the_thread_alone(retriever: SimGRAGRetriever)
     assert (state.values["question"], state.values["answer"], state.next) == (QUESTION, before["answer"], ())
 
 
-@pytest.mark.parametrize("node", [*STAGES])
-def test_every_node_can_be_interrupted(retriever: SimGRAGRetriever, node: str) -> None:
-    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=[node])
-    workflow.invoke({"question": QUESTION}, thread())
-    assert workflow.get_state(thread()).next == (node,)
-    assert workflow.invoke(None, thread())["answers"] == CAST
-
-
 def test_what_is_saved_is_plain(retriever: SimGRAGRetriever) -> None:
     strict = JsonPlusSerializer(allowed_msgpack_modules=None)
     workflow = build_workflow(retriever, llm(reply(99), reply(1)), checkpointer=InMemorySaver(serde=strict))
@@ -730,16 +685,6 @@ def test_another_process_goes_on_from_sqlite(retriever: SimGRAGRetriever, tmp_pa
         QUESTION, pattern=Pattern.of(("Amélie", "directed_by", Unknown("director")), target="director")
     )
     assert got["documents"] == [document.model_dump() for document in expected]
-
-
-async def test_async_checkpoints_in_sqlite(retriever: SimGRAGRetriever, tmp_path: Path) -> None:
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "checkpoints.sqlite")) as checkpointer:
-        workflow = build_workflow(retriever, checkpointer=checkpointer, interrupt_before=["match_subgraphs"])
-        await workflow.ainvoke({"question": QUESTION}, thread())
-        await workflow.aupdate_state(thread(), {"pattern": DIRECTED})
-        assert (await workflow.ainvoke(None, thread()))["answer"] == "Jean-Pierre Jeunet"
 
 
 # --- streaming --------------------------------------------------------------------------------------------------------

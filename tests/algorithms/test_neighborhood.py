@@ -130,14 +130,6 @@ def test_a_limited_walk_finds_enough_within_its_hops(case: Case, max_hops: int, 
     assert found.pagerank.sum() <= 1 + 1e-12
 
 
-def test_a_walk_stops_where_entries_run_out() -> None:
-    """Seed 0 with leaves 1 ... 5; leaf 5 has a hundred leaves of its own."""
-    edges = [(0, 0, leaf) for leaf in range(1, 6)] + [(5, 0, leaf) for leaf in range(6, 106)]
-    for max_entries, size in ((20, 6), (300, 106)):
-        found = walk_around(adjacency_of(edges, 106), np.array([0]), max_hops=2, most=3, max_entries=max_entries)
-        assert len(found.ids) == size
-
-
 @given(cases(), st.data())
 def test_triples_between_agree_with_a_look_at_each(case: Case, data: st.DataObject) -> None:
     edges, size, _ = case
@@ -194,31 +186,6 @@ def test_it_agrees_with_brute_force(case: Case, max_hops: int | None, max_nodes:
     farthest = 99 if max_hops is None else max_hops
     assert all(nearest[node] <= hop <= farthest for node, hop in zip(nodes, hops, strict=True))
     assert triples == [at for at, (head, _, tail) in enumerate(edges.tolist()) if {head, tail} <= {*nodes}]
-
-
-def test_the_best_stay_and_equals_go_by_id() -> None:
-    """Hub 0 with leaves 1 ... 9; leaf 7 is joined to it twice."""
-    adjacency = adjacency_of([(0, 0, leaf) for leaf in range(1, 10)] + [(0, 1, 7)], 10)
-    assert plain(neighborhood(adjacency, [0], max_nodes=4)) == ([0, 1, 2, 7], [0, 1, 6, 9], [0, 1, 1, 1], True)
-    assert not neighborhood(adjacency, [0], max_nodes=10).truncated
-    found = neighborhood(adjacency_of(CHAIN, 7), [3, 0, 2], max_nodes=2)
-    assert plain(found) == ([0, 2, 3], [3], [0, 0, 0], True), "all seeds stay"
-
-
-def test_a_hub_may_stay_without_what_joins_it_to_the_seed() -> None:
-    """Seed 0, its neighbours 1 ... 20, and entity 21 behind them all: two hops away, and ahead of each of them."""
-    facts = [(0, 0, between) for between in range(1, 21)] + [(between, 0, 21) for between in range(1, 21)]
-    assert plain(neighborhood(adjacency_of(facts, 22), [0], max_nodes=2)) == ([0, 21], [], [0, 2], True)
-
-
-def test_what_is_out_of_reach_is_not_looked_at() -> None:
-    """The rows of entities that are out of reach hold nonsense here, which a scan of the whole graph would return."""
-    adjacency = adjacency_of([(0, 0, 1)] + [(node, 0, node + 1) for node in range(2, 40)], 41)
-    indptr, first_triples, neighbors, labels, backward_triples = (column.copy() for column in adjacency)
-    neighbors[int(indptr[2]) :] = labels[int(indptr[2]) :] = 0
-    backward_triples[int(indptr[2] - first_triples[2]) :] = 1_000_000
-    spoilt = Adjacency(indptr, first_triples, neighbors, labels, backward_triples)
-    assert plain(neighborhood(spoilt, [0])) == ([0, 1], [0], [0, 1], False)
 
 
 @pytest.mark.parametrize("seeds", [[], [[0]], 0, [7], [0, -1], [0.5], ["0"]])

@@ -16,7 +16,6 @@ from kg_retrievers.core.replies import NO_TARGET, plain_answers
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.verbalize import Style
-from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
@@ -150,14 +149,6 @@ async def test_llm(asynchronous: bool) -> None:
     assert messages[0].text == "Who {made} Her?\n[1]\nHer -> directed by -> Spike Jonze"
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-async def test_llm_is_not_called_without_evidence(asynchronous: bool) -> None:
-    llm = ScriptedChatModel(replies=[])
-    answerer, value = llm_answerer(SHORT, llm), {"question": QUESTION, "documents": list[Document]()}
-    assert (await answerer.ainvoke(value) if asynchronous else answerer.invoke(value)) == NO_ANSWER  # type: ignore
-    assert llm.prompts == []
-
-
 @pytest.mark.parametrize("template", ["{question}", "{question} {evidence} {tone}", "{question} {context}"])
 def test_prompt_with_other_placeholders_is_refused(template: str) -> None:
     with pytest.raises(InvalidArgumentError, match="llm_answerer: prompt"):
@@ -222,31 +213,6 @@ async def test_a_refusal_is_answered_with_its_reason(retriever: SimGRAGRetriever
     far = refusing.model_copy(update=misspelt)
     nothing = "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
     assert answer_chain(far).invoke("Who stared in Ameliee?") == f"{NO_ANSWER} {nothing}"
-
-
-def test_chain_uses_the_prompt_of_the_retriever(retriever: SimGRAGRetriever) -> None:
-    other = retriever.model_copy(update={"answer_prompt": ANSWER_PROMPT})
-    llm = ScriptedChatModel(replies=["Reason: ... Answer: ..."])
-    answer_chain(other, llm).invoke(QUESTION)
-    assert "Answer a question from facts" in llm.prompts[0][0].text
-
-
-async def test_chain_with_any_answerer(retriever: SimGRAGRetriever) -> None:
-    def count(value: Any) -> str:
-        return f"{value['question']} {len(value['documents'])}"
-
-    chain = answer_chain(retriever, RunnableLambda(count))
-    assert chain.invoke(QUESTION) == await chain.ainvoke(QUESTION) == f"{QUESTION} 1"
-
-
-async def test_errors_come_through(retriever: SimGRAGRetriever) -> None:
-    failing = answer_chain(retriever, ScriptedChatModel(replies=[TimeoutError("late")] * 2))
-    with pytest.raises(TimeoutError, match="late"):
-        failing.invoke(QUESTION)
-    with pytest.raises(TimeoutError, match="late"):
-        await failing.ainvoke(QUESTION)
-    with pytest.raises(InvalidArgumentError, match="empty"):
-        answer_chain(retriever).invoke("")
 
 
 async def test_everything_is_traced(retriever: SimGRAGRetriever) -> None:

@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
@@ -24,7 +21,6 @@ from kg_retrievers import (
     fact_verification_chain,
 )
 from kg_retrievers.chains import (
-    NO_ANSWER,
     NOT_UNDERSTOOD,
     AnswerInput,
     ExtractiveCitedAnswerer,
@@ -270,11 +266,6 @@ async def test_no_model_is_called_without_evidence(retriever: SimGRAGRetriever) 
     assert llm.prompts == []
 
 
-def test_a_model_that_finds_no_answer_says_so(retriever: SimGRAGRetriever) -> None:
-    got = cited_answer_chain(retriever, ScriptedChatModel(replies=[reply(answers=[])])).invoke(QUESTION)
-    assert (got["answer"], got["answers"]) == (NO_ANSWER, [])
-
-
 async def test_a_model_that_raises_raises(retriever: SimGRAGRetriever) -> None:
     llm = ScriptedChatModel(replies=[TimeoutError("late")] * 4)
     for chain in (cited_answer_chain(retriever, llm), fact_verification_chain(retriever, llm)):
@@ -315,26 +306,6 @@ def test_what_stands_in_brackets_in_a_name_is_no_mark() -> None:
     """Evidence and answers show it in parentheses."""
     shown = show_evidence([document(("Dune [1984]", "directed_by", "David Lynch"))], "numbered")
     assert shown.read_marks("Dune [1984] is of [1] and [1985].") == ("Dune (1984) is of [1] and.", [1], [1985])
-
-
-def test_a_reply_in_a_broken_tool_call_is_not_lost(retriever: SimGRAGRetriever) -> None:
-    broken = AIMessage("", invalid_tool_calls=[{"name": "x", "args": "{no JSON", "id": "1", "error": "?"}])
-    with pytest.raises(AnswerParseError) as caught:
-        cited_answer_chain(retriever, LLMCitedAnswerer(SaysMessage(message=broken))).invoke(QUESTION)
-    assert caught.value.reply == "{no JSON"
-
-
-class SaysMessage(BaseChatModel):
-    """Replies with one message."""
-
-    message: AIMessage
-
-    @property
-    def _llm_type(self) -> str:
-        return "says-message"
-
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self.message)])
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-4.1-mini", 3])

@@ -27,6 +27,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.evidence import are_supported, unsupported
+from kg_retrievers.core.facts_prompt import FACTS_ARE_DATA
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import Style, as_data, verbalize
 from kg_retrievers.testing import ScriptedChatModel
@@ -92,7 +93,8 @@ def prompts() -> Iterator[tuple[str, BasePromptTemplate[Any]]]:
     """Yield every prompt of the package that shows facts."""
     for found in walk_packages(kg_retrievers.__path__, "kg_retrievers."):
         if found.name.rpartition(".")[2].endswith(("prompt", "prompts", "middleware")):
-            for name, value in vars(import_module(found.name)).items():
+            values = vars(import_module(found.name))
+            for name, value in (values | values.get("PROMPTS", {})).items():
                 if isinstance(value, BasePromptTemplate) and "evidence" in value.input_variables:
                     yield f"{found.name}.{name}", value
 
@@ -101,7 +103,7 @@ PROMPTS = dict(prompts())
 
 
 def test_all_prompts_are_attacked() -> None:
-    assert len(PROMPTS) >= 11
+    assert len(PROMPTS) >= 14
     assert {name.split(".")[1] for name in PROMPTS} >= {"agents", "chains", "core", "methods"}
 
 
@@ -127,7 +129,7 @@ def test_no_name_leaves_the_frame_of_a_prompt(name: str, style: Style, attack: s
     assert f"{begins}\n\0\n{ends}" in empty
     assert prompt == empty.replace("\0", shown.text)
     assert (prompt.count(begins), prompt.count(ends)) == (empty.count(begins), empty.count(ends))
-    assert "data" in empty
+    assert FACTS_ARE_DATA in empty
     own = ["[1]", "[2]", "[3]"] if style == "numbered" else ["[1]"]
     assert _MARKS.findall(shown.text) == own
     assert not _HOSTILE.search(shown.text)

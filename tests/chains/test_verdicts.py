@@ -8,10 +8,7 @@ import pytest
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
-from kg_retrievers.chains import (
-    FactVerifier,
-    fact_verification_chain,
-)
+from kg_retrievers.chains import FactVerifier, fact_verification_chain
 from kg_retrievers.chains.prompts import CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import evaluate

@@ -12,19 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from broken_off import DIE_AT
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file, save
 
-from kg_retrievers.core.checkpoint import (
-    CONFIG,
-    METADATA,
-    WEIGHTS,
-    load_checkpoint,
-    read_header,
-    save_checkpoint,
-)
+from kg_retrievers.core.checkpoint import CONFIG, METADATA, WEIGHTS, load_checkpoint, read_header, save_checkpoint
 from kg_retrievers.errors import FileFormatError, FileWriteError, InvalidArgumentError, ModelLoadError
 from kg_retrievers.graph.storage.parts import folder_lock
 
@@ -98,9 +92,6 @@ def test_the_header_alone(tmp_path: Path) -> None:
         digests.add(read_header(tmp_path / "other").digest)
     assert len(digests) == 6
     assert read_header(saved(tmp_path / "again")).digest == header.digest
-
-
-# --- what is cut off ---
 
 
 # --- what cannot be saved ---
@@ -232,19 +223,6 @@ folder = sys.argv[1]
 def save(rounds):
     save_checkpoint(folder, "subgraph-rag", {"rounds": rounds}, {"w": np.full(1000, rounds, np.float32)})
 
-def die_at(step):
-    steps = 0
-    def dying(function):
-        def call(*args, **kwargs):
-            nonlocal steps
-            steps += 1
-            if steps == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **kwargs)
-        return call
-    for name in ("fsync", "replace", "open", "unlink", "close", "stat", "scandir", "listdir"):
-        setattr(os, name, dying(getattr(os, name)))
-
 found, step, done = [], 0, False
 while not done:
     step += 1
@@ -267,7 +245,7 @@ print(json.dumps(found))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
     """The earlier model or the new one opens, and the next save sweeps what is left."""
-    command = [sys.executable, "-c", KILL_EVERYWHERE, str(tmp_path)]
+    command = [sys.executable, "-c", DIE_AT + KILL_EVERYWHERE, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

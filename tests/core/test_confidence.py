@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Any
 
@@ -58,12 +57,6 @@ def test_who_wants_more_than_there_is_hears_how_much_there_is() -> None:
     assert refusal.value.message == said
     assert refusal.value.on_shell == f"{said} Lower --min-confidence to see it."
     assert answer_chain(sure).invoke(SALARY) == f"{LESS_SURE} {said} Lower min_confidence to see it."
-
-
-async def test_a_refused_question_gives_no_documents_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    assert unsure().invoke(SALARY) == await unsure().ainvoke(SALARY) == []
-    assert caplog.text.count(SAID) == 2
 
 
 async def test_a_call_may_want_less_or_more() -> None:

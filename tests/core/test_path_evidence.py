@@ -10,33 +10,12 @@ from kg_retrievers.graph import Path, Triple
 from kg_retrievers.graph.types import read_paths
 
 KNOWS = Triple("ann", "knows", "bob")
-LIKES = Triple("cat", "likes", "ann")
 BOSS = Triple("bob", "boss_of", "dan")
 BOSS_TOO = Triple("bob", "boss_of", "eve")
 
 
 def scored(score: float, *entities: str, by: tuple[Triple, ...]) -> ScoredPath:
     return ScoredPath(Path(entities, by), score)
-
-
-PATHS = [
-    scored(0.5, "ann", "bob", by=(KNOWS,)),
-    scored(0.7, "ann", "bob", "eve", by=(KNOWS, BOSS_TOO)),
-    scored(0.9, "ann", "bob", "dan", by=(KNOWS, BOSS)),
-    scored(0.5, "ann", "cat", by=(LIKES,)),
-]
-
-
-def test_paths_of_one_relation_path_are_one_evidence() -> None:
-    evidence = path_evidence(PATHS, merge=True, truncated=False, details={})
-    assert [(item.score, item.answers, item.details["paths"]) for item in evidence] == [
-        (0.9, ("dan", "eve"), [["ann", [0, 1]], ["ann", [0, 2]]]),
-        (0.5, ("bob",), [["ann", [0]]]),
-        (0.5, ("cat",), [["ann", [0]]]),
-    ]
-    assert evidence[0].triples == (KNOWS, BOSS, BOSS_TOO)
-    assert evidence[0].details["relation_path"] == [["knows", "forward"], ["boss_of", "forward"]]
-    assert not any(item.truncated for item in evidence)
 
 
 def test_of_equal_scores_the_one_with_more_answers_is_first() -> None:

@@ -18,21 +18,14 @@ class PresetRetriever(NeighborhoodRetriever):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"max_hops": 3, "max_triples": 7}}
 
 
-def test_a_preset_sets_its_fields() -> None:
-    retriever = PresetRetriever.from_index(INDEX, preset="paper")
-    assert (retriever.max_hops, retriever.max_triples) == (3, 7)
+def test_a_preset_sets_its_fields_and_a_field_that_is_given_wins() -> None:
+    for given, hops in ({}, 3), ({"max_hops": 1}, 1):
+        retriever = PresetRetriever.from_index(INDEX, preset="paper", **given)
+        assert (retriever.max_hops, retriever.max_triples) == (hops, 7)
 
 
-def test_a_field_that_is_given_wins_over_the_preset() -> None:
-    retriever = PresetRetriever.from_index(INDEX, preset="paper", max_hops=1)
-    assert (retriever.max_hops, retriever.max_triples) == (1, 7)
-
-
-def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
+def test_a_preset_that_there_is_not_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidArgumentError, match=r"PresetRetriever: there is no preset 'papers'; it has paper\."):
         PresetRetriever.from_index(INDEX, preset="papers")  # type: ignore[typeddict-item]
-
-
-def test_a_method_without_presets_says_so() -> None:
     with pytest.raises(InvalidArgumentError, match=r"no preset 'paper'; it has none; leave it out"):
         NeighborhoodRetriever.from_index(INDEX, preset="paper")

@@ -6,6 +6,7 @@ import pytest
 from langchain_core.documents import Document
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers.algorithms import bindings
 from kg_retrievers.core.documents import (
     agrees,
     flat_metadata,
@@ -88,8 +89,9 @@ def test_documents_say_what_an_operation_gives(
     assert "value" in flat_metadata(document).metadata
 
 
-def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
-    (document,) = ask(RELEASED, fields={"max_bindings": 2}, **COUNT)
+def test_a_count_that_a_limit_cut_is_a_least_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bindings, "STARTS", 1)
+    (document,) = ask(RELEASED, fields={"max_scans": 2}, **COUNT)
     assert document.metadata["truncated"]
     assert result_text(document.metadata) == f"at least {document.metadata['value']}"
     assert agrees(f"at least {document.metadata['value']}", document.metadata)

@@ -10,27 +10,16 @@ import pytest
 from langchain_core.messages import AIMessage
 from openai_server import Cut, OpenAIServer, Reply, client
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever
+from kg_retrievers import SimGRAGRetriever
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
-from kg_retrievers.core.structured_replies import (
-    StructuredModel,
-    bounded_schema,
-    read_object,
-    reply_text,
-    was_cut,
-)
+from kg_retrievers.core.structured_replies import StructuredModel, bounded_schema, read_object, reply_text, was_cut
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError, ModelCallError
 from kg_retrievers.questions.prompts import PatternReply
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import ScriptedChatModel
 
 QUESTION = "Who starred in Amélie?"
 GOOD = '{"explanation": "So says the first.", "answers": ["Audrey Tautou"], "citations": [1]}'
-
-
-@pytest.fixture(scope="module")
-def retriever() -> SimGRAGRetriever:
-    return SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()))
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:

@@ -15,15 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.database import ladybug_loading
+from kg_retrievers.database import ladybug as module
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.values import EntityNode, Relationship, triples_in
-from kg_retrievers.errors import (
-    CypherSafetyError,
-    DatabaseQueryError,
-    DatabaseUnavailableError,
-    InvalidArgumentError,
-)
+from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError, DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph import Path as Walk
 from kg_retrievers.graph.building import Reading
@@ -209,7 +204,7 @@ def test_nothing_is_left_of_what_failed(graph: KnowledgeGraph, tmp_path: Path, m
     def fail(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ladybug_loading, "load_graph", fail)
+    monkeypatch.setattr(module, "load_graph", fail)
     with pytest.raises(KeyboardInterrupt):
         LadybugExecutor.from_graph(graph, tmp_path / "new.lbdb")
     assert not list(tmp_path.iterdir())
@@ -279,11 +274,9 @@ def test_values(executor: LadybugExecutor) -> None:
     ((path, relationship, director, nothing, facts, plain, text, day),) = rows.rows
     assert path == Walk(("Her", "Spike Jonze"), (fact,))
     assert (relationship, facts) == (Relationship(fact, {}), [Relationship(fact, {})])
-    assert (director.key, director.labels, director.properties["aliases"]) == (
-        "Spike Jonze",
-        ("Entity",),
-        ["Adam Spiegel"],
-    )
+    assert director.key == "Spike Jonze"
+    assert director.labels == ("Entity",)
+    assert director.properties["aliases"] == ["Adam Spiegel"]
     assert (nothing, plain, text, day) == (None, {"x": 1.5}, "Her (2013)", "2013-10-12")
     assert rows.labels == {"Her": "Her (2013)"}
     assert triples_in(rows.rows) == [fact]

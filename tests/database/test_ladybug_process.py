@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers.database import ladybug_loading, ladybug_process
+from kg_retrievers.database import ladybug, ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import PROCESSES, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_worker import SessionError
@@ -214,7 +214,7 @@ def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> 
 
 
 def test_a_deadline_stops_the_loading(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ladybug_loading, "load_graph", lambda execute, *_: execute(UNSTOPPABLE))
+    monkeypatch.setattr(ladybug, "load_graph", lambda execute, *_: execute(UNSTOPPABLE))
     with deadline(2.0, late), pytest.raises(BudgetError, match="too late"):
         LadybugExecutor.from_graph(graph)
 

@@ -158,7 +158,7 @@ def test_conditions_and_absent_triples_for_neo4j() -> None:
         conditions=[Condition("other", "contains", "a")],
         absent=[(who, "directed it", film), (other, "directed it", film), (who, Unknown("r"), "Ann")],
     )
-    query, parameters = render(pattern, schema, "neo4j", allowed={"other": ["Ann", "Eva"]}, bindings=["who"])
+    query, parameters = render(pattern, schema, "neo4j", allowed={"other": ["Ann", "Eva"]}, bindings={"target": "who"})
     assert query == (
         "MATCH (n0)-[r0:`DIRECTED`]-(n1)\n"
         "WHERE n1:`Film` AND n1.`title` = $n1 AND "
@@ -180,12 +180,11 @@ def test_what_of_conditions_and_absent_triples_cannot_be_rendered() -> None:
     with pytest.raises(SearchBudgetError, match="leave 100001 entities"):
         render(limited, SCHEMA, "neo4j", allowed={"who": ["Ann"] * 100_001})
     with pytest.raises(PatternError, match="'nobody' is none of the unknown nodes"):
-        render(HER, SCHEMA, "neo4j", bindings=["nobody"])
-    twice = Pattern.of(
-        (who, "directed it", "Her"), target="who", absent=[(who, "directed it", film), (film, "directed it", who)]
-    )
+        render(HER, SCHEMA, "neo4j", bindings={"target": "nobody"})
     with pytest.raises(PatternError, match="form a cycle"):
-        render(twice, SCHEMA, "neo4j")
+        Pattern.of(
+            (who, "directed it", "Her"), target="who", absent=[(who, "directed it", film), (film, "directed it", who)]
+        )
 
 
 @pytest.mark.parametrize(

@@ -178,27 +178,6 @@ def test_what_runs_has_no_comments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "columns", "sorted_by", "limit"),
-    [
-        ("RETURN 1 AS a, n.b, n, n.c + 1, n.d.e, count(*)", ("a", "n.b", "n", None, "n.d.e", None), (), None),
-        ("RETURN `a b` AS `c d`, n.`e f`", ("c d", "n.e f"), (), None),
-        ("WITH 1 AS x ORDER BY x LIMIT 2 RETURN x", ("x",), (), None),
-        ("RETURN x ORDER BY x LIMIT 7", ("x",), ("x",), 7),
-        ("RETURN COUNT { MATCH (n) RETURN n ORDER BY n LIMIT 3 } AS x", ("x",), (), None),
-        ("RETURN *, 1 AS x", None, (), None),
-        ("RETURN n.*, 1 AS x LIMIT 1", None, (), 1),
-        ("RETURN 1 AS x ORDER BY x LIMIT 1 UNION RETURN 2 AS x LIMIT 3", ("x",), (), None),
-    ],
-)
-def test_columns_order_and_limit(
-    query: str, columns: tuple[str | None, ...] | None, sorted_by: tuple[str, ...], limit: int
-) -> None:
-    checked = check_read_only(query)
-    assert (checked.columns, checked.sorted_by, checked.limit) == (columns, sorted_by, limit)
-    assert (checked.split is None) is ("UNION" in query)
-
-
-@pytest.mark.parametrize(
     ("query", "wanted"),
     [
         ("MATCH (n) RETURN n", "MATCH (n) RETURN n ORDER BY n LIMIT 11"),

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kg_retrievers import CypherRetriever, GraphIndex, HashedEmbeddings, KnowledgeGraph, LadybugExecutor
-from kg_retrievers.database.ladybug import DatabaseQueryError, types_as_conditions
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel
+from kg_retrievers.database.ladybug import DatabaseQueryError
 from kg_retrievers.errors import CypherSafetyError
 
 TYPES = {
@@ -16,7 +15,7 @@ TYPES = {
     "Tenet": ["Movie", "Hit film"],
     "Jonze": ["People"],
     "Nolan": ["People", "Entity"],
-    "London": [],
+    "London": ["It's"],
 }
 FACTS = [
     ("Her", "by", "Jonze"),
@@ -25,12 +24,6 @@ FACTS = [
     ("Jonze", "likes", "Tenet"),
 ]
 GRAPH = KnowledgeGraph.from_triples(FACTS, types=TYPES)
-SCHEMA = DatabaseSchema(
-    (NodeLabel("Entity", "key", {"key": "STRING", "types": "STRING[]"}),),
-    (),
-    types="types",
-    type_labels=("Entity", "Hit film", "Movie", "People"),
-)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +37,7 @@ def keys(executor: LadybugExecutor, query: str) -> list[tuple[str, ...]]:
 
 
 def test_the_schema_tells_the_types(executor: LadybugExecutor) -> None:
-    assert executor.schema().type_labels == ("Entity", "Hit film", "Movie", "People")
+    assert executor.schema().type_labels == ("Entity", "Hit film", "It's", "Movie", "People")
     assert [label.name for label in executor.schema().labels] == ["Entity"]
 
 
@@ -53,6 +46,7 @@ def test_the_schema_tells_the_types(executor: LadybugExecutor) -> None:
     [
         (":Movie", lambda t: "Movie" in t),
         (" IS Movie", lambda t: "Movie" in t),
+        (":`It's`", lambda t: "It's" in t),
         (":Movie|People", lambda t: bool({"Movie", "People"} & t)),
         (":Movie:`Hit film`", lambda t: {"Movie", "Hit film"} <= t),
         (":Movie&!`Hit film`", lambda t: "Movie" in t and "Hit film" not in t),
@@ -103,24 +97,6 @@ def test_what_is_no_type_is_refused(executor: LadybugExecutor) -> None:
         executor.run("MATCH (n:Film) RETURN n.key")
     with pytest.raises(DatabaseQueryError, match=r"Movie|Film"):
         executor.run("MATCH (n:Movie|Film) RETURN n.key")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "MATCH (n:Entity) RETURN n.key",
-        "MATCH (n) WHERE n.key = 'Movie' RETURN n",
-        "MATCH ()-[r:Movie]->() RETURN r",
-        "MATCH (n:Film|Movie) RETURN n",
-    ],
-)
-def test_other_queries_stay(query: str) -> None:
-    assert types_as_conditions(query, SCHEMA) == query
-
-
-def test_a_quote_in_a_type() -> None:
-    schema = DatabaseSchema(SCHEMA.labels, (), types="types", type_labels=("It's",))
-    assert r"'It\'s' IN n.types" in types_as_conditions("MATCH (n:`It's`) RETURN n", schema)
 
 
 def test_queries_that_are_given_or_written_may_name_types() -> None:

@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from kg_retrievers.datasets import (
-    GraphQuestion,
-    Question,
-    read_webqsp,
-    write_questions,
-)
+from kg_retrievers.datasets import GraphQuestion, Question, read_webqsp, write_questions
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptExample
@@ -123,9 +118,3 @@ def test_the_evidence_of_an_example() -> None:
 def test_evidence_that_is_none(metadata: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
         GraphPromptExample.of_documents("Why?", ["x"], [Document("", metadata=metadata)])
-
-
-@pytest.mark.parametrize("triples", [("abc",), (5,), (None,), (("a", "r"),), (("a", "r", 5),), "abc", 5, None])
-def test_triples_of_an_example_that_are_none(triples: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"GraphPromptExample: triples\S* (must be|is missing)"):
-        GraphPromptExample("Why?", ("x",), triples)

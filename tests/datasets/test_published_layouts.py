@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from kg_retrievers import KnowledgeGraph, read_question_set
-from kg_retrievers.datasets import (
-    GraphQuestion,
-    Question,
-    join_graphs,
-    read_webqsp,
-)
+from kg_retrievers.datasets import GraphQuestion, Question, join_graphs, read_webqsp
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
 

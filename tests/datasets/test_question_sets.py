@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers import (
-    read_question_set,
-)
+from kg_retrievers import read_question_set
 from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
 
 PQ = {2: "q\tb(b/)\ta#r#m#s#b#<end>#b\n", 3: "q\tb(b/)\ta#r#m#s#n#t#b#<end>#b\n"}

@@ -47,11 +47,3 @@ def test_each_thing_shows_itself() -> None:
             assert word in shown[name]["text/html"], (name, word)
     for name in ("numbers", "documents"):
         assert list(shown[name]) == ["text/plain"], name
-
-
-def test_nothing_is_loaded_without_a_notebook() -> None:
-    program = (
-        "import sys, kg_retrievers; print([name for name in ('IPython', 'numpy', 'networkx') if name in sys.modules])"
-    )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert process.stdout == "[]\n"

@@ -11,18 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import (
-    Edges,
-    is_backward,
-    label_count,
-    label_of,
-    order_by_tail,
-    rank_triples,
-    relation_of,
-    reversed_label,
-    sort_triples,
-    triple_of,
-)
+from kg_retrievers.graph.adjacency import Edges, label_of, order_by_tail, rank_triples, sort_triples, triple_of
 from kg_retrievers.graph.columns import Array
 
 IDS = st.integers(0, 5)
@@ -105,17 +94,3 @@ def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, in
     assert [ordered[rank] for rank in ranks.tolist()] == facts
     by_tail = sorted(range(len(ordered)), key=lambda id: (ordered[id][2], ordered[id][1], ordered[id][0]))
     assert order_by_tail(ranked).tolist() == by_tail
-
-
-@pytest.mark.parametrize("label", [-2, -1, 6, 2**15, 2**40])
-def test_nothing_has_the_label_of_no_relation(label: int) -> None:
-    adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [1, 2, 0]], np.int32), 2)
-    assert not adjacency.has_label(0, label)
-
-
-@given(st.integers(0, 2**29), st.booleans())
-def test_a_label_is_a_relation_and_a_direction(relation: int, backward: bool) -> None:
-    label = label_of(relation, backward)
-    assert (relation_of(label), is_backward(label)) == (relation, backward)
-    assert reversed_label(label) == label_of(relation, not backward)
-    assert label < label_count(relation + 1)

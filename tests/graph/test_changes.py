@@ -15,7 +15,6 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import GraphBuilder, Reading
-from kg_retrievers.graph.changes.changing import change_graph
 from kg_retrievers.testing import tiny_graph
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "Q1", "Q2"])
@@ -222,15 +221,6 @@ def test_datatypes_change_with_the_facts() -> None:
     assert changed.with_changes(removed=changed.triples(head="Her", relation="length")).datatype_names is not None
     assert tiny_graph().with_changes(added=addition).datatype("126") == "xsd:int"
     assert changed.with_changes(removed=[triple for triple, _ in facts], added=[("a", "r", "b")]).datatype_names is None
-
-
-def test_a_graph_is_added_and_described_at_once() -> None:
-    graph = KnowledgeGraph.from_triples([("Q1", "r", "Q2"), ("Q2", "r", "Q9")])
-    addition = KnowledgeGraph.from_triples([("Q3", "r", "Q1")], labels={"Q3": "Her"})
-    changed = change_graph(graph, added=addition, labels={"Q3": "Dune", "Q1": "One"}, removed=[("Q2", "r", "Q9")])
-    assert [changed.graph.label(key) for key in changed.graph.entities] == ["One", "Q2", "Dune"]
-    assert changed.triples.tolist() == [0, -1]
-    assert changed.names.tolist() == [1, -1, -1]
 
 
 def test_text_relations_follow_their_relations() -> None:

@@ -239,11 +239,9 @@ def test_a_frame_describes_entities(frame: Any) -> None:
         {"key": "Amélie", "label": "Le Fabuleux Destin", "aliases": [], "types": ["film"], "year": None},
     ]
     graph = KnowledgeGraph.from_frame(frame(ROWS), entities=frame(entities))
-    assert (graph.label("Her"), graph.aliases("Her"), graph.types_of("Her")) == (
-        "Her (film)",
-        ["Ella"],
-        ["film", "work"],
-    )
+    assert graph.label("Her") == "Her (film)"
+    assert graph.aliases("Her") == ["Ella"]
+    assert graph.types_of("Her") == ["film", "work"]
     assert graph.types_of("Amélie") == ["film"]
     assert [triple.relation for triple in graph.triples()].count("year") == 1
     dropped = KnowledgeGraph.from_frame(frame(ROWS), entities=frame(entities), attributes="drop")

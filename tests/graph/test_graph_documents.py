@@ -47,11 +47,9 @@ def test_nodes_relationships_and_sources() -> None:
     first = Document("Her is by Spike Jonze.", metadata={"source": "films.txt"})
     graph = KnowledgeGraph.from_graph_documents([document(first), document(Document("Again.", id="d2"))])
     assert graph.to_triples() == [("Her", "DIRECTED_BY", "Spike Jonze"), ("Her", "year", "2013")]
-    assert (graph.label("Her"), graph.types_of("Her"), graph.types_of("Spike Jonze")) == (
-        "Her (film)",
-        ["Film"],
-        ["Person"],
-    )
+    assert graph.label("Her") == "Her (film)"
+    assert graph.types_of("Her") == ["Film"]
+    assert graph.types_of("Spike Jonze") == ["Person"]
     assert graph.sources(("Her", "DIRECTED_BY", "Spike Jonze")) == ["films.txt", "d2"]
     assert graph.reading.format == "GraphDocument"
     assert graph.reading.understood["sources"] == "metadata 'source' 1, document id 1"

@@ -192,9 +192,9 @@ def test_rows_that_hold_an_id_of_json_ld_are_rows(tmp_path: Path, indent: int | 
 @pytest.mark.parametrize("format", ["graphml", "gexf"])
 def test_entity_bombs(tmp_path: Path, format: Literal["graphml", "gexf"], encoding: str) -> None:
     path = write(tmp_path, f"bomb.{format}", BOMB.encode(encoding))
-    with pytest.raises(GraphLoadError, match=r"declares a document type .* Remove the declaration") as caught:
+    with pytest.raises(GraphLoadError, match="limit on input amplification") as caught:  # of expat
         read(path, format)
-    assert caught.value.line == 2
+    assert caught.value.line
 
 
 DEEP = 50_000

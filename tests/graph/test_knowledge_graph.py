@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 import shutil
@@ -216,12 +215,6 @@ def test_save_and_open(tmp_path: Path) -> None:
     assert again.fingerprint == graph.fingerprint
     assert (again.duplicates, again.skipped) == (1, 0)
     assert again.schema() == graph.schema()
-
-
-def test_a_copy_is_the_graph_itself() -> None:
-    graph = tiny_graph()
-    assert copy.copy(graph) is graph
-    assert copy.deepcopy([graph])[0] is graph
 
 
 def test_a_graph_in_memory_is_pickled_whole() -> None:

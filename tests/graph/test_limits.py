@@ -16,7 +16,7 @@ import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.readers.opening import Limits, open_bytes, plain_name
+from kg_retrievers.graph.readers.opening import Limits, open_bytes
 
 ROWS = b"Her\tdirected_by\tSpike Jonze\n" * 50
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -49,10 +49,6 @@ def test_compressed_files_are_unpacked_by_suffix_or_first_bytes(tmp_path: Path, 
 def test_zstandard_is_unpacked(tmp_path: Path) -> None:
     with open_bytes(zstandard(tmp_path, "kb.tsv.zst", ROWS), Limits()) as file:
         assert file.read() == ROWS
-
-
-def test_the_name_of_what_is_packed() -> None:
-    assert [plain_name(Path(name)) for name in ("KB.CSV.GZ", "a.xz", "b.tsv")] == ["kb.csv", "a", "b.tsv"]
 
 
 @pytest.mark.parametrize("packing", PACK)

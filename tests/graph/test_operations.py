@@ -101,7 +101,7 @@ REFUSED_OPERATIONS: dict[str, tuple[Any, str]] = {
     "compare how": ({"kind": "compare", "by": ["x", "y"]}, "'compare' takes a comparison, such as '>='"),
     "comparison of a count": ({"kind": "count", "comparison": ">"}, "'count' takes no comparison, but got '>'"),
     "of": ({"kind": "max", "by": "x", "of": "sum"}, "of must be 'value' or 'count'"),
-    "limit of a count": ({"kind": "count", "limit": 2}, "only 'order' takes a 'limit'"),
+    "limit of a count": ({"kind": "count", "limit": 2}, "only 'connect', 'describe', 'order' takes a 'limit'"),
     "limit of 0": ({"kind": "order", "by": "x", "limit": 0}, "limit must be greater than or equal to 1"),
     "number of a count": ({"kind": "count", "number": 2}, "only 'list' takes a 'number'"),
     "none of it": (
@@ -153,15 +153,6 @@ REFUSED_PATTERNS: dict[str, tuple[Callable[[], Pattern], str]] = {
 def test_refused_pattern(make: Callable[[], Pattern], message: str) -> None:
     with pytest.raises(PatternError, match=re.escape(message)):
         make()
-
-
-def test_absent_groups() -> None:
-    pattern = Pattern.of(
-        (X, "r", Y),
-        absent=[(X, "s", W), (Y, "s", "A"), (W, "t", Unknown("v")), ("A", "t", Unknown("v")), (X, "s", "A")],
-    )
-    sizes = [len(group) for group in pattern.absent_groups()]
-    assert sorted(sizes) == [1, 1, 3]
 
 
 def deep(value: Any, times: int) -> Any:

@@ -230,11 +230,9 @@ def test_a_column_names_sources(tmp_path: Path) -> None:
 def test_a_table_of_entities_has_attributes(tmp_path: Path, name: str, content: str) -> None:
     facts, names = write(tmp_path, "kb.csv", FACTS), write(tmp_path, name, content)
     graph = KnowledgeGraph.from_file(facts, entities=names)
-    assert (graph.label("Her"), graph.aliases("Her"), graph.types_of("Her")) == (
-        "Her (film)",
-        ["Ella", "Lei"],
-        ["film", "work"],
-    )
+    assert graph.label("Her") == "Her (film)"
+    assert graph.aliases("Her") == ["Ella", "Lei"]
+    assert graph.types_of("Her") == ["film", "work"]
     assert graph.types_of("Alien") == ["film"]
     assert ("Her", "year", "2013") in graph
     dropped = KnowledgeGraph.from_file(facts, entities=names, attributes="drop")
@@ -275,11 +273,9 @@ def test_rows_of_json(tmp_path: Path, name: str, indent: int | None) -> None:
     ]
     assert [*graph.triples()] == facts
     assert [graph.sources(fact) for fact in facts] == [["IMDb"], ["IMDb", "Films"], []]
-    assert (graph.relation_id("director"), graph.label("Her"), graph.datatype("Her")) == (
-        "P57",
-        "Her (film)",
-        "xsd:string",
-    )
+    assert graph.relation_id("director") == "P57"
+    assert graph.label("Her") == "Her (film)"
+    assert graph.datatype("Her") == "xsd:string"
     assert graph.reading.left_out == {"key 'year' of facts (a fact holds head, relation, tail and source)": 1}
 
 
@@ -389,12 +385,6 @@ def test_empty_files(tmp_path: Path, name: str, content: str) -> None:
         read_graph_rows(write(tmp_path, "facts.csv", FACTS), entities=path)
 
 
-def test_only_malformed_lines(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.tsv", "a\nb\n")
-    with pytest.raises(GraphLoadError, match="no triples, 2 malformed lines"):
-        read_graph_rows(path, on_error="skip")
-
-
 def test_missing_file(tmp_path: Path) -> None:
     write(tmp_path, "movies.tsv", "")
     with pytest.raises(GraphLoadError, match=r"no such file\. Did you mean: 'movies.tsv'\?"):
@@ -402,11 +392,6 @@ def test_missing_file(tmp_path: Path) -> None:
     for other in ("nowhere/movies.tsv", "nofile.tsv", "series.tsv"):
         with pytest.raises(GraphLoadError, match=r"no such file\.$"):
             read_graph_rows(tmp_path / other)
-
-
-def test_unreadable_file(tmp_path: Path) -> None:
-    with pytest.raises(GraphLoadError, match=r"cannot be read: .*name too long"):
-        read_graph_rows(tmp_path / ("x" * 1000 + ".tsv"))
 
 
 @pytest.mark.parametrize("before", [0, 1, 5000])

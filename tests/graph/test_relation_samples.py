@@ -9,7 +9,7 @@ import pytest
 
 from kg_retrievers import KnowledgeGraph
 from kg_retrievers.errors import GraphLoadError
-from kg_retrievers.graph import adjacency, knowledge_graph
+from kg_retrievers.graph import adjacency
 from kg_retrievers.graph.adjacency import FACTS, RelationSamples
 from kg_retrievers.graph.columns import spread
 from kg_retrievers.graph.storage.parts import Part, save_parts
@@ -51,17 +51,6 @@ def test_samples_are_spread_over_the_facts_and_the_entities_of_each_relation(
             assert some.tolist() == spread(sources, len(some)).tolist()
             assert samples.has_all(label) == (len(some) == len(sources))
             assert samples.ends_of(label ^ 1).tolist() == some.tolist()
-
-
-def test_save_keeps_the_samples_of_a_large_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = drawn_graph(1)
-    monkeypatch.setattr(knowledge_graph, "SAVED_FROM", len(graph))
-    graph.save(tmp_path)
-    opened = KnowledgeGraph.open(tmp_path)
-    assert opened._saved_samples is opened.relation_samples
-    for one, other in zip(opened.relation_samples, graph.relation_samples, strict=True):
-        assert one.tolist() == other.tolist()
-    assert opened.fingerprint == graph.fingerprint
 
 
 def test_samples_of_another_graph_are_refused(tmp_path: Path) -> None:

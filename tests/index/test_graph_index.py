@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,13 +19,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import (
-    Candidates,
-    GraphIndex,
-    HashedEmbeddings,
-    graph_search,
-    local_embeddings,
-)
+from kg_retrievers.index import Candidates, GraphIndex, HashedEmbeddings, graph_search, local_embeddings
 from kg_retrievers.index.embeddings import HASHED_DIMENSION
 from kg_retrievers.index.graph_search import EXACT_NAME_MARGIN
 
@@ -197,41 +187,11 @@ def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatc
 
 # --- triples ----------------------------------------------------------------------------------------------------------
 
-TRIPLE_TEXTS = [
-    "Inferno directed by Ron Howard",
-    "INFERNO directed by Dario Argento",
-    "Her directed by Spike Jonze",
-    "Her release year 2013",
-    "Ludwig II of Bavaria children none",
-]
-
 
 def cosines(text: str, texts: list[str], dimension: int = 512) -> np.ndarray:
     """Return what `triple_similarities` should, from the vectors of the texts."""
     vectors = np.array(HashedEmbeddings(dimension).embed_documents([text, *texts]), np.float32).astype(np.float64)
     return (vectors[1:] @ vectors[0]).round(graph_search.SIMILARITY_DECIMALS).astype(np.float32)
-
-
-stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
-
-
-@stored_or_not
-def test_triples_are_embedded_once(
-    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool
-) -> None:
-    monkeypatch.setattr(graph_search, "TRIPLE_BATCH", 2)
-    embeddings = Counted()
-    GraphIndex.build(graph, embeddings, tmp_path, triples=stored, batch_size=1000)
-    assert ("Her release year 2013" in embeddings.calls[0]) is stored
-    index = GraphIndex.open(tmp_path, embeddings)
-    embeddings.calls.clear()
-    for numbers in ([2, 0], [0, 2, 2], [0, 4, 3], None, [1]):
-        index.triple_similarities("Her?", None if numbers is None else np.array(numbers))
-    asked, *made = embeddings.calls
-    assert asked == ["Her?", "directed by"]
-    texts = [] if stored else [[TRIPLE_TEXTS[number] for number in batch] for batch in ([0, 2], [3, 4], [1])]
-    assert made == texts
-    assert bool(list(tmp_path.glob("index.triples-*"))) is stored
 
 
 NAME = st.text(st.sampled_from("abcAB _,'\n\U0001f3ac"), min_size=1, max_size=4)
@@ -268,29 +228,6 @@ def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
     for found in (one_by_one, together.triple_similarities("who made Her")):
         assert np.allclose(found, expected, atol=1.1 * 10**-graph_search.SIMILARITY_DECIMALS)
         assert np.argsort(found).tolist() == np.argsort(expected).tolist()
-
-
-# --- the vectors themselves -------------------------------------------------------------------------------------------
-
-
-def label_vectors(graph: KnowledgeGraph, numbers: list[int]) -> np.ndarray:
-    """Return what `entity_vectors` should, from the labels."""
-    texts = [readable(graph.label(graph.entities[number])) for number in numbers]
-    return np.array(HashedEmbeddings(64).embed_documents(texts), np.float32).reshape(-1, 64)
-
-
-def test_entity_vectors(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    """Those of labels, of which two may be the same, in the order asked for."""
-    embeddings = HashedEmbeddings(64)
-    built = GraphIndex.build(graph, embeddings, tmp_path)
-    everything = list(range(len(graph.entities)))
-    for index in (built, GraphIndex.open(tmp_path, embeddings)):
-        for numbers in (everything, everything[::-1], [2, 2, 0], [1], []):
-            found = index.entity_vectors(np.array(numbers, np.int64))
-            assert (found.dtype, found.shape) == (np.float32, (len(numbers), 64))
-            assert np.allclose(found, label_vectors(graph, numbers), atol=1e-6)
-    one, two = built.entity_vectors(np.array([graph.entities.find("m1"), graph.entities.find("m2")]))
-    assert one.tolist() == two.tolist()
 
 
 # --- save and open ----------------------------------------------------------------------------------------------------
@@ -381,56 +318,6 @@ def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left
         path.write_bytes(content[:left])
     with pytest.raises(IndexLoadError, match=r"again|first"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
-
-
-SAVE_AND_DIE = """
-import os, signal, sys
-from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index import GraphIndex, HashedEmbeddings
-
-folder, deadly = sys.argv[1], int(sys.argv[2])
-saved, sync = 0, os.fsync
-def dying(descriptor):
-    global saved
-    saved += 1
-    if saved == deadly:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sync(descriptor)
-os.fsync = dying
-GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmbeddings(), folder)
-"""
-
-
-@pytest.mark.parametrize("before", [pytest.param(False, marks=pytest.mark.heavy), True], ids=["empty", "over another"])
-@pytest.mark.parametrize(
-    "deadly",
-    [
-        pytest.param(2, marks=pytest.mark.heavy),
-        pytest.param(-8, marks=pytest.mark.heavy),
-        -1,
-        pytest.param(0, marks=pytest.mark.heavy),
-    ],
-    ids=["in the graph", "in the index", "before", "after"],
-)
-def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool, deadly: int) -> None:
-    """A reader finds the whole old index, or the new one, or is told; building again mends it and sweeps."""
-    GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmbeddings(), tmp_path / "count")
-    files = len(os.listdir(tmp_path / "count"))  # columns and the manifest; two folders are synced after them
-    folder = tmp_path / "index"
-    if before:
-        GraphIndex.build(graph, HashedEmbeddings(), folder)
-    syncs = deadly if deadly > 0 else files + 2 + deadly
-    process = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, str(folder), str(syncs)], check=False)
-    assert process.returncode == -signal.SIGKILL
-    if before or deadly == 0:
-        assert len(GraphIndex.open(folder, HashedEmbeddings()).graph) == (1 if deadly == 0 else len(graph))
-    else:
-        with pytest.raises(IndexLoadError, match="interrupted"):
-            GraphIndex.open(folder, HashedEmbeddings())
-    new = GraphIndex.build(graph, HashedEmbeddings(), folder)
-    assert answers(GraphIndex.open(folder, HashedEmbeddings())) == answers(new)
-    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "alone")
-    assert len(os.listdir(folder)) == len(os.listdir(tmp_path / "alone"))
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------

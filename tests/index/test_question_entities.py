@@ -127,9 +127,6 @@ def test_find_name(name: str, text: str, span: tuple[int, int] | None) -> None:
     assert find_name(name, text) == span
 
 
-# --- both at once ---
-
-
 # --- answers that are no keys ---
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,34 +20,19 @@ from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
-from llama_index.core.llms import (
-    ChatMessage,
-    CompletionResponse,
-    CustomLLM,
-    LLMMetadata,
-    MessageRole,
-    MockLLM,
-)
+from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata, MessageRole, MockLLM
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from llama_index.core.tools import QueryEngineTool, RetrieverTool
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 
-from kg_retrievers import (
-    GraphIndex,
-    HashedEmbeddings,
-    LLMPatternGenerator,
-    Pattern,
-    SimGRAGRetriever,
-    Unknown,
-)
+from kg_retrievers import GraphIndex, LLMPatternGenerator, Pattern, SimGRAGRetriever, Unknown
 from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.llama_index import as_llama_index
-from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+from kg_retrievers.testing import ScriptedChatModel
 
 QUESTION = "Who starred in Amélie?"
 NO_ENTITY = "Who directed Davd Lunch?"
@@ -56,11 +40,6 @@ REPLY = '{"triples": [["Amélie", "starring", "UNKNOWN actor 1"]], "target": "UN
 EVIDENCE = "Amélie -> starring -> Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
 SHORT = LangChainPrompt.from_template('Use {evidence} for {question} as {{"answer": ...}}')
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-
-
-@pytest.fixture(scope="module")
-def index() -> GraphIndex:
-    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
 
 
 @pytest.fixture
@@ -99,16 +78,6 @@ class RecordingLLM(CustomLLM):
 
 
 # --- retrieving -----------------------------------------------------------------------------------------------------
-
-
-async def test_metadata_is_no_part_of_prompts(retriever: SimGRAGRetriever) -> None:
-    nodes = as_llama_index(retriever, k=3).retrieve(QUESTION)
-    assert len({node.node.hash for node in nodes}) == len(nodes) == 2
-    for found in nodes:
-        assert json.loads(json.dumps(found.metadata)) == found.metadata
-        for mode in (MetadataMode.LLM, MetadataMode.EMBED, MetadataMode.NONE):
-            assert found.get_content(mode) == found.text
-        assert "Amélie" in found.get_content(MetadataMode.ALL).removesuffix(found.text)
 
 
 @both
@@ -309,18 +278,6 @@ async def test_engine(retriever: SimGRAGRetriever, streaming: bool, asynchronous
 
 
 @both
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
-async def test_no_model_is_asked_without_evidence(
-    retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool
-) -> None:
-    llm = RecordingLLM(replies=[])
-    engine = RetrieverQueryEngine.from_args(as_llama_index(retriever), llm=llm, streaming=streaming)
-    parts, _ = await ask(engine, NO_ENTITY, asynchronous)
-    assert parts == ["Empty Response"]
-    assert llm.asked == []
-
-
-@both
 @pytest.mark.parametrize("on_refusal", ["empty", "raise"])
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
 async def test_an_engine_says_why_a_question_is_refused(
@@ -383,27 +340,6 @@ async def test_tool_says_why_a_question_is_refused(
     assert output.content.startswith("No entity of the graph was found")
     assert "Did you mean: 'David Lynch'" in output.content
     assert output.raw_output == []
-
-
-@both
-async def test_tool_gets_the_question_alone(index: GraphIndex, asynchronous: bool) -> None:
-    llm = ScriptedChatModel(replies=[REPLY])
-    tool = as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))).as_tool()
-    _ = await tool.acall(input=QUESTION) if asynchronous else tool.call(input=QUESTION)
-    assert f"\n\nQuestion: {QUESTION}\nJSON:" in llm.prompts[0][0].text
-
-
-@both
-async def test_tools_of_llama_index(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
-    bridge = as_llama_index(retriever)
-    tool = RetrieverTool.from_defaults(bridge, name="films")
-    output = await tool.acall(QUESTION) if asynchronous else tool.call(QUESTION)
-    assert triples(output.raw_output) == triples(bridge.retrieve(QUESTION))
-    llm = RecordingLLM(replies=["They all."])
-    query_tool = QueryEngineTool.from_defaults(RetrieverQueryEngine.from_args(bridge, llm=llm), name="films")
-    output = await query_tool.acall(input=QUESTION) if asynchronous else query_tool.call(input=QUESTION)
-    assert output.content == "They all."
-    assert EVIDENCE in llm.asked[0]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of LlamaIndex's workflows

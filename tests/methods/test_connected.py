@@ -25,7 +25,6 @@ from kg_retrievers import (
     UnionRetriever,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.methods.registry import find_method
 from kg_retrievers.testing import RetrieverContract
 
 pytest.importorskip("ladybug")
@@ -40,7 +39,7 @@ EXAMPLES = [
 ]
 
 
-REASONER, SCORER = (drawn_model(find_method(name)) for name in ("gnn-rag", "subgraph-rag"))
+REASONER, SCORER = drawn_model("gnn-rag"), drawn_model("subgraph-rag")
 
 
 class Connected:

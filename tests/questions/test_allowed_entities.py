@@ -15,7 +15,7 @@ from kg_retrievers.errors import BudgetError
 from kg_retrievers.graph.operations import MAX_TEXTS, Condition
 from kg_retrievers.graph.pattern import MAX_CONDITIONS
 from kg_retrievers.graph.value_columns import ValueColumns
-from kg_retrievers.questions.operations import allowed_entities
+from kg_retrievers.questions.possible_entities import allowed_entities
 
 VALUES = 50_000
 YEAR = Unknown("year")

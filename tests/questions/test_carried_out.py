@@ -19,7 +19,7 @@ from kg_retrievers.graph import PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
-from kg_retrievers.questions.operations import carried_out
+from kg_retrievers.questions.carried_out import carried_out
 
 COUNT = Operation("count")
 X, Y, Z = Unknown("x"), Unknown("y"), Unknown("z")

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers import GraphIndex, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown, default_embeddings
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, RefusalError
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.questions.operations import check_known_texts
+from kg_retrievers.questions.carried_out import check_known_texts
 from kg_retrievers.sample import load_graph
 
 FILM = Unknown("film")

@@ -89,7 +89,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"conditions": [[YEAR, "<", "soon"]]}, "takes a number or a date"),
     ({"absent": [[FILM, "prize"]]}, "triple 1 must be three texts"),
     ({"absent": [["Her", "prize", "Oscar"]]}, "must name one unknown"),
-    ({"operation": "sum"}, "kind must be 'list', 'count'"),
+    ({"operation": "median"}, "kind must be 'list', 'count'"),
     ({"operation": {"kind": "max"}}, "'max' takes 1 unknowns"),
     ({"operation": {"kind": "max", "by": "UNKNOWN city 1"}}, "the operation names ['city 1']"),
     ({"operation": {"kind": "order", "by": YEAR, "limit": "ten"}}, "limit must be a valid integer"),

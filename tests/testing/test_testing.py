@@ -8,7 +8,7 @@ import pytest
 
 from kg_retrievers import testing
 from kg_retrievers.errors import MissingExtraError
-from kg_retrievers.testing import RetrieverContract, tiny_graph
+from kg_retrievers.testing import tiny_graph
 
 
 def test_tiny_graph_holds_what_trips_retrievers_up() -> None:
@@ -34,10 +34,3 @@ def test_contract_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtraError, match=r"pip install .*\[test\]") as caught:
         testing.__getattr__("RetrieverContract")
     assert caught.value.extra == "test"
-
-
-def test_names() -> None:
-    assert {getattr(testing, name).__name__ for name in testing.__all__} == set(testing.__all__)
-    assert RetrieverContract.__module__ == "kg_retrievers.testing.contract"
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        testing.nothing  # noqa: B018

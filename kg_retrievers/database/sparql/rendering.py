@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kg_retrievers.database.rendering import PatternWriter
-from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Known, PatternTriple, Term, Unknown
 
 
@@ -24,20 +24,25 @@ class SparqlWriter(PatternWriter):
 
     sign: ClassVar[str] = "?"
 
-    def lines(self, bindings: Sequence[str]) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
-        yield from self.select(bindings)
+        yield from self.select(bindings, counts=counts)
         yield "WHERE {"
         yield from (f"  {line}" for line in self.where())
         yield "}"
 
-    def select(self, bindings: Sequence[str]) -> Iterator[str]:
+    def select(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
         """Yield SELECT with its columns."""
+        if counts:
+            yield f"SELECT (COUNT(DISTINCT {self.columns_of(bindings)[0][0]}) AS ?count)"
+            return
         if bindings:
             yield "SELECT DISTINCT " + " ".join(f"({name} AS ?{column})" for name, column in self.columns_of(bindings))
             return
         columns = (
-            [] if self.pattern.target is None else [f"({self.columns_of([self.pattern.target])[0][0]} AS ?target)"]
+            []
+            if self.pattern.target is None
+            else [f"({self.columns_of({'target': self.pattern.target})[0][0]} AS ?target)"]
         )
         for position, (head, relation, tail) in enumerate(self.pattern.triples):
             term = self._relation(relation)
@@ -52,11 +57,14 @@ class SparqlWriter(PatternWriter):
         limits = {node: self._limits(node, name) for node, name in self.names.items()}
         for node in self.names:
             yield from limits[node]
+        for node in self.pattern.alone:
+            if node.type is None and not limits[node]:
+                yield f"{{ {self.names[node]} ?p ?o }} UNION {{ ?s ?p {self.names[node]} }}"
         for position, triple in enumerate(self.pattern.triples):
             yield self._triple(position, triple, limits)
         for node, name in self.names.items():
             if node.type is not None:
-                yield self.has_type(name, node.type)
+                yield self.has_type(name, self.types_of(node.type))
         for one, other in self.different():
             yield f"FILTER(!sameTerm({self.names[one]}, {self.names[other]}))"
         for group in self.pattern.absent_groups():
@@ -103,25 +111,20 @@ class SparqlWriter(PatternWriter):
         unknown = dict.fromkeys(one for _, one, _ in (*self.pattern.triples, *self.pattern.absent))
         return f"?p{list(unknown).index(relation)}"
 
-    def has_type(self, name: str, type: str) -> str:
-        """Return the condition that a node has a type."""
-        iri = self.schema.type_iris.get(type)
-        if iri is None:
+    def has_type(self, name: str, types: Sequence[str]) -> str:
+        """Return the condition that a node has one of some types."""
+        iris = [iri for type in types if (iri := self.schema.type_iris.get(type)) is not None]
+        if not iris:
             raise InvalidArgumentError(
-                f"render: the endpoint has no type {type!r}. It has {sorted(self.schema.type_iris)[:20]}."
+                f"render: the endpoint has no type {types[0]!r}. It has {sorted(self.schema.type_iris)[:20]}."
             )
         by = "|".join(f"<{predicate}>" for predicate in self.schema.vocabulary.types)
-        return f"{name} ({by}) <{iri}> ."
+        if len(iris) == 1:
+            return f"{name} ({by}) <{iris[0]}> ."
+        return f"VALUES {name}_type {{ {' '.join(f'<{iri}>' for iri in iris)} }} {name} ({by}) {name}_type ."
 
     def _absent(self, group: Sequence[PatternTriple]) -> str:
-        """Return the condition that a group of triples is not there, all of them.
-
-        Raises:
-            PatternError: If they form a cycle, as everywhere.
-        """
-        unknown = {node for head, _, tail in group for node in (head, tail) if isinstance(node, Unknown)}
-        if sum(unknown >= {head, tail} for head, _, tail in group) >= len(unknown):
-            raise PatternError("Pattern: the absent triples form a cycle; that is not supported.")
+        """Return the condition that a group of triples is not there, all of them."""
         parts: list[str] = []
         names = dict(self.names)
 

@@ -15,8 +15,18 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
-from kg_retrievers.graph.changes.keys import RDF, NewTexts, new_texts
-from kg_retrievers.graph.changes.merge import EMPTY, Descriptions, Merge, Said, mask, new_ids, source_pairs
+from kg_retrievers.graph.changes.merge import (
+    EMPTY,
+    RDF,
+    Descriptions,
+    Merge,
+    NewTexts,
+    Said,
+    mask,
+    new_ids,
+    new_texts,
+    source_pairs,
+)
 from kg_retrievers.graph.columns import Array
 
 if TYPE_CHECKING:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from kg_retrievers.database.values import EntityNode, Rows, triples_in
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleIndexError
-from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Pattern, Triple, Unknown
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.questions.operations import SHOWN, compared, operation_result, shown_details
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.questions.around import evidence_around
+from kg_retrievers.questions.operations import SHOWN, bound_by, compared, operation_result
 
 #: Runs a query of the state, with the most rows that are fetched.
 RunQuery = Callable[[Mapping[str, Any], int], Rows]
@@ -105,29 +111,63 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
     operation = Operation.from_dict(queries[0]["operation"])
     if operation.kind == "compare":
         return _compare(operation, queries, run, graph, most)
+    pattern = _pattern_of(operation, queries[0].get("target", "target"))
     query, rows, tried = _first_with_rows(queries, run, most if operation.kind == "exists" else MAX_ROWS)
     details = {"tried": tried, "rows": len(rows)}
     if operation.kind == "exists":
         return query, Evidence(_facts(rows, graph), score=1.0, value=bool(rows.rows), details=details)
-    if rows.truncated and operation.kind != "count":
+    if rows.truncated and (operation.kind != "count" or operation.group):
         raise _too_many(operation.kind)
-    bindings = _bindings(rows, graph)
-    if operation.by and any(len(row) < 2 for row in bindings):
-        raise InvalidArgumentError(
-            f"CypherRetriever: the operation {operation.kind!r} needs the columns 'target' and 'by' of its query, the "
-            "keys of what is chosen and of what it is chosen by."
-        )
-    result = operation_result(operation, bindings, graph)
-    if operation.kind != "count" and not result.answers:
+    bindings = _bindings(rows, graph, [*bound_by(pattern)])
+    whole = _bindings(run(query["whole"], MAX_ROWS), graph, ["target"])[:, 0] if operation.kind == "share" else None
+    result = operation_result(pattern, bindings, graph, whole)
+    if result.value is None and not result.answers:
         return None
+    truncated = rows.truncated
+    if truncated and (counted := query.get("count")):
+        result, truncated = result._replace(value=int(run(counted, 1).rows[0][0])), False
+    alone = {} if "facts" in query else {"lone_entities": [graph.entities[one] for one in result.support[:SHOWN]]}
     return query, Evidence(
         triples=_shown(query, result.support, run, graph, most),
         score=1.0,
         answers=tuple(graph.entities[entity] for entity in result.answers),
-        truncated=rows.truncated,
+        truncated=truncated,
         value=result.value,
-        details=details | shown_details(result, truncated=rows.truncated),
+        details=details | alone | result.shown_details(truncated=truncated),
     )
+
+
+def _pattern_of(operation: Operation, target: str) -> Pattern:
+    """Return the least pattern that has an operation: what its query finds is known by the columns alone."""
+    start = Unknown(target, "type")
+    names = [name for name in dict.fromkeys(filter(None, (*operation.by, operation.group))) if name != target]
+    triples = [(start, "relation", Unknown(name)) for name in names]
+    return Pattern.of(*triples, alone=[] if triples else [start], target=target, operation=operation)
+
+
+def find_around(
+    queries: Sequence[Mapping[str, Any]], run: RunQuery, index: GraphIndex, k: int, most: int
+) -> list[Evidence]:
+    """Return what an operation about whole entities gives, of the facts around them.
+
+    Args:
+        queries: Those for these facts. Of chains, those behind the first with rows are not run.
+        run: Runs a query.
+        index: The index; of a connected graph, with the facts that `run` brings.
+        k: The most chains.
+        most: The most rows of a query.
+    """
+    pattern = Pattern.from_dict(queries[0]["around"])
+    assert pattern.operation
+    is_cut = False
+    for query in queries:
+        rows = run(query, most)
+        subgraphs_of(rows, index.graph)
+        is_cut |= rows.truncated
+        if rows.rows and pattern.operation.kind == "connect":
+            break
+    found = evidence_around(index, pattern, k)
+    return [replace(one, truncated=one.truncated or (is_cut and index.reader is not None)) for one in found]
 
 
 def _compare(
@@ -143,7 +183,7 @@ def _compare(
         tried += ran
         if rows.truncated:
             raise _too_many(operation.kind)
-        sides.append([row[0] for row in _bindings(rows, graph)])
+        sides.append(_bindings(rows, graph, ["target"])[:, 0].tolist())
         triples |= dict.fromkeys(_shown(query, sorted(set(sides[-1])), run, graph, most))
     truth, support = compared(operation, sides, graph)
     if truth is None:
@@ -162,17 +202,26 @@ def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, most: 
     return query, rows, tried
 
 
-def _bindings(rows: Rows, graph: KnowledgeGraph) -> list[tuple[int, ...]]:
-    """Return the ids of `target` and, if it is there, `by` of each row; rows without one of them are left out."""
-    columns = [rows.columns.index("target") if "target" in rows.columns else 0]
-    columns += [rows.columns.index("by")] if "by" in rows.columns else []
+def _bindings(rows: Rows, graph: KnowledgeGraph, names: Sequence[str]) -> Array:
+    """Return the ids of the entities in some columns of each row, (rows, columns); rows that lack one are left out.
+
+    Raises:
+        InvalidArgumentError: If the rows lack a column.
+    """
+    columns = dict(zip(names, range(len(rows.columns)), strict=False)) if len(names) == 1 else {}
+    columns |= {name: rows.columns.index(name) for name in names if name in rows.columns}
+    if missing := [name for name in names if name not in columns]:
+        raise InvalidArgumentError(
+            f"CypherRetriever: the operation needs the columns {list(names)} of its query, each with keys of entities, "
+            f"but {missing[0]!r} is not among {list(rows.columns)}."
+        )
     ids: dict[Any, int] = {}
     found = []
     for row in rows.rows:
-        keys = [value.key if isinstance(value := row[column], EntityNode) else value for column in columns]
+        keys = [value.key if isinstance(value := row[columns[name]], EntityNode) else value for name in names]
         if None not in keys:
             found.append(tuple(_id(key, ids, graph) for key in keys))
-    return found
+    return np.array([*dict.fromkeys(found)], np.int64).reshape(-1, len(names))
 
 
 def _id(key: Any, ids: dict[Any, int], graph: KnowledgeGraph) -> int:

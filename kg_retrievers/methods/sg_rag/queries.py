@@ -24,7 +24,7 @@ from kg_retrievers.graph import Triple
 from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.operations import RunQuery
-from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
+from kg_retrievers.methods.sg_rag.writers import MAX_STATED
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -46,10 +46,21 @@ class FactsQuery(TypedDict):
 
 with_config(EXACT)(FactsQuery)
 
+
+class BoundQuery(TypedDict):
+    """A further query of an operation: for a count that more rows than are fetched have, or for all of a share."""
+
+    query: str
+    parameters: dict[str, Any]
+
+
+with_config(EXACT)(BoundQuery)
+
 #: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
-#: pattern names only since nothing else is found. With an operation, its rows are bindings: `target`, and `by` where
-#: the operation has one; "facts" is the query for their facts, and "side" says which unknown it finds for "compare".
+#: pattern names only since nothing else is found. With an operation, its rows are bindings: see `bound_by`. "facts" is
+#: the query for their facts, "count" and "whole" are those of `BoundQuery`, and "side" says which unknown it finds for
+#: "compare". With an operation about whole entities, its rows are facts around them, and "around" is the pattern.
 #: "turned" are triples of its pattern that were turned, as they were written; "truncated" is that of a `Pattern`.
 CypherQuery = TypedDict(
     "CypherQuery",
@@ -65,7 +76,11 @@ CypherQuery = TypedDict(
         "example": NotRequired[dict[str, Any]],
         "widened": NotRequired[bool],
         "operation": NotRequired[dict[str, Any]],
+        "target": NotRequired[str],
         "facts": NotRequired[FactsQuery],
+        "count": NotRequired[BoundQuery],
+        "whole": NotRequired[BoundQuery],
+        "around": NotRequired[dict[str, Any]],
         "side": NotRequired[str],
         "turned": NotRequired[list[list[Any]]],
     },
@@ -79,7 +94,7 @@ class CypherState(RetrievalState, total=False):
     #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
     #: Queries of templates also have "example": `{"question": text, "distance": float}`. Those of an operation have it
     #: as "operation", and "facts": the query that shows what it rests on.
-    cypher: Annotated[list[CypherQuery], Field(max_length=MAX_QUERIES)]
+    cypher: Annotated[list[CypherQuery], Field(max_length=MAX_STATED)]
 
 
 def read_queries(cypher: object) -> Any:

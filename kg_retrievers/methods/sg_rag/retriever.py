@@ -23,10 +23,10 @@ from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, operate, subgraphs_of
+from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, find_around, operate, subgraphs_of
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -191,10 +191,8 @@ class CypherRetriever(BaseKGRetriever):
     def _link_entities(self, state: CypherState) -> dict[str, Any]:
         try:
             return {"seed_entities": _keys(self._entities(state["question"]))}
-        except EntityLinkingError:
-            if self._calls_model or "cypher" in state:  # a query may ask for all entities of a kind
-                return {"seed_entities": []}
-            raise
+        except EntityLinkingError:  # a query may ask for all entities of a kind
+            return {"seed_entities": []}
 
     def _entities(self, question: str) -> list[QuestionEntity]:
         """Return the entities that a question names; kept for the last question, since two stages ask."""
@@ -226,10 +224,11 @@ class CypherRetriever(BaseKGRetriever):
         full = complete_query(query)
         schema = self.database.schema()
         operation = Operation.from_dict(full["operation"]) if "operation" in full else None
-        shows_facts = operation is None or operation.kind == "exists"
+        shows_facts = operation is None or operation.kind in ("exists", *AROUND)
         text = checked_text(full["query"], full["parameters"], schema, shows_facts=shows_facts)
-        if facts := full.get("facts"):
-            checked_text(facts["query"], facts["parameters"], schema, shows_facts=True)
+        for name in ("facts", "count", "whole"):
+            if further := full.get(name):
+                checked_text(further["query"], further["parameters"], schema, shows_facts=name == "facts")
         return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
@@ -274,6 +273,11 @@ class CypherRetriever(BaseKGRetriever):
 
     def _operate(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         """Return what an operation gives as one piece of evidence; none where the graph does not say."""
+        if Operation.from_dict(queries[0]["operation"]).kind in AROUND:
+            told = self._details(state, queries[0])
+            around = find_around(queries, run, self.index, state["k"], self.max_rows)
+            confidence = queries[0].get("confidence")
+            return [replace(one, confidence=confidence, details={**told, **one.details}) for one in around]
         found = operate(queries, run, self.graph, self.max_rows)
         if found is None:
             return []

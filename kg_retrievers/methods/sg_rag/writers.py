@@ -24,22 +24,19 @@ from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexE
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.kinds import kind_facts
+from kg_retrievers.graph.operations import AROUND, Condition, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
+from kg_retrievers.questions.around import patterns_around
+from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
-from kg_retrievers.questions.operations import (
-    Directions,
-    Edge,
-    absent_candidates,
-    allowed_entities,
-    carried_out,
-    part_of,
-)
+from kg_retrievers.questions.operations import bound_by, part_of, whole_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
+from kg_retrievers.questions.possible_entities import absent_candidates, allowed_entities
 from kg_retrievers.questions.reader import QuestionReader
 from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of
 
@@ -47,6 +44,9 @@ from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_o
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
 #: 75, 78, 79 and 80 %.
 MAX_QUERIES = 5
+
+#: The most queries of the state: chains between entities have several lengths.
+MAX_STATED = 64
 
 #: Masked questions that are nearer to each other than this differ only in their entities.
 SAME_QUESTION = 0.01
@@ -100,7 +100,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     def _written(self, pattern: Pattern, input: Mapping[str, Any]) -> Queries:
         queries = self.write(pattern, input["executor"], input["entities"], input["question"])
-        return list(islice(queries, MAX_QUERIES))
+        is_around = pattern.operation is not None and pattern.operation.kind in AROUND
+        return list(islice(queries, MAX_STATED if is_around else MAX_QUERIES))
 
     def write(
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = (), question: str = ""
@@ -114,7 +115,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         `carried_out`.
 
         Raises:
-            PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
+            PatternError: If the pattern names something and the graph is empty.
             EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
             LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
             SearchBudgetError: If its conditions leave more keys than a query takes.
@@ -129,6 +130,9 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity], question: str
     ) -> Iterator[dict[str, Any]]:
         operation = pattern.operation
+        if operation is not None and operation.kind in AROUND:
+            yield from self._write_around(pattern, operation, executor, entities)
+            return
         if operation is not None and pattern.directed is None:
             pattern = replace(pattern, directed=True)
         pattern = self._in_names_of_graph(pattern)
@@ -139,6 +143,28 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         for side in operation.by:
             for query in self._write_part(part_of(pattern, side), operation, executor, entities, question):
                 yield {**query, "side": side}
+
+    @property
+    def _types(self) -> dict[str, list[str]]:
+        """The names of the types below each type, itself included."""
+        graph = self.index.graph
+        return {name: [graph.types[one] for one in sorted(below)] for name, below in graph.types_below.items()}
+
+    def _write_around(
+        self, pattern: Pattern, operation: Operation, executor: Executor, entities: Sequence[QuestionEntity]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the queries for the facts around whole entities."""
+        pinned: dict[Known, Known] = {}
+        for node in pattern.alone:
+            if isinstance(node, Known):
+                pinned[node] = replace(node, entity=self._choices(node, entities)[0][0])
+        pattern = pattern.with_known(pinned)
+        stated = {"operation": operation.to_dict(), "around": replace(pattern, confidence=None).to_dict()}
+        for part in map(self._in_names_of_graph, patterns_around(pattern)):
+            text, parameters = render(part, executor.schema(), executor.dialect, types=self._types)
+            yield {"query": text, "parameters": parameters, "from": pattern.source or "given", **stated} | (
+                _understanding(pattern)
+            )
 
     def _write_part(
         self,
@@ -167,8 +193,22 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 executor.dialect,
                 entities={**of_absent, **keys},
                 direction=_direction(pattern),
+                types=self._types,
             )
             written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
+            if operation and operation.kind == "share":
+                whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
+                limits = {name: of_unknowns[name] for name in of_unknowns if name not in operation.by}
+                text, parameters = render(
+                    whole,
+                    executor.schema(),
+                    executor.dialect,
+                    direction=_direction(pattern),
+                    types=self._types,
+                    allowed=limits,
+                    bindings={"target": str(pattern.target)},
+                )
+                written["whole"] = {"query": text, "parameters": parameters}
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
@@ -186,9 +226,10 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph
+        pattern = _with_kinds(graph, pattern)
 
         def node(term: Term) -> Term:
-            return replace(term, type=None) if term.type is not None and term.type not in graph.types else term
+            return replace(term, type=None) if term.type is not None and term.type not in graph.types_below else term
 
         def relation(term: Term) -> Term:
             if isinstance(term, Unknown) or term.text in graph.relations:
@@ -205,10 +246,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         absent = tuple(
             PatternTriple(absent_node(head), relation(name), absent_node(tail)) for head, name, tail in pattern.absent
         )
-        if (triples, absent) == (pattern.triples, pattern.absent):
+        if (triples, absent) == (pattern.triples, pattern.absent) and all(node(one) is one for one in pattern.alone):
             return pattern
         different = tuple((node(one), node(other)) for one, other in pattern.different)
-        return replace(pattern, triples=triples, absent=absent, different=different)
+        alone = tuple(map(node, pattern.alone))
+        return replace(pattern, triples=triples, absent=absent, different=different, alone=alone)
 
     def _check_relations(self, pattern: Pattern, schema: DatabaseSchema) -> None:
         for _, relation, _ in (*pattern.triples, *pattern.absent):
@@ -258,6 +300,27 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             for position, triple in enumerate(pattern.triples)
         )
         return replace(pattern, triples=triples)
+
+
+def _with_kinds(graph: KnowledgeGraph, pattern: Pattern) -> Pattern:
+    """Return a pattern in which facts say the kinds of unknowns, where relations such as "instance of" do so."""
+    if len(graph.types) or not pattern.typed:
+        return pattern
+    triples, untyped = list(pattern.triples), dict[Term, Term]()
+    for node in pattern.nodes:
+        if isinstance(node, Unknown) and node.type is not None and (said := kind_facts(graph, node.type)):
+            untyped[node] = replace(node, type=None)
+            relation, kind = said
+            triples.append(PatternTriple(untyped[node], Known(relation), Known(node.type, entity=kind)))
+    if not untyped:
+        return pattern
+
+    def renamed(some: Sequence[PatternTriple]) -> tuple[PatternTriple, ...]:
+        return tuple(PatternTriple(untyped.get(h, h), relation, untyped.get(t, t)) for h, relation, t in some)
+
+    different = tuple((untyped.get(one, one), untyped.get(other, other)) for one, other in pattern.different)
+    alone = tuple(node for node in pattern.alone if node not in untyped)
+    return replace(pattern, triples=renamed(triples), absent=renamed(pattern.absent), alone=alone, different=different)
 
 
 def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
@@ -406,20 +469,28 @@ def _rendered(
         write: `render` for this pattern, with `allowed` and `bindings` open.
     """
 
-    def query(allowed: Mapping[str, Sequence[str]], *bindings: str) -> dict[str, Any]:
-        text, parameters = write(allowed=allowed, bindings=bindings)
+    def query(
+        allowed: Mapping[str, Sequence[str]], bindings: Mapping[str, str] | None = None, *, counts: bool = False
+    ) -> dict[str, Any]:
+        text, parameters = write(allowed=allowed, bindings=bindings, counts=counts)
         return {"query": text, "parameters": parameters}
 
     if operation is None:
         return query(allowed)
-    stated = {"operation": operation.to_dict()}
+    stated: dict[str, Any] = {"operation": operation.to_dict()}
     if operation.kind == "exists":
         return query(allowed) | stated
-    target = str(pattern.target)
-    by = () if operation.kind == "compare" else operation.by
-    position = next(at for at, node in enumerate(pattern.nodes) if isinstance(node, Unknown) and node.name == target)
-    facts = query({**allowed, target: []}) | {"shown": f"n{position}"}
-    return query(allowed, target, *by) | stated | {"facts": facts}
+    stated |= {"target": pattern.target} if operation.group else {}
+    target = {"target": str(pattern.target)}
+    bound = target if operation.kind == "compare" else bound_by(replace(pattern, operation=operation))
+    written = query(allowed, bound) | stated
+    if operation.kind == "count" and not operation.group:
+        written["count"] = query(allowed, bound, counts=True)
+    if pattern.triples:
+        names = [node.name if isinstance(node, Unknown) else None for node in pattern.nodes]
+        facts = query({**allowed, bound["target"]: []})
+        written["facts"] = facts | {"shown": f"n{names.index(bound['target'])}"}
+    return written
 
 
 def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:

@@ -14,11 +14,12 @@ from kg_retrievers.core.documents import AmbiguousName, ambiguous_name
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import Revisits
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match, MatchNode, MatchQuery
 from kg_retrievers.methods.simgrag.operations import Operated
-from kg_retrievers.questions.operations import nearest_named, nearest_only
+from kg_retrievers.questions.possible_entities import nearest_named, nearest_only
 
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
@@ -72,7 +73,7 @@ def match_query(
     type_costs = _type_costs(nodes, k_types, index, node_types, only=bool(pattern.typed))
     for node, entities in limited.items():  # those without a type cost nothing
         of_types, members = type_costs.get(node, (np.zeros(1), [entities]))
-        type_costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
+        type_costs[node] = of_types, [some[np.isin(some, entities)].astype(np.int32) for some in members]
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
@@ -116,17 +117,20 @@ def _type_costs(
     entities of these types, which cost nothing (appendix C.1).
     """
     graph = index.graph
-    typed = [node for node in nodes if node.type is not None] if len(graph.types) and node_types != "ignore" else []
+    typed = [node for node in nodes if node.type is not None] if node_types != "ignore" else []
     costs: dict[Term, TypeCosts] = {}
+    if not len(graph.types):  # relations such as "instance of" may say what things are
+        members = {node: kind_members(graph, str(node.type)) for node in typed} if only else {}
+        return {node: (np.zeros(1), [some.astype(np.int32)]) for node, some in members.items() if some is not None}
     for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
         nearest = nearest_only(nearest) if only and node_types == "distance" else nearest
         below = graph.types_below.get(str(node.type), ()) if only else ()
-        members = [np.array(graph.type_entities(kind), np.int32) for kind in sorted(below) or nearest.ids.tolist()]
+        of_types = [np.array(graph.type_entities(kind), np.int32) for kind in sorted(below) or nearest.ids.tolist()]
         if node_types == "candidates" and isinstance(node, Unknown):
-            costs[node] = np.zeros(1), [distinct(np.concatenate(members))]
-        elif node_types == "distance" and members:
+            costs[node] = np.zeros(1), [distinct(np.concatenate(of_types))]
+        elif node_types == "distance" and of_types:
             beyond_nearest = np.zeros(len(below)) if below else nearest.distances - nearest.distances.min()
-            costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
+            costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*of_types, graph.untyped]
     return costs
 
 
@@ -228,7 +232,12 @@ def operation_evidence(
         truncated=result.truncated,
         confidence=pattern.confidence,
         value=result.value,
-        details={"entities": entities, "pattern": replace(pattern, confidence=None).to_dict(), **result.details},
+        details={
+            "entities": entities,
+            "pattern": replace(pattern, confidence=None).to_dict(),
+            **({"lone_entities": [graph.entities[entity] for entity in result.alone]} if result.alone else {}),
+            **result.details,
+        },
     )
 
 

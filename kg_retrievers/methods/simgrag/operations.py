@@ -1,31 +1,21 @@
-"""The operation of a pattern, over all bindings of the nearest subgraphs."""
+"""The operation of a pattern, over all bindings of its unknowns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from kg_retrievers.algorithms.bindings import Edge, joined_bindings
 from kg_retrievers.errors import SearchBudgetError
-from kg_retrievers.graph import KnowledgeGraph, Pattern, Term, Unknown
+from kg_retrievers.graph import Pattern, Term
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
-from kg_retrievers.questions.operations import (
-    SHOWN,
-    OperationResult,
-    compared,
-    operation_result,
-    part_of,
-    shown_details,
-)
+from kg_retrievers.questions.operations import SHOWN, bound_by, compared, operation_result, part_of, whole_of
 
-#: An operation is over all of so many equally near subgraphs, as of namesakes.
+#: An operation shows the facts of so many equally near subgraphs, as of namesakes.
 MAX_MATCHES = 64
 
 #: Matches whose distances differ by less are equally near.
@@ -39,18 +29,21 @@ class FindMatches(Protocol):
         """Find them; `only` gives the ids of the entities that some unknowns may be, by name."""
 
 
-class MatchRules(NamedTuple):
-    """How the matches were found.
+#: Returns what some unknowns of a pattern, by name, are together, one row for each combination, and whether these are
+#: only some of them.
+Bind = Callable[[Pattern, Sequence[str]], tuple[Array, bool]]
+
+
+class Search(NamedTuple):
+    """How a retriever searches for a pattern without operation.
 
     Attributes:
-        directed: Whether the directions of the triples count.
-        all_different: Whether all nodes are different entities.
-        max_bindings: The most entities of one unknown in one match.
+        bind: Finds all bindings of some of its unknowns.
+        find: Finds the facts around some of them.
     """
 
-    directed: bool
-    all_different: bool
-    max_bindings: int
+    bind: Bind
+    find: FindMatches
 
 
 @dataclass(frozen=True)
@@ -64,172 +57,113 @@ class Operated:
             match.
         truncated: Whether a count may be higher.
         details: Of how many targets the facts are shown, and what else is to be said.
+        alone: The ids of targets of a pattern without triples: they are evidence by themselves.
     """
 
     value: Any
     answers: tuple[int, ...]
     matches: list[tuple[Pattern, Match]]
-    truncated: bool
     details: dict[str, Any]
+    truncated: bool = False
+    alone: tuple[int, ...] = ()
 
 
-def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: MatchRules) -> Operated | None:
+def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
     """Apply the operation of a pattern; None where nothing in the graph says what it gives.
 
     Args:
         pattern: The pattern.
         index: The graph and its values.
-        find: Finds the matches of a pattern.
-        rules: How it finds them.
+        search: Finds its bindings and their facts.
 
     Raises:
-        SearchBudgetError: If a budget cut the matches, so that only a count is known, as "at least".
+        SearchBudgetError: If its unknowns have too many combinations, or a limit ended the search, so that only a count
+            is known, as "at least".
     """
     operation = pattern.operation
     assert operation is not None
-    plain = replace(pattern, operation=None)
     if operation.kind == "compare":
-        return _compare(plain, operation, index, find, rules)
-    matches = nearest_matches(find(plain))
-    truncated = _is_truncated(matches)
+        return _compare(pattern, index, search)
     if operation.kind == "exists":
-        shown = [(plain, match) for match in matches[:1]]
-        return Operated(bool(matches), (), shown, False, {})
-    if truncated and operation.kind != "count":
-        raise _cut(operation.kind, matches, index.graph, rules)
-    result = _result(plain, operation, matches, index, rules)
-    if operation.kind != "count" and not result.answers:
+        rows, truncated = search.bind(pattern, [])
+        exists = bool(len(rows))
+        if truncated and not exists:
+            raise _cut("exists")
+        matches = nearest_matches(search.find(_plain(pattern))) if exists and pattern.triples else []
+        return Operated(exists, (), [(_plain(pattern), match) for match in matches], {})
+    rows, truncated = search.bind(pattern, [*bound_by(pattern).values()])
+    whole = None
+    if operation.kind == "share":
+        found, cut = search.bind(whole_of(pattern), [str(pattern.target)])
+        whole, truncated = found[:, 0], truncated or cut
+    if truncated and (operation.kind != "count" or operation.group or not len(rows)):
+        raise _cut(operation.kind)
+    result = operation_result(pattern, rows, index.graph, whole)
+    if result.value is None and not result.answers:
         return None
-    return _shown(plain, result, matches, find, truncated)
+    support = np.unique(np.array(result.support[:SHOWN], np.int32))
+    alone = tuple(support.tolist()) if pattern.alone else ()
+    shown = _shown(pattern, bound_by(pattern)["target"], support, search) if len(support) and not alone else []
+    details = result.shown_details(truncated=truncated)
+    return Operated(result.value, tuple(result.answers), shown, details, truncated, alone)
 
 
-def nearest_matches(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches that are as near as the nearest, of some in order of their distance."""
-    return [match for match in matches if match.distance < matches[0].distance + SAME_DISTANCE]
-
-
-def _is_truncated(matches: Sequence[Match]) -> bool:
-    return len(matches) >= MAX_MATCHES or any(match.truncated for match in matches)
-
-
-def _cut(kind: str, matches: Sequence[Match], graph: KnowledgeGraph, rules: MatchRules) -> SearchBudgetError:
-    """Return the error of an operation that knows a part of the matches, with the limit that left out the others."""
-    lost = f"so that {kind!r} of all is not known."
-    if max(len(ids) for match in matches for ids in match.entities) >= rules.max_bindings:
-        enough = f"max_bindings={len(graph.entities)}"
-        return SearchBudgetError(
-            f"SimGRAGRetriever: more than max_bindings={rules.max_bindings} entities fit one place of the pattern, "
-            f"{lost}",
-            hint_python=f"Raise it, or narrow the pattern: {enough} is enough for any pattern.",
-            hint_shell=f"Raise it, or narrow the question: --field {enough} is enough for any question.",
-        )
-    if len(matches) >= MAX_MATCHES:
-        return SearchBudgetError(
-            f"SimGRAGRetriever: the pattern fits the graph equally well in {MAX_MATCHES} ways or more, {lost}",
-            hint_python="Name more in the pattern.",
-            hint_shell="Name more in the question.",
-        )
+def _cut(what: str) -> SearchBudgetError:
     return SearchBudgetError(
-        f"SimGRAGRetriever: the search ended at max_scans or max_seconds, {lost}",
+        f"SimGRAGRetriever: the search ended at max_scans or max_seconds, so that {what!r} of all is not known.",
         hint_python="Raise both, or narrow the pattern.",
         hint_shell="Raise both, or narrow the question: --field max_scans=N --field max_seconds=N",
     )
 
 
-def _result(
-    pattern: Pattern, operation: Operation, matches: Sequence[Match], index: GraphIndex, rules: MatchRules
-) -> OperationResult:
-    wanted = [_position(pattern, name) for name in (str(pattern.target), *operation.by)]
-    bindings: set[tuple[int, ...]] = set()
-    for match in matches:
-        if operation.by:
-            bindings |= _bindings(pattern, match, wanted, index.graph, rules)
-        else:
-            bindings |= {(entity,) for entity in match.entities[wanted[0]].tolist()}
-    return operation_result(operation, bindings, index.graph)
+def _plain(pattern: Pattern) -> Pattern:
+    return replace(pattern, operation=None)
 
 
-def _bindings(
-    pattern: Pattern, match: Match, wanted: Sequence[int], graph: KnowledgeGraph, rules: MatchRules
-) -> set[tuple[int, ...]]:
-    """Return what some nodes are together in a match."""
-    nodes = pattern.nodes
-    position: dict[Term, int] = {node: at for at, node in enumerate(nodes)}
-    edges = []
-    relations = [triple.relation for triple in pattern.triples]  # unknown ones are numbered behind the nodes
-    for (head, relation, tail), triples in zip(pattern.triples, match.triples, strict=True):
-        ends = position[head], position[tail]
-        entities = [set(match.entities[end].tolist()) for end in ends]
-        rows = _oriented(graph.edges[triples].tolist(), *entities, directed=rules.directed)
-        if isinstance(relation, Unknown):
-            edges.append(Edge((*ends, len(nodes) + relations.index(relation)), list(rows)))
-        else:
-            edges.append(Edge(ends, [row[:2] for row in rows]))
-    different = [(position[one], position[other]) for one, other in pattern.different]
-    if rules.all_different:
-        different = list(combinations(range(len(nodes)), 2))
-    return joined_bindings(_of_component(edges, wanted, different), wanted, different)
+def nearest_matches(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches that are as near as the nearest."""
+    return [match for match in matches if match.distance <= matches[0].distance + SAME_DISTANCE]
 
 
-def _oriented(
-    facts: Iterable[list[int]], heads: set[int], tails: set[int], *, directed: bool
-) -> Iterable[tuple[int, ...]]:
-    """Yield head, tail and relation of facts as those of an edge; both ways round where both fit."""
-    for one, relation, other in facts:
-        if one in heads and other in tails:
-            yield one, other, relation
-        if not directed and other in heads and one in tails:
-            yield other, one, relation
+def _shown(pattern: Pattern, name: str, entities: Array, search: Search) -> list[tuple[Pattern, Match]]:
+    """Return the facts of some entities that an unknown may be; none if a limit ends the search for them."""
+    plain = _plain(pattern)
+    try:
+        return [(plain, match) for match in nearest_matches(search.find(plain, {name: entities}))]
+    except SearchBudgetError:
+        return []
 
 
-def _of_component(edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]]) -> list[Edge]:
-    """Return the edges that are joined to some nodes, or that must differ from those that are."""
-    links = [*(edge.unknowns for edge in edges), *different]
-    reached, before = set(wanted), 0
-    while len(reached) > before:
-        before = len(reached)
-        reached.update(*(link for link in links if reached & {*link}))
-    return [edge for edge in edges if reached & {*edge.unknowns}]
-
-
-def _shown(
-    pattern: Pattern,
-    result: OperationResult,
-    matches: Sequence[Match],
-    find: FindMatches,
-    truncated: bool,
-) -> Operated:
-    """Return the result with the facts of some of the targets that it rests on."""
-    support = result.support[:SHOWN]
-    at = _position(pattern, str(pattern.target))
-    if len(support) < len(result.support) or any(not {*match.entities[at].tolist()} <= {*support} for match in matches):
-        only = {str(pattern.target): np.unique(np.array(support, np.int32))}
-        matches = nearest_matches(find(pattern, only)) if support else []
-    shown = [(pattern, match) for match in matches]
-    details = shown_details(result, truncated=truncated)
-    return Operated(result.value, tuple(result.answers), shown, truncated, details)
-
-
-def _position(pattern: Pattern, name: str) -> int:
-    """Return the position of an unknown among the nodes of a pattern."""
-    return next(at for at, node in enumerate(pattern.nodes) if isinstance(node, Unknown) and node.name == name)
-
-
-def _compare(
-    pattern: Pattern, operation: Operation, index: GraphIndex, find: FindMatches, rules: MatchRules
-) -> Operated | None:
+def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
     """Compare what two unknowns are, each found by the part of the pattern that it stands in."""
+    assert pattern.operation
     shown: list[tuple[Pattern, Match]] = []
     sides: list[list[int]] = []
-    for name in operation.by:
+    for name in pattern.operation.by:
         part = part_of(pattern, name)
-        matches = nearest_matches(find(part))
-        if _is_truncated(matches):
-            raise _cut(operation.kind, matches, index.graph, rules)
-        at = _position(part, name)
-        sides.append([entity for match in matches for entity in match.entities[at].tolist()])
-        shown += [(part, match) for match in matches]
-    truth, support = compared(operation, sides, index.graph)
+        found, truncated = search.bind(part, [name])
+        if truncated:
+            raise _cut("compare")
+        side = found[:, 0]
+        sides.append(side.tolist())
+        shown += _shown(part, name, side[:SHOWN].astype(np.int32), search) if len(side) else []
+    truth, support = compared(pattern.operation, sides, index.graph)
     if truth is None:
         return None
-    return Operated(truth, (), shown, False, {"shown": len(support), "of": len(support)})
+    return Operated(truth, (), shown, {"shown": len(support), "of": len(support)})
+
+
+def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:
+    """Return what the typed nodes of a pattern are in its nearest matches, where no entity has the nearest types.
+
+    Raises:
+        SearchBudgetError: If a budget cut these matches.
+    """
+    matches = nearest_matches(find(_plain(part)))
+    if any(match.truncated for match in matches) or len(matches) >= MAX_MATCHES:
+        raise _cut(part.operation.kind if part.operation else "the nearest")
+    found = dict[Term, Array]()
+    for at, node in enumerate(part.nodes):
+        if node.type is not None and matches:
+            found[node] = np.unique(np.concatenate([match.entities[at] for match in matches]))
+    return found

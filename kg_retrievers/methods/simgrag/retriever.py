@@ -6,13 +6,17 @@ Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from math import inf
+from time import monotonic
 from typing import Any, ClassVar, Literal
 
 from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field
 
+from kg_retrievers.algorithms.bindings import Limits
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.replies import marked_answers
@@ -20,6 +24,7 @@ from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, Langua
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.operations import AROUND
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.evidence import (
@@ -32,11 +37,20 @@ from kg_retrievers.methods.simgrag.evidence import (
     pin_seeds,
 )
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
-from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
+from kg_retrievers.methods.simgrag.operations import (
+    MAX_MATCHES,
+    FindMatches,
+    Search,
+    nearest_matches,
+    operate,
+    typed_by_matches,
+)
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.questions.around import evidence_around
+from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.llm import SHOTS
-from kg_retrievers.questions.operations import allowed_entities, carried_out
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
+from kg_retrievers.questions.possible_entities import Distinct, PatternJoin, allowed_entities
 from kg_retrievers.questions.reader import AsksModel, QuestionReader
 from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of
 
@@ -250,6 +264,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         return [replace(one, details={**one.details, **carried.details}) for one in found]
 
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
+        if pattern.operation is not None and pattern.operation.kind in AROUND:
+            return evidence_around(self.index, pattern, k)
         if pattern.operation is not None:
             return self._operate(pattern, question)
         query = self.query(pattern, nearest=_means_nearest(pattern))
@@ -268,9 +284,35 @@ class SimGRAGRetriever(BaseKGRetriever):
             query = self.query(part, nearest=True, only=only)
             return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
 
-        rules = MatchRules(self.respects_direction(pattern), self.distinct == "nodes", self.max_bindings)
-        result = operate(replace(pattern, directed=rules.directed), self.index, find, rules)
+        directed = self.respects_direction(pattern)
+
+        def bind(part: Pattern, wanted: Sequence[str]) -> tuple[Array, bool]:
+            return self._bindings(part, wanted, question, find, directed=directed)
+
+        result = operate(replace(pattern, directed=directed), self.index, Search(bind, find))
         return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
+
+    def _bindings(
+        self, part: Pattern, wanted: Sequence[str], question: str, find: FindMatches, *, directed: bool
+    ) -> tuple[Array, bool]:
+        """Return what some unknowns of a pattern are together in its nearest subgraphs, and whether a limit cut it."""
+        if self.distinct == "auto":
+            revisits = decide_revisits(part, question)
+            tries: list[Distinct] = ["none" if revisits.allowed else "known"]
+            tries += [] if revisits.certain else ["none"]
+        else:
+            tries = [self.distinct]
+        ends = inf if self.max_seconds is None else monotonic() + self.max_seconds
+        join_of = partial(PatternJoin, self.index, part, directed=directed, limits=Limits(self.max_scans, ends))
+        join = join_of(max_distance=self.max_distance)
+        for distinct in tries:
+            if len(rows := join.bindings(wanted, distinct)):
+                break
+        typed = part.triples and any(node.type is not None for node in part.nodes)
+        if not len(rows) and not join.truncated and typed and (only := typed_by_matches(part, find)):
+            join = join_of(only=only)
+            rows = join.bindings(wanted, tries[-1])
+        return rows, join.truncated
 
     def _found(
         self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -12,6 +11,7 @@ import numpy as np
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
+from kg_retrievers.graph.kinds import kind_relations
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import TokenTable, words
@@ -156,7 +156,7 @@ class ClassWords:
         self._names = _Segments(list(chain.from_iterable(read)), [len(of_one) for of_one in read])
         self._vectors = mean_rows(table, list(self._ids))
         means = [self._vectors[_flat(of_one)].mean(axis=0) if of_one else self._vectors[0] for of_one in read]
-        self._means = np.array(means, np.float32).reshape(len(means), -1)
+        self._means = np.array(means, np.float32).reshape(len(means), self._vectors.shape[1])
         self._means /= np.linalg.norm(self._means, axis=1, keepdims=True) + 1e-9
         self._size = RELATIONS * np.log([max(len(of_one), 1) for of_one in relations])
         near_to, person = mean_rows(table, _SAID_OF_PEOPLE), mean_rows(table, _A_PERSON)
@@ -304,9 +304,6 @@ LAST_YEAR = 2100
 
 #: The most members of a class from which walks start, and of which the types are read.
 MEMBERS, TYPES_SEEN = 2_000, 200
-
-#: Relations whose tails are the kinds of their heads, whatever these are.
-_KIND_OF = re.compile(r"(?:rdf )?type|instance of|is an?|is instance of|a")
 
 #: How much a noun that is nearer to a class counts, beside the logarithm of how likely a walk is.
 NOUN_WEIGHT = 8.0
@@ -488,24 +485,3 @@ def told_values(graph: KnowledgeGraph) -> ValueColumns:
         return graph.value_columns
     graph.lazy_values.read(distinct(np.concatenate([samples.heads, samples.tails])))
     return graph.lazy_values
-
-
-def kind_relations(graph: KnowledgeGraph) -> list[int]:
-    """Return the relations whose tails are the kinds of their heads, as "Project" by "instance of"."""
-    return [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
-
-
-def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> bool:
-    """Return whether an entity is the kind of others by some relations, and in no other fact.
-
-    Args:
-        graph: The graph.
-        relations: Those of `kind_relations`.
-        entity: The id of the entity, or -1.
-    """
-    if entity < 0:
-        return False
-    row = graph.adjacency.row(entity)
-    entries = (graph.adjacency.entries_with(entity, label_of(relation, True)) for relation in relations)
-    kinds = sum(int(some.stop) - int(some.start) for some in entries)
-    return kinds > 0 and kinds == int(row.stop) - int(row.start)

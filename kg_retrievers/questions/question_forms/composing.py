@@ -197,6 +197,7 @@ class Composer:
 
 def best_operation(degree: Degree, by: str, of: Literal["value", "count"]) -> Operation:
     """Return the operation that finds the first by a degree, or so many of them."""
-    if degree.most > 1:
-        return Operation("order", by=(by,), of=of, limit=degree.most, descending=degree.sign > 0)
+    if degree.most > 1 or degree.offset:
+        descending = degree.sign > 0
+        return Operation("order", by=(by,), of=of, limit=degree.most, descending=descending, offset=degree.offset)
     return Operation("max" if degree.sign > 0 else "min", by=(by,), of=of)

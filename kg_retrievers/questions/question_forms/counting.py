@@ -106,10 +106,12 @@ class Counting:
             tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
         found = list[Way]()
         words = telling_words(clause, plain)
+        walks = self._walks.within(plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
-            for way in self._walks.from_class(tokens, span, counted):
-                if self._classes.end_of(way.labels) == group and self._many(way, needed):
+            for way in walks.from_class(tokens, span, counted):
+                fits = self._classes.end_of(way.labels) == group and self._walks.meets(walks, way)
+                if fits and self._many(way, needed):
                     named = NAME_WEIGHT * min(self._walks.nearness(words, label) for label in way.labels)
                     named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
                     found.append(replace(way, log=way.log + noun_log + named))

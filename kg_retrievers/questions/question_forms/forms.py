@@ -17,6 +17,10 @@ MAX_TOKENS = 200
 
 _WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 
+#: Ordinals from the second on, and the numbers that they say.
+ORDINALS = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
+
 #: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.
 _SHORT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should)n['’]t\b")
 _FULL = {"ca": "can", "wo": "will", "sha": "shall"}
@@ -60,11 +64,19 @@ def tokens_of(question: str, slots: Sequence[QuestionEntity]) -> list[Token]:
                 found.pop()
             found.append(Token(slot.name, slot))
             at = slot.end
-    return [*found, *_words(question[at:])]
+    found += _words(question[at:])
+    for slot in slots:  # an entity of an earlier sentence stands for its pronoun
+        if slot.start == slot.end:
+            pronouns = [at for at, token in enumerate(found) if token.word in PRONOUNS]
+            pronouns += [at for at, token in enumerate(found) if token.word in ("that", "this")][-1:]
+            for at in pronouns[:1]:
+                found[at] = Token(slot.name, slot)
+    return found
 
 
 def _words(text: str) -> Iterator[Token]:
     full = _SHORT.sub(lambda match: f"{_FULL.get(match[1].casefold(), match[1])} not", text)
+    full = re.sub(rf"(?i)\b({ORDINAL})-(?=\w)", r"\1 ", full)
     full = re.sub(r"(?i)\b(what|who|where|which|how)['’]s\b", r"\1 is", full)
     for match in _WORD.finditer(full):
         word = re.sub(r"['’]s$", "", match[0])
@@ -381,6 +393,7 @@ class Degree:
         raw: The superlative or comparative as written; "" for none of one word.
         most: How many things are asked for, as in "the three oldest".
         often: Whether something is asked that happens most often.
+        offset: How many of the first are passed over: 1 for the second.
     """
 
     sign: int
@@ -390,6 +403,7 @@ class Degree:
     raw: str = ""
     most: int = 1
     often: bool = False
+    offset: int = 0
 
     @property
     def comparison(self) -> Comparison:
@@ -578,7 +592,7 @@ _AND_WHICH = re.compile(
     r"(?: ,)? and (?:if so )?(?:, )?(?P<asked>who|which|what)(?: ones?| (?:is|are) (?:it|they|he|she|that|those))?$"
 )
 _THERE_IS = re.compile(r"^(?:(?:is|are|was|were) (?:there )?)(?:any(?= )|an?(?= )|some(?= ))?")
-_PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "them", "their"])
+PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "them", "their"])
 
 
 def take_opening(reading: Reading) -> None:
@@ -653,7 +667,7 @@ def _take_topic(reading: Reading) -> None:
     named = [token for token in reading.tokens[: found[1]] if token.slot]
     del reading.tokens[: found[1]]
     if len(named) == 1:
-        at = next((at for at, token in enumerate(reading.tokens) if token.word in _PRONOUNS), None)
+        at = next((at for at, token in enumerate(reading.tokens) if token.word in PRONOUNS), None)
         if at is None:
             reading.tokens += [Token("of"), *named]
         else:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
+from typing import Never
 
 from kg_retrievers.core.stages import MIN_CONFIDENCE
-from kg_retrievers.errors import LowConfidenceError
-from kg_retrievers.graph import Pattern
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.graph import Pattern, local_name, readable
+from kg_retrievers.graph.kinds import is_kind, kind_relations
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
-from kg_retrievers.questions.question_forms.classes import GraphClasses, is_kind, kind_relations, singular, told_values
-from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, tokens_of
+from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
+from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
+from kg_retrievers.questions.question_forms.measures import Measures
 from kg_retrievers.questions.question_forms.reading import FormReader
+from kg_retrievers.questions.question_forms.several import Several
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
+from kg_retrievers.questions.question_forms.whole_entities import WholeEntities
+from kg_retrievers.questions.reading import type_nouns
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
@@ -65,6 +72,17 @@ class QuestionFormGenerator:
 
         return self.index.derived.get("question forms", (self.index.graph,), make)
 
+    def _whole_entities(self) -> WholeEntities:
+        def make() -> WholeEntities:
+            names = (readable(local_name(name)).casefold() for name in self.index.graph.relations)
+            return WholeEntities(type_nouns(self.index), {word for name in names for word in name.split()})
+
+        return self.index.derived.get("whole entities", (self.index.graph,), make)
+
+    def _is_noun(self, slot: QuestionEntity) -> bool:
+        """Whether an entity is a kind of things, or called like one: rather a noun than a name."""
+        return self._is_kind(slot.entities[: slot.best])
+
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another question.
 
@@ -82,7 +100,20 @@ class QuestionFormGenerator:
         return None if pattern is None else replace(pattern, truncated=self.index.truncated)
 
     def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
+        whole = self._whole_entities().read(tokens_of(question, [one for one in entities if not self._is_noun(one)]))
+        if whole is not None:
+            return whole
         tokens = self._tokens(question, entities)
+        try:
+            for reader in (self._several(), self._measures()):
+                if (pattern := reader.read(tokens)) is not None:
+                    return pattern
+        except UnreadError as error:
+            self._refuse(question, tokens, error.part)
+        return self._read_form(question, entities, tokens)
+
+    def _read_form(self, question: str, entities: Sequence[QuestionEntity], tokens: list[Token]) -> Pattern | None:
+        """Return the pattern of a question that needs an operation, by its form."""
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
             return self._bare(tokens) if question.rstrip().endswith("?") else None
@@ -97,20 +128,61 @@ class QuestionFormGenerator:
         try:
             if _limits_are_alternatives(tokens, units):
                 raise UnreadError
-            pattern = reader.read(form)
+            pattern = FormReader(reader.walks.within(form.noun)).read(form)
         except UnreadError:
             if not form.unread and self._is_number(question, entities, form, None):
                 return None
-            if self.index.is_part and not any(token.slot for token in tokens):
-                raise names_nothing(question) from None
-            words = [token.text for token in tokens if token.telling]
-            raise LowConfidenceError(
-                f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
-                0.0,
-                words,
-                **_REPHRASE,
-            ) from None
+            self._refuse(question, tokens)
         return None if self._is_number(question, entities, form, pattern) else pattern
+
+    def _refuse(self, question: str, tokens: Sequence[Token], part: Sequence[Token] = ()) -> Never:
+        if self.index.is_part and not any(token.slot for token in tokens):
+            raise names_nothing(question) from None
+        words = [token.text for token in part or tokens if token.telling]
+        named = " ".join(token.text for token in part)
+        what = (
+            f"has a part that was not understood: {named!r:.100}"
+            if part
+            else "needs an operation that was not understood"
+        )
+        raise LowConfidenceError(
+            f"QuestionFormGenerator: {question!r:.200} {what}.",
+            0.0,
+            words,
+            **_REPHRASE,
+        ) from None
+
+    def _several(self) -> Several:
+        def make() -> Several:
+            return Several(self._reader().walks, type_nouns(self.index))
+
+        return self.index.derived.get("questions of several parts", (self.index.graph,), make)
+
+    def _measures(self) -> Measures:
+        return self.index.derived.get(
+            "measures",
+            (self.index.graph,),
+            lambda: Measures(self._reader().walks, type_nouns(self.index), self._read_list),
+        )
+
+    def _read_list(self, tokens: Sequence[Token]) -> Pattern:
+        """Return the pattern of a question for a list of things, given by its words.
+
+        Raises:
+            UnreadError: If it is not understood.
+        """
+        text, slots = question_of(tokens)
+        found = list[Pattern]()
+        with suppress(LowConfidenceError, EntityLinkingError):
+            pattern = self._read_form(text, slots, list(tokens))
+            if pattern is None and slots:
+                pattern = self.zero_shot.read({"question": text, "entities": slots}).pattern
+            found += [pattern] if pattern else []
+        with suppress(UnreadError):
+            found.append(self._reader().list_of(tokens))
+        if not found:
+            raise UnreadError
+        return max(found, key=lambda pattern: pattern.confidence or 0.0)
 
     def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question without a verb, as "Station Bridge open?"."""

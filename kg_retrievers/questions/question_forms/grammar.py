@@ -13,6 +13,8 @@ from kg_retrievers.questions.question_forms.forms import (
     MAX_TOKENS,
     NUMBER,
     NUMBERS,
+    ORDINAL,
+    ORDINALS,
     Degree,
     Form,
     FormKind,
@@ -58,7 +60,8 @@ _FORMS: tuple[tuple[Comparison, str], ...] = (
 def has_quantity(tokens: Sequence[Token]) -> bool:
     """Tell whether words say how many of something there must be, in digits."""
     text = words_of(tokens)
-    return any(re.search(rf"(?<![^ ]){form}", text) for _, form in _FORMS if "(?P<n>" in form)
+    top = re.search(r"\btop \d", text.replace("_", "0"))  # the number may be the name of an entity
+    return bool(top) or any(re.search(rf"(?<![^ ]){form}", text) for _, form in _FORMS if "(?P<n>" in form)
 
 
 def take_quantity(reading: Reading) -> None:
@@ -92,8 +95,14 @@ def _counts(reading: Reading, number: int, at: int) -> bool:
     return number <= 999 and not is_unit(word, reading.units) and not is_unit(unit_symbol(word), reading.units)
 
 
-_ORDINAL = re.compile(
-    r"second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|next|penultimate|\d+(?:st|nd|rd|th)"
+_ORDINAL = re.compile(ORDINAL)
+_UNREAD_ORDINAL = re.compile(r"eleventh|twelfth|next|penultimate|\d+(?:st|nd|rd|th)")
+
+#: "comes second in berths" is "has the second most berths".
+_COMES = re.compile(
+    rf"\b(?:comes?|came|is|ranks?|ranked|placed) (?:in )?(?:the )?(?P<nth>{ORDINAL}|first|last)"
+    rf"(?: place)? (?P<among>among (?:the |all )*[a-z]+ )?"
+    r"(?:in|by|for)(?: the| its)?(?: number of| total)?(?= [a-z])"
 )
 _TOPS = re.compile(
     r"\b(?:tops?|leads?|heads?) the (?:list|table|ranking) (?:by|for|in|of)(?: the)?(?: number of)?"
@@ -118,10 +127,12 @@ _HAVING = frozenset(["has", "have", "had", "having", "with", "of", "at", "for", 
 def take_ranking(reading: Reading) -> None:
     """Take a superlative or comparative, and how many things it asks for."""
     _take_offer(reading)
-    most = _take_rank(reading)
+    _take_place(reading)
+    most, offset = _take_rank(reading)
     _take_degree(reading)
     if reading.degree:
-        reading.degree = replace(reading.degree, most=most)
+        reading.degree = replace(reading.degree, most=most, offset=offset)
+    reading.unread |= offset > 0 and (reading.degree is None or reading.than)
     reading.unread |= most > 1 and (reading.degree is None or reading.than or is_choice(reading))
 
 
@@ -137,22 +148,36 @@ def _take_offer(reading: Reading) -> None:
         del reading.tokens[: found[1]]
 
 
-def _take_rank(reading: Reading) -> int:
-    """Take how many things a superlative asks for; an ordinal beside one is not read."""
+def _take_place(reading: Reading) -> None:
+    """Read "comes second in berths" as "has the second most berths"."""
+    if found := reading.search(_COMES):
+        start, end, match = found
+        place = "most" if match["nth"] == "first" else "fewest" if match["nth"] == "last" else match["nth"]
+        words = ["has", "the", place, *([] if place in ("most", "fewest") else ["most"])]
+        among = (match["among"] or "").split()
+        reading.tokens[start:end] = [*map(Token, among), *map(Token, words)]
+
+
+def _take_rank(reading: Reading) -> tuple[int, int]:
+    """Take how many things a superlative asks for, and how many before them an ordinal passes over."""
     words = [token.word for token in reading.tokens]
     found = (at for at, word in enumerate(words) if word in ("most", "fewest") or base_of(word, "est"))
     at = next((at for at in found if not at or words[at - 1] != "at"), -1)
     if at < 0:
-        return _take_top(reading, words)
-    reading.unread |= any(_ORDINAL.fullmatch(word) for word in words)
+        return _take_top(reading, words), 0
+    if at and _ORDINAL.fullmatch(words[at - 1]):
+        del reading.tokens[at - 1]
+        nth = words[at - 1]
+        return 1, (ORDINALS.index(nth) + 1 if nth in ORDINALS else int(nth[:-2]) - 1)
+    reading.unread |= any(_ORDINAL.fullmatch(word) or _UNREAD_ORDINAL.fullmatch(word) for word in words)
     asked = [i + 1 for i in range(min(at, len(words) - 1)) if words[i] in ("which", "what")]
     for place in (at - 1, at + 1, *asked):
         number = _number(words[place]) if 0 <= place < len(words) else 1
         if number != 1:
             reading.unread |= number == 0
             del reading.tokens[place]
-            return number
-    return 1
+            return number, 0
+    return 1, 0
 
 
 def _take_top(reading: Reading, words: Sequence[str]) -> int:

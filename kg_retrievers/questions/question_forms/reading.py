@@ -13,9 +13,10 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Pattern, local_name, readable
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT
+from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
 from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Counting
 from kg_retrievers.questions.question_forms.forms import (
@@ -272,6 +273,7 @@ class FormReader:
 
     def __init__(self, walks: WalkFinder) -> None:
         """Keep it."""
+        self.walks = walks
         self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
         self._counting, self._composer = Counting(walks), Composer(walks)
         self._whether, self._comparing = Whether(walks), Comparing(walks)
@@ -294,6 +296,18 @@ class FormReader:
                     return self._things(form)
         except PatternError as error:
             raise UnreadError from error
+
+    def list_of(self, tokens: Sequence[Token]) -> Pattern:
+        """Return the pattern of a question for things of a kind, as "which ports in Norway".
+
+        Raises:
+            UnreadError: If it has no entity, or no walk from it leads to such things.
+        """
+        noun = next((tokens[1:size] for size in (4, 3, 2) if self._walks.names_kind(tokens[1:size])), ())
+        if not noun or not any(token.slot for token in tokens):
+            raise UnreadError
+        form = Form("list", tuple(noun), tuple(tokens))
+        return FormReader(self._walks.within(noun))._things(form)
 
     def _exists(self, form: Form) -> Pattern:
         """Read whether something holds, or whether there is a thing of a class."""
@@ -364,7 +378,18 @@ class FormReader:
             raise UnreadError
         shares = softmax(np.array([arms.log for arms in read]))
         best = int(np.argmax(shares))
+        if form.kind == "count" and not self._is_about(form, read[best]):
+            raise UnreadError  # "how many lines of code", of which the graph says nothing
         return self._composer.pattern(form, read[best], float(shares[best]))
+
+    def _is_about(self, form: Form, arms: Arms) -> bool:
+        """Whether the noun of a count means something of the graph, as far as its kinds tell."""
+        words = " ".join(token.word for token in form.noun if token.word)
+        if not kind_names(self._graph) or words in PEOPLE:
+            return True
+        labels = [label for _, _, way in arms.ways for label in way.labels]
+        near = max((self._walks.nearness(words, label) for label in labels), default=1.0) if words else 1.0
+        return max(near, self.noun_score(words)) >= MAY_NAME
 
     def _entity_ways(
         self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array, *, without: Sequence[int] = ()
@@ -391,6 +416,7 @@ class FormReader:
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
             ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
+        ways = [way for way in ways if self._walks.leads_to_kind(tokens[group[0]], way.labels)] or ways
         ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
         ways = [
             replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))

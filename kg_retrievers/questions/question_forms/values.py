@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, unit_symbol
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
+from kg_retrievers.questions.possible_entities import PatternJoin
 from kg_retrievers.questions.question_forms.classes import MEMBERS, GraphClasses
 from kg_retrievers.questions.question_forms.forms import (
     Degree,
@@ -25,6 +29,7 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
+from kg_retrievers.questions.reading import type_nouns
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.ranking import Surroundings
 from kg_retrievers.questions.zero_shot.scorer import softmax
@@ -82,7 +87,16 @@ CERTAIN_COUNT = 0.8
 
 
 class UnreadError(Exception):
-    """A form whose relations are not found."""
+    """A form whose relations are not found.
+
+    Args:
+        part: The words of the part that is not understood; none for all.
+    """
+
+    def __init__(self, part: Sequence[Token] = ()) -> None:
+        """Keep the words."""
+        super().__init__(" ".join(token.text for token in part))
+        self.part = tuple(part)
 
 
 @dataclass
@@ -233,6 +247,26 @@ class WalkFinder:
         self.zero_shot, self.classes, self._columns, self._table = zero_shot, classes, columns, table
         self.graph, self._steps = zero_shot.index.graph, zero_shot.steps
         self._units: dict[int, str] = {}
+        self._kind: Array | None = None
+
+    def within(self, noun: Sequence[Token]) -> WalkFinder:
+        """Return the finder of walks from and to things of the kind that a noun names, or of all things."""
+        kind = type_nouns(self.zero_shot.index).of_noun([token.word for token in noun if token.word])
+        narrowed = copy(self)
+        narrowed._kind = None if kind is None else kind_members(self.graph, kind)
+        return narrowed
+
+    def names_kind(self, noun: Sequence[Token]) -> bool:
+        """Whether a noun names a kind."""
+        words = [token.word for token in noun]
+        return bool(words) and type_nouns(self.zero_shot.index).named(words) is not None
+
+    def leads_to_kind(self, token: Token, labels: Sequence[int]) -> bool:
+        """Whether a walk from an entity leads to a thing of the kind, if one is asked for."""
+        if self._kind is None or token.slot is None:
+            return True
+        starts = np.array([self.graph.entities.find(key) for key in keys_of([token.slot])], np.int64)
+        return bool(np.isin(self.reached(starts[starts >= 0], labels), self._kind).any())
 
     def from_entity(
         self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
@@ -271,7 +305,11 @@ class WalkFinder:
         self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
     ) -> list[Way]:
         """Return the walks from the members of a class that some words of a text stand for."""
-        some = spread(self.classes.members[group], MEMBERS)
+        members = self.classes.members[group]
+        own = members if self._kind is None else members[np.isin(members, self._kind)]
+        if not len(own):
+            return []
+        some = spread(own, MEMBERS)
         name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
         slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
         whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
@@ -281,8 +319,34 @@ class WalkFinder:
     def ends(self, token: Token, labels: Sequence[int]) -> list[str]:
         """Return the names of where a walk from the entity of a token leads."""
         ids = [self.graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
-        found = Surroundings(self.graph.adjacency, ids, self._steps).ends(tuple(labels), revisits=True)
+        found = self.reached(np.array(ids, np.int64), labels)
         return [self.graph.names[int(self.graph.labels[end])] for end in found.tolist()]
+
+    def meets(self, others: WalkFinder, way: Way) -> bool:
+        """Whether a walk from things of another kind leads to those of this one, as far as kinds are known."""
+        if self._kind is None or others._kind is None:
+            return True
+        return bool(np.isin(self.reached(spread(others._kind, MEMBERS), way.labels), self._kind).any())
+
+    def reached(self, starts: Array, labels: Sequence[int]) -> Array:
+        """Return the ids of where a walk leads from some entities, ascending."""
+        return Surroundings(self.graph.adjacency, starts, self._steps).ends(tuple(labels), revisits=True)
+
+    def measuring(self, words: str) -> tuple[int, Array] | None:
+        """Return the label of numbers whose relation is called by some words, and the ids of what has them."""
+        labels = [
+            label for label in range(0, len(self.classes.of_label), 2) if self.classes.end_kind([label]) == "number"
+        ]
+        near = [(self.nearness(words, label, telling=True), -label) for label in labels]
+        if not near or max(near)[0] < A_MEASURE:
+            return None
+        label = -max(near)[1]
+        return label, self.graph.relation_samples.all_sources_of(label, self.graph.adjacency)
+
+    def targets_of(self, pattern: Pattern) -> Array:
+        """Return the ids of the targets of a pattern that lists things."""
+        join = PatternJoin(self.zero_shot.index, pattern, directed=pattern.directed is not False)
+        return join.bindings([str(pattern.target)], "none")[:, 0]
 
     def noun_nearness(self, noun: Sequence[Token]) -> Array:
         """Return how near a noun is to each class; zeros for none."""

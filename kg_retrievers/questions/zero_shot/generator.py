@@ -14,6 +14,7 @@ from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.embeddings import token_table
@@ -54,6 +55,9 @@ from kg_retrievers.questions.zero_shot.steps import (
     schema_words,
     words_to_cover,
 )
+
+#: How sure a reading is compared with a likelier one that leads to nothing of the kind that the question names.
+OTHER_KIND = 0.8
 
 
 @dataclass(frozen=True)
@@ -329,12 +333,28 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             return Reading(claim)
         best, *others = self._understood(question, slots, MAX_HOPS, WALKS_FOLLOWED)
         others = [replace(one, confidence=min(one.confidence, best.confidence)) for one in others]
+        best, *others = self._of_kind_first(question, slots, [best, *others])
         read: dict[object, Pattern] = {}
         for one in (best, *others):
             pattern = self._pattern(one, self._asked_type(question, slots, one.ends))
             read.setdefault(pattern.triples, pattern)
         likeliest, *alternatives = list(read.values())[:READINGS]
         return Reading(likeliest, tuple(alternatives))
+
+    def _of_kind_first(
+        self, question: str, slots: Sequence[QuestionEntity], understood: list[Understanding]
+    ) -> list[Understanding]:
+        """Return what a question may ask for, beginning with what leads to things of the kind that it names."""
+        kind = type_nouns(self.index).asked(masked_text(question, slots))
+        if kind is None:
+            return understood
+        members, untyped = self._of_type(kind)
+        fits = [bool(np.isin(one.ends, members).any() or np.isin(one.ends, untyped).any()) for one in understood]
+        if fits[0] or not any(fits):
+            return understood
+        first = fits.index(True)
+        chosen = replace(understood[first], confidence=understood[0].confidence * OTHER_KIND)
+        return [chosen, *understood[:first], *understood[first + 1 :]]
 
     def _asked_type(self, question: str, slots: Sequence[QuestionEntity], ends: Array) -> str | None:
         """Return the type that a noun names; None if no end is of it, and some have no type at all."""
@@ -346,13 +366,10 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
     def _of_type(self, kind: str) -> tuple[Array, Array]:
         """Return the ids of the entities of a type, or of one below it, and of those without type."""
-        graph, names = self.index.graph, self.steps.types_below(kind)
-        ids = [
-            np.asarray(graph.type_entities(number), np.int64)
-            for name in names
-            if (number := graph.types.find(name)) >= 0
-        ]
-        return np.concatenate([np.empty(0, np.int64), *ids]), graph.untyped
+        graph = self.index.graph
+        members = kind_members(graph, kind)
+        of_kind = np.empty(0, np.int64) if members is None else members
+        return of_kind, graph.untyped if len(graph.types) else np.empty(0, np.int64)
 
     def _walks(self, question: str, slots: Sequence[QuestionEntity], most: int, max_hops: int) -> Reading:
         """Return the likeliest walks; the confidence of each falls with its probability."""

@@ -24,6 +24,7 @@ from kg_retrievers.graph.adjacency import (
     reversed_label,
 )
 from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
@@ -572,14 +573,10 @@ class GraphSteps:
             self._typed[kind] = self._shares_of(kind)
         return self._typed[kind]
 
-    def types_below(self, kind: str) -> list[str]:
-        """Return the names of a type and of the types below it."""
-        return [self._graph.types[number] for number in sorted(self._graph.types_below.get(kind, ()))]
-
     def _shares_of(self, kind: str) -> Array:
         graph, samples = self._graph, self._graph.relation_samples
-        members = [np.asarray(graph.type_entities(one), np.int64) for one in graph.types_below.get(kind, ())]
-        of_kind = np.concatenate([np.empty(0, np.int64), *members])
+        members = kind_members(graph, kind)
+        of_kind = np.empty(0, np.int64) if members is None else members
         shares = np.zeros(len(self.phrases))
         starts, sizes = samples.facts_indptr[:-1], np.maximum(np.diff(samples.facts_indptr), 1)
         for backward, ends in ((False, samples.tails), (True, samples.heads)):

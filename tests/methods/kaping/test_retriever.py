@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, answer_chain, build_router, evaluate
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, build_router
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import readable
@@ -218,18 +218,6 @@ def test_from_index_ignores_what_it_does_not_use() -> None:
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
-
-
-def test_a_model_is_shown_the_triples() -> None:
-    model = ScriptedChatModel(replies=["Spike Jonze"])
-    assert answer_chain(similar(), model).invoke("Who wrote Her?") == "Spike Jonze"
-    assert "[1]\nHer -> written by -> Spike Jonze\n\n[2]\nHer -> directed by -> Spike" in model.prompts[0][0].text
-
-
-def test_what_compares_answers_is_null() -> None:
-    report = evaluate(similar(), [Question("Who directed Her?", answers=("Spike Jonze",))])
-    assert report.metrics["hit"] is None
-    assert report.metrics["triples_mean"] == 3.0
 
 
 @pytest.mark.parametrize(

@@ -355,7 +355,7 @@ def test_given_queries_that_are_refused(query: str) -> None:
         {"query": FACTS, "example": "Who is in Her?"},
         {"query": FACTS, "example": {"distance": float("inf")}},
         {"query": FACTS, "limit": 7},
-        [FACTS] * 6,
+        [FACTS] * 65,
     ],
 )
 def test_what_a_query_looks_like(cypher: Any) -> None:

@@ -28,7 +28,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
-from kg_retrievers.questions.operations import Directions, Edge
+from kg_retrievers.questions.carried_out import Directions, Edge
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"
 FILMS = [

@@ -100,8 +100,6 @@ def test_plain_questions_stay(question: str) -> None:
         "Is it true that Ada Holm did not design Old Bridge?",
         "Was Long Bridge not designed by Ada Holm?",
         "Did Ada Holm design only Long Bridge?",
-        "Which bridge is the second oldest?",
-        "What is the third newest bridge?",
         "Was Long Bridge not built before 1900?",
         "Which bridges were not built between 1800 and 1900?",
         "How many people designed at least 2 bridges?",

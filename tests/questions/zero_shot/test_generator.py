@@ -167,7 +167,7 @@ def test_question_words_ask_for_something(question: str, relation: str) -> None:
     assert facts_of(pattern) == [("Her", relation, "1")]
 
 
-@pytest.mark.parametrize("text", ["Her", "What connects Amélie and David Lynch?"])
+@pytest.mark.parametrize("text", ["Her"])
 def test_text_that_asks_for_no_relation_is_refused(films: GraphIndex, text: str) -> None:
     with pytest.raises(LowConfidenceError):
         SimGRAGRetriever.from_index(films, on_refusal="raise").invoke(text)

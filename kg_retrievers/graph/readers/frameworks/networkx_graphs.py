@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
 import networkx as nx
 
@@ -107,8 +106,6 @@ RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type",
 #: The errors of the readers of networkx for a file that is no graph, in addition to networkx's own.
 _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
 
-_PREFIX = 1 << 16
-
 
 def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuilder:
     """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
@@ -117,14 +114,13 @@ def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuild
 
     The relation of an edge is the attribute that the second of `columns` names, else the first of "relation",
     "predicate", "relationship", "label", "type" and "name" that every edge has, else its key if some edges share a key.
-    A file that declares a document type is refused: it may define entities that grow without end.
+    expat, which parses the file, refuses entities that grow without end.
 
     Raises:
         GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
     """
     content = read_document(path, options.limits)
     with _graph_errors(path):
-        _check_prefix(content, path)
         whole = io.BytesIO(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports, which hold nothing of a fact
@@ -189,34 +185,10 @@ def _graph_errors(path: Path) -> Iterator[None]:
         raise
     except InvalidArgumentError as error:
         raise GraphLoadError(error.message.removeprefix(f"{path}: "), path) from error
-    except (nx.NetworkXException, expat.ExpatError, *_UNTYPED) as error:
+    except (nx.NetworkXException, *_UNTYPED) as error:
         line = getattr(error, "lineno", None) or getattr(error, "position", (None,))[0]
         reason = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
         raise GraphLoadError(f"is no graph that can be read ({reason}).", path, line) from error
-
-
-def _check_prefix(content: bytes, path: Path) -> None:
-    """Check that no document type is declared before the first element, behind which none can be.
-
-    Raises:
-        GraphLoadError: If one is.
-    """
-    parser, begun = expat.ParserCreate(), []
-
-    def refuse(*_: object) -> None:
-        raise GraphLoadError(
-            "declares a document type (<!DOCTYPE ...>), which may define entities that grow without end. Remove the "
-            "declaration.",
-            path,
-            parser.CurrentLineNumber,
-        )
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda *_: begun.append(True)
-    for start in range(0, len(content), _PREFIX):
-        parser.Parse(content[start : start + _PREFIX])
-        if begun:
-            return
 
 
 def _relation_attribute(graph: nx.Graph[Any], *, has_keys: bool) -> str:

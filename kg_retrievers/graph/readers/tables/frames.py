@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
@@ -270,8 +270,7 @@ class FrameReader:
         if roles is not None:
             return roles._replace(source=None) if roles.source in facts else roles
         wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
-        given = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-        message = f"{wanted}, but {given or 'no column at all'}."
+        message = f"{wanted}, but {listed(names, 20) or 'no column at all'}."
         if self._path is None:
             raise InvalidArgumentError(f"{_WHO}: {message} Say which they are: head=..., relation=..., tail=...")
         raise GraphLoadError(

@@ -1,0 +1,1 @@
+"""Questions of twelve shapes, with gold answers by an independent script."""

@@ -1,0 +1,143 @@
+"""The shortest chains of facts between two entities, found from both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.deadline import check_deadline
+from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.columns import Array, distinct, entries_between
+
+#: The most chains that are looked at.
+MOST_CHAINS = 1_000
+
+#: Tells of entities whether chains may pass through them; bool, (n).
+Passes = Callable[[Array], Array]
+
+
+class Chain(NamedTuple):
+    """A walk from one entity to another that passes no entity twice.
+
+    Attributes:
+        triples: The ids of its facts, in the order of the walk.
+        entities: The ids of its entities, one more than facts.
+    """
+
+    triples: tuple[int, ...]
+    entities: tuple[int, ...]
+
+
+class _Side:
+    """How far entities are from some, level by level."""
+
+    def __init__(self, adjacency: Adjacency, starts: Array, goal: int, passes: Passes) -> None:
+        self._adjacency, self._goal, self._passes = adjacency, goal, passes
+        self.distances = np.full(len(adjacency.indptr) - 1, -1, np.int8)
+        self.distances[starts] = 0
+        self.frontier, self.level = starts, 0
+
+    @property
+    def cost(self) -> int:
+        """How many adjacency entries the next level looks at."""
+        indptr = self._adjacency.indptr
+        return int((indptr[self.frontier + 1] - indptr[self.frontier]).sum())
+
+    def grow(self) -> None:
+        """Reach the entities of the next level."""
+        check_deadline()
+        indptr = self._adjacency.indptr
+        entries, _ = entries_between(indptr[self.frontier], indptr[self.frontier + 1])
+        near = self._adjacency.neighbors[entries]
+        near = distinct(near[self.distances[near] < 0])
+        near = near[self._passes(near) | (near == self._goal)]
+        self.level += 1
+        self.distances[near] = self.level
+        self.frontier = near
+
+    def chains_to(self, entity: int) -> Iterator[Chain]:
+        """Yield the shortest chains from an entity to the nearest start, those by entities of few facts first."""
+        if self.distances[entity] == 0:
+            yield Chain((), (entity,))
+            return
+        adjacency = self._adjacency
+        row = adjacency.row(entity)
+        at = np.flatnonzero(self.distances[adjacency.neighbors[row]] == self.distances[entity] - 1)
+        nearer, triples = adjacency.neighbors[row][at], adjacency.row_triples(entity)[at]
+        degrees = adjacency.indptr[nearer + 1] - adjacency.indptr[nearer]
+        for one in np.lexsort((triples, degrees)).tolist():
+            for rest in self.chains_to(int(nearer[one])):
+                yield Chain((int(triples[one]), *rest.triples), (entity, *rest.entities))
+
+
+def shortest_chains(
+    adjacency: Adjacency,
+    start: Array,
+    end: int,
+    *,
+    max_hops: int,
+    passes: Passes = lambda entities: np.ones(len(entities), bool),
+    through: Array | None = None,
+) -> list[Chain]:
+    """Return the shortest chains between two entities, at most `MOST_CHAINS`.
+
+    Cost: the facts around both ends, up to half of the length of the chains; with `through`, up to all of it but one.
+
+    Args:
+        adjacency: The graph.
+        start: The ids of entities from which chains may start, ascending.
+        end: The id of the entity where they end.
+        max_hops: The most facts of a chain.
+        passes: Whether chains may pass through entities.
+        through: The ids of entities, ascending, of which each chain must pass through one; None for any.
+
+    Example:
+        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [2, 0, 1], [2, 1, 3]]), 4)
+        >>> shortest_chains(adjacency, np.array([0]), 3, max_hops=3)
+        [Chain(triples=(0, 1, 2), entities=(0, 1, 2, 3))]
+    """
+    if end in start:
+        return []
+    one = _Side(adjacency, start, end, passes)
+    other = _Side(adjacency, np.array([end], start.dtype), int(start[0]) if len(start) == 1 else -1, passes)
+    while through is None and one.level + other.level < max_hops:
+        side = min((one, other), key=lambda side: side.cost)
+        if not len(side.frontier):
+            break
+        side.grow()
+        opposite = other if side is one else one
+        met = side.frontier[opposite.distances[side.frontier] >= 0]
+        if len(met):
+            return _joined(adjacency, one, other, met)
+    return [] if through is None else _passing(adjacency, one, other, through, max_hops)
+
+
+def _passing(adjacency: Adjacency, one: _Side, other: _Side, through: Array, max_hops: int) -> list[Chain]:
+    """Return the shortest chains that pass through one of some entities."""
+    for length in range(2, max_hops + 1):
+        for side in (one, other):
+            while side.level < length - 1 and len(side.frontier):
+                side.grow()
+        ways, back = one.distances[through], other.distances[through]
+        met = through[(ways > 0) & (back > 0) & (ways + back == length)]
+        if found := _joined(adjacency, one, other, met):
+            return found
+    return []
+
+
+def _joined(adjacency: Adjacency, one: _Side, other: _Side, met: Array) -> list[Chain]:
+    """Return the chains that join both sides at some entities, those of few facts first."""
+    degrees = adjacency.indptr[met + 1] - adjacency.indptr[met]
+
+    def chains() -> Iterator[Chain]:
+        for middle in met[np.lexsort((met, degrees))].tolist():
+            for first in one.chains_to(middle):
+                for last in other.chains_to(middle):
+                    entities = (*reversed(first.entities), *last.entities[1:])
+                    if len({*entities}) == len(entities):
+                        yield Chain((*reversed(first.triples), *last.triples), entities)
+
+    return list(dict.fromkeys(islice(chains(), MOST_CHAINS)))

@@ -1,0 +1,86 @@
+"""The kinds of things of a graph: by types, or by relations such as "instance of"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.verbalize import readable
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+#: Types of an ontology rather than of its things.
+_SCHEMA_TYPES = re.compile(r".*[#/:](?:Class|Property|\w+Property|Ontology|Datatype|Restriction|NamedIndividual)")
+
+#: Relations whose tails are the kinds of their heads, whatever these are.
+_KIND_OF = re.compile(r"(?:rdf )?type|instance of|is an?|is instance of|a")
+
+
+def kind_relations(graph: KnowledgeGraph) -> list[int]:
+    """Return the relations whose tails are the kinds of their heads, as "Project" by "instance of"."""
+    return [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
+
+
+def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> bool:
+    """Return whether an entity is the kind of others by some relations, and in no other fact.
+
+    Args:
+        graph: The graph.
+        relations: Those of `kind_relations`.
+        entity: The id of the entity, or -1.
+    """
+    if entity < 0:
+        return False
+    row = graph.adjacency.row(entity)
+    entries = (graph.adjacency.entries_with(entity, label_of(relation, True)) for relation in relations)
+    kinds = sum(int(some.stop) - int(some.start) for some in entries)
+    return kinds > 0 and kinds == int(row.stop) - int(row.start)
+
+
+def kind_names(graph: KnowledgeGraph) -> list[str]:
+    """Return the kinds of things of a graph: its types, or else what relations such as "instance of" say things are.
+
+    Types of an ontology, such as `owl:Class`, are left out.
+    """
+    if len(graph.types):
+        return [kind for kind in graph.types_below if not _SCHEMA_TYPES.fullmatch(kind)]
+    found = dict[str, None]()
+    for relation in kind_relations(graph):
+        kinds = graph.relation_samples.all_sources_of(label_of(relation, True), graph.adjacency)
+        found |= dict.fromkeys(
+            graph.names[int(graph.labels[kind])] for kind in kinds.tolist() if is_kind(graph, [relation], kind)
+        )
+    return [*found]
+
+
+def kind_members(graph: KnowledgeGraph, kind: str) -> Array | None:
+    """Return the ids of the things of a kind and of those below it, int64, ascending; None if there is no such kind."""
+    if len(graph.types):
+        below = graph.types_below.get(kind)
+        return (
+            None if below is None else distinct(np.array([*chain(*map(graph.type_entities, sorted(below)))], np.int64))
+        )
+    entities = [graph.entities.find(key) for key in graph.entities_named(kind)]
+    found = list[Array]()
+    for relation in kind_relations(graph):
+        for entity in entities:
+            entries = graph.adjacency.entries_with(entity, label_of(relation, True))
+            found.append(graph.adjacency.neighbors[entries].astype(np.int64))
+    return distinct(np.concatenate(found)) if any(map(len, found)) else None
+
+
+def kind_facts(graph: KnowledgeGraph, kind: str) -> tuple[str, str] | None:
+    """Return the relation that says what is of a kind, and the key of the kind; None if no relation does."""
+    for relation in kind_relations(graph):
+        for key in graph.entities_named(kind):
+            entries = graph.adjacency.entries_with(graph.entities.find(key), label_of(relation, True))
+            if entries.stop > entries.start:
+                return graph.relations[relation], key
+    return None

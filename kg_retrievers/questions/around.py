@@ -1,0 +1,348 @@
+"""Operations about whole entities: how they are connected, what the graph says of them, and what is in the graph."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from kg_retrievers.algorithms.chains import Chain, shortest_chains
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import (
+    Evidence,
+    KnowledgeGraph,
+    Known,
+    Path,
+    Pattern,
+    Term,
+    Triple,
+    Unknown,
+    local_name,
+    readable,
+)
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
+from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.kinds import kind_members, kind_names, kind_relations
+from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph.types import path_rows
+from kg_retrievers.graph.verbalize import verbalize
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.questions.operations import graph_label, plain_value
+from kg_retrievers.questions.possible_entities import nearest_named, possible_entities
+
+#: By default, the most facts of a chain, and the most tokens of a description.
+MAX_HOPS, DESCRIPTION_TOKENS = 4, 500
+
+#: How many facts of one relation a description shows before it shows those of others.
+FIRST_FACTS = 3
+
+#: How many facts show an overview.
+SAMPLE = 20
+
+#: Relations that define what an entity is; they come first in its description.
+_DEFINING = re.compile(
+    r"(?:.*\b)?(?:type|instance of|is an?|subclass of|description|abstract|definition|summary|comment)"
+)
+
+#: A table as `Evidence.value` holds it.
+Table = dict[str, list[Any]]
+
+
+def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidence]:
+    """Return what an operation about whole entities gives, best first; nothing if the graph does not say.
+
+    Args:
+        index: The indexed graph.
+        pattern: The pattern, of which the operation is one of `AROUND`.
+        k: How many chains of "connect", unless the operation has a limit; the others give one piece of evidence.
+    """
+    operation = pattern.operation
+    assert operation
+    graph = index.graph
+    entities = [_entities_of(index, node) for node in pattern.alone if isinstance(node, Known)]
+    if any(not len(some) for some in entities):
+        return []
+    unknown = next((node for node in pattern.alone if isinstance(node, Unknown)), None)
+    match operation.kind:
+        case "connect":
+            limited = None if unknown is None or unknown.type is None else _of_kind(index, unknown)
+            found = list(_connections(graph, entities, limited, operation))[: operation.limit or k]
+        case "describe":
+            found = [_description(graph, int(entity), operation) for entity in entities[0][:k].tolist()]
+        case "common" | "differ":
+            compared = _common if operation.kind == "common" else _differences
+            found = [compared(graph, int(entities[0][0]), int(entities[1][0]))]
+        case _:
+            found = [_overview(index.whole.graph) if unknown is None else _overview_of(index.whole, unknown)]
+    named = [
+        [node.text, graph.entities[int(entity)]]
+        for node, some in zip([node for node in pattern.alone if isinstance(node, Known)], entities, strict=True)
+        for entity in some.tolist()
+    ]
+    told = {"entities": named, "pattern": replace(pattern, confidence=None).to_dict()}
+    return [replace(one, confidence=pattern.confidence, details={**told, **one.details}) for one in found]
+
+
+def _entities_of(index: GraphIndex, node: Known) -> Array:
+    """Return the ids of the entities that a node may be, its own one or those of the nearest name."""
+    if node.entity is None:
+        return nearest_named(index, [node.text])[0].ids
+    entity = index.graph.entities.find(node.entity)
+    if entity < 0:
+        raise PatternError(f"Pattern: the entity {node.entity!r} is not in the graph.")
+    return np.array([entity], np.int32)
+
+
+def patterns_around(pattern: Pattern) -> list[Pattern]:
+    """Return the plain patterns of the facts that an operation about whole entities looks at.
+
+    Of "connect" they are chains, the shortest first: those of the first length that is found are all that it needs.
+
+    Example:
+        >>> [one.to_dict()["triples"] for one in patterns_around(Pattern.of(alone=["Her"], operation="describe"))]
+        [[['Her', {'unknown': 'relation 1'}, {'unknown': 'end 1'}]]]
+    """
+    operation = pattern.operation
+    assert operation
+    known = [node for node in pattern.alone if isinstance(node, Known)]
+    if operation.kind == "connect":
+        unknown = next((node for node in pattern.alone if isinstance(node, Unknown)), None)
+        lengths = range(1 if unknown is None else 2, (operation.max_hops or MAX_HOPS) + 1)
+        pairs = [*combinations(known, 2)]
+        return [one for length in lengths for pair in pairs for one in _chain_patterns(*pair, length, unknown)]
+    ends = [Unknown(f"end {at}") for at in range(1, len(known) + 1)]
+    around: list[tuple[Term, Term, Term]] = [
+        (node, Unknown(f"relation {at}"), end) for at, (node, end) in enumerate(zip(known, ends, strict=True), 1)
+    ]
+    return [Pattern.of(triple, directed=False, revisits=True) for triple in around or [_ANY]]
+
+
+#: Any fact.
+_ANY = (Unknown("one"), Unknown("relation"), Unknown("other"))
+
+
+def _chain_patterns(one: Known, other: Known, length: int, through: Unknown | None) -> Iterator[Pattern]:
+    """Yield the patterns of chains of a length, with a thing at each of their places where one is given."""
+    for place in range(1, length if through else 2):
+        inner: list[Term] = [Unknown(f"step {at}") for at in range(1, length)]
+        if through:
+            inner[place - 1] = through
+        nodes = [one, *inner, other]
+        triples = [(a, Unknown(f"relation {at}"), b) for at, (a, b) in enumerate(pairwise(nodes))]
+        yield Pattern.of(*triples, directed=False, different=[*combinations(nodes, 2)])
+
+
+# --- connections -----------------------------------------------------------------------------------------------------
+
+
+def _connections(
+    graph: KnowledgeGraph, entities: Sequence[Array], through: Array | None, operation: Operation
+) -> Iterator[Evidence]:
+    """Yield the shortest chains between each two of some entities; those by hubs and frequent relations come last."""
+    kinds = {label_of(relation, way) for relation in kind_relations(graph) for way in (False, True)}
+
+    def passes(some: Array) -> Array:
+        graph.lazy_values.read(some)
+        return ~graph.lazy_values.are_values(some)
+
+    found = list[tuple[float, Chain]]()
+    for starts, ends in combinations(entities, 2):
+        for end in ends.tolist():
+            chains = shortest_chains(
+                graph.adjacency,
+                np.sort(starts),
+                end,
+                max_hops=operation.max_hops or MAX_HOPS,
+                passes=passes,
+                through=through,
+            )
+            found += [(_commonness(graph, one, kinds), one) for one in chains]
+    ranked = sorted(found, key=lambda item: (len(item[1].triples), *item))
+    for rank, (_, one) in enumerate(ranked):
+        triples = [graph.triple(triple) for triple in one.triples]
+        path = Path(tuple(graph.entities[entity] for entity in one.entities), tuple(triples))
+        between = [] if through is None else np.intersect1d(one.entities[1:-1], through).tolist()
+        yield Evidence(
+            tuple(triples),
+            score=1 / (1 + rank),
+            answers=tuple(graph.entities[entity] for entity in between),
+            details={"paths": path_rows([path], triples), "chains": len(ranked)},
+        )
+
+
+def _commonness(graph: KnowledgeGraph, chain: Chain, kinds: Iterable[int]) -> float:
+    """Return how little a chain tells: the logarithms of how many facts its entities and its relations have."""
+    indptr, facts = graph.adjacency.indptr, graph.relation_samples.facts
+    between = chain.entities[1:-1]
+    relations = graph.edges[list(chain.triples)][:, 1]
+    degrees = [float(np.log2(indptr[entity + 1] - indptr[entity])) for entity in between]
+    return (
+        sum(degrees) + float(np.log2(facts[relations]).sum()) / 4 + 100 * bool(np.isin(relations * 2, [*kinds]).any())
+    )
+
+
+# --- one entity ------------------------------------------------------------------------------------------------------
+
+
+def _groups(graph: KnowledgeGraph, entity: int) -> dict[int, Array]:
+    """Return the facts of an entity, by adjacency label: the ids of the other ends."""
+    row = graph.adjacency.row(entity)
+    labels, ends = graph.adjacency.labels[row], graph.adjacency.neighbors[row]
+    return {int(label): ends[labels == label] for label in distinct(labels).tolist()}
+
+
+def _fact(graph: KnowledgeGraph, entity: int, label: int, end: int) -> Triple:
+    head, tail = (end, entity) if is_backward(label) else (entity, end)
+    return Triple(graph.entities[head], graph.relations[relation_of(label)], graph.entities[tail])
+
+
+def _description(graph: KnowledgeGraph, entity: int, operation: Operation) -> Evidence:
+    """Return the facts of an entity: definitions first, then rare relations before frequent ones."""
+    facts = graph.relation_samples.facts
+    groups = _groups(graph, entity)
+
+    def telling(label: int) -> tuple[Any, ...]:
+        defines = _DEFINING.fullmatch(readable(local_name(graph.relations[relation_of(label)])).casefold())
+        return (
+            not (defines and not is_backward(label)),
+            is_backward(label),
+            len(groups[label]),
+            facts[label >> 1],
+            label,
+        )
+
+    ordered = sorted(groups, key=telling)
+    first = [(label, end) for label in ordered for end in groups[label][:FIRST_FACTS].tolist()]
+    rest = ((label, end) for label in ordered for end in groups[label][FIRST_FACTS:].tolist())
+    most = operation.limit or DESCRIPTION_TOKENS
+    shown = list(
+        dict.fromkeys(_fact(graph, entity, *one) for one, _ in zip(chain(first, rest), range(most), strict=False))
+    )
+    if operation.limit is None:
+        shown = shown[: max(verbalize(shown, label=graph.label, max_tokens=DESCRIPTION_TOKENS).shown, 1)]
+    counts = Counter((fact.relation, fact.head == graph.entities[entity]) for fact in shown)
+    left = {
+        f"{'' if forward else '-'}{graph.relations[relation_of(label)]}": missing
+        for label in ordered
+        if (forward := not is_backward(label)) is not None
+        and (missing := len(groups[label]) - counts[graph.relations[relation_of(label)], forward]) > 0
+    }
+    types = graph.types_of(graph.entities[entity])
+    details = {**({"types": types} if types else {}), **({"left_out": left} if left else {})}
+    return Evidence(tuple(shown), score=1.0, truncated=bool(left), details=details)
+
+
+# --- two entities ----------------------------------------------------------------------------------------------------
+
+
+def _named_relation(graph: KnowledgeGraph, label: int) -> str:
+    name = readable(local_name(graph.relations[relation_of(label)]))
+    return f"{name} (of)" if is_backward(label) else name
+
+
+def _common(graph: KnowledgeGraph, one: int, other: int) -> Evidence:
+    """Return the facts that two entities share, those with few others first."""
+    of_one, of_other = _groups(graph, one), _groups(graph, other)
+    shared = [
+        (label, end)
+        for label in of_one.keys() & of_other.keys()
+        for end in np.intersect1d(of_one[label], of_other[label]).tolist()
+        if end not in (one, other)
+    ]
+    indptr = graph.adjacency.indptr
+    shared.sort(key=lambda pair: (int(indptr[pair[1] + 1] - indptr[pair[1]]), *pair))
+    types = [kind for kind in graph.types_of(graph.entities[one]) if kind in graph.types_of(graph.entities[other])]
+    rows: list[list[Any]] = [["type", readable(local_name(kind))] for kind in types]
+    rows += [[_named_relation(graph, label), plain_value(graph, end)] for label, end in shared]
+    triples = [_fact(graph, entity, *pair) for pair in shared for entity in (one, other)]
+    answers = tuple(dict.fromkeys(graph.entities[end] for _, end in shared))
+    return Evidence(tuple(dict.fromkeys(triples)), 1.0, answers, value=_table(["relation", "value"], rows))
+
+
+def _differences(graph: KnowledgeGraph, one: int, other: int) -> Evidence:
+    """Return the relations of which two entities have facts, and not the same ones."""
+    of_one, of_other = _groups(graph, one), _groups(graph, other)
+    rows, triples = list[list[Any]](), list[Triple]()
+    for label in sorted(of_one.keys() & of_other.keys()):
+        ends = of_one[label], of_other[label]
+        if np.array_equal(distinct(ends[0]), distinct(ends[1])):
+            continue
+        rows.append(
+            [_named_relation(graph, label), *([plain_value(graph, end) for end in some.tolist()] for some in ends)]
+        )
+        triples += [
+            _fact(graph, entity, label, end)
+            for entity, some in zip((one, other), ends, strict=True)
+            for end in some.tolist()
+        ]
+    names = [graph_label(graph, entity) for entity in (one, other)]
+    return Evidence(tuple(dict.fromkeys(triples)), 1.0, value=_table(["relation", *names], rows))
+
+
+def _table(columns: list[str], rows: list[Any]) -> Table:
+    return {"columns": columns, "rows": rows}
+
+
+# --- the graph -------------------------------------------------------------------------------------------------------
+
+
+def _sample_of(graph: KnowledgeGraph, relations: Sequence[int]) -> tuple[Triple, ...]:
+    """Return a fact of each of some relations."""
+    samples = graph.relation_samples
+    firsts = samples.facts_indptr[list(relations)].tolist()
+    return tuple(
+        Triple(graph.entities[int(samples.heads[at])], graph.relations[one], graph.entities[int(samples.tails[at])])
+        for one, at in zip(relations, firsts, strict=True)
+    )
+
+
+def _overview(graph: KnowledgeGraph) -> Evidence:
+    """Return the kinds of things with their number, or else the relations with the number of their facts."""
+    facts = graph.relation_samples.facts
+    order = [relation for relation in np.argsort(-facts, kind="stable").tolist() if facts[relation]]
+    counts = {name: 0 if (some := kind_members(graph, name)) is None else len(some) for name in kind_names(graph)}
+    if kinds := sorted((-count, readable(local_name(name))) for name, count in counts.items() if count):
+        value = _table(["kind", "entities"], [[name, -count] for count, name in kinds])
+    else:
+        value = _table(["relation", "facts"], [[graph.relations[relation], int(facts[relation])] for relation in order])
+    details = {"facts": len(graph), "relations": [graph.relations[relation] for relation in order]}
+    return Evidence(_sample_of(graph, order[:SAMPLE]), 1.0, value=value, details=details)
+
+
+def _of_kind(index: GraphIndex, unknown: Unknown) -> Array:
+    """Return the ids of the things of a kind, or of the type nearest to it."""
+    members = kind_members(index.graph, str(unknown.type))
+    return possible_entities(index, unknown).astype(np.int64) if members is None else members
+
+
+def _overview_of(index: GraphIndex, unknown: Unknown) -> Evidence:
+    """Return the relations of a type, with how many of its entities have each, and an example."""
+    graph = index.graph
+    members = _of_kind(index, unknown)
+    rows, triples = list[tuple[int, str, int, Triple]](), list[Triple]()
+    for label in range(2 * len(graph.relations)):
+        firsts, lasts = graph.adjacency.ranges_with(members, label)
+        having = np.flatnonzero(lasts > firsts)
+        if len(having):
+            first = int(having[0])
+            fact = _fact(graph, int(members[first]), label, int(graph.adjacency.neighbors[firsts[first]]))
+            rows.append((-len(having), _named_relation(graph, label), label, fact))
+    table = [
+        [name, -count, plain_value(graph, _other(graph, label, fact))] for count, name, label, fact in sorted(rows)
+    ]
+    triples = [fact for *_, fact in sorted(rows)]
+    return Evidence(
+        tuple(dict.fromkeys(triples))[:SAMPLE],
+        1.0,
+        value=_table(["relation", "entities", "example"], table),
+        details={"entities_of_type": len(members)},
+    )
+
+
+def _other(graph: KnowledgeGraph, label: int, fact: Triple) -> int:
+    return graph.entities.find(fact.head if is_backward(label) else fact.tail)

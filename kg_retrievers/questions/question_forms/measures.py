@@ -1,0 +1,538 @@
+"""Questions for a mean, a sum, a range, a share or a table by groups, and for all things of a kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Literal
+
+import numpy as np
+
+from kg_retrievers.graph import Pattern, PatternTriple, Unknown
+from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.kinds import kind_members
+from kg_retrievers.graph.operations import Operation, OperationKind
+from kg_retrievers.index import QuestionEntity
+from kg_retrievers.questions.question_forms.classes import MEMBERS
+from kg_retrievers.questions.question_forms.composing import PatternBuilder
+from kg_retrievers.questions.question_forms.forms import ORDINAL, Token, words_of
+from kg_retrievers.questions.question_forms.values import (
+    NAME_WEIGHT,
+    SAME_NAME,
+    UnreadError,
+    WalkFinder,
+    Way,
+    likeliest,
+    sureness,
+)
+from kg_retrievers.questions.reading import TypeNouns
+from kg_retrievers.questions.self_questions.english import verb_of
+
+#: Reads a question for a list, given by its words; the pattern has a target.
+ReadList = Callable[[Sequence[Token]], Pattern]
+
+_MEANS = re.compile(r"\b(?:on average|in the mean|(?:the |an )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)")
+_SUMS = re.compile(
+    r"\b(?:in total|in sum|all together|add up|sum up|the sum of|sum of|(?:the )?grand total"
+    r"|(?:the )?(?:total|summed|cumulative|combined|aggregate)(?: (?:amount|sum|value))?(?: of)?)\b"
+)
+_MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall)\b")
+_RANGES = re.compile(
+    r"\b(?:in (?:which|what) range|from what to what|between (?:which|what) values|(?:what is )?(?:the )?range of"
+    r"|ranges? (?:from|between))\b"
+)
+_GREATEST = re.compile(
+    r"(?<!at )\b(?:the )?(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|top|most)\b"
+)
+_LEAST = re.compile(r"(?<!at )\b(?:the )?(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest)\b")
+_SHARES = re.compile(
+    r"\b(?:(?:what|which|how large|how big|how high|give me|the|is|a) )*"
+    r"(?:share(?= of|$)|percentage|percent|proportion|fraction|ratio)"
+    r"(?: of)?\b|\bhow many percent(?: of)?\b|, in percent\b"
+)
+_COUNTS = re.compile(
+    r"\bhow (?:many|often)\b|\b(?:the )?(?:total |overall )?(?:number|count|tally)s? of\b"
+    r"|\bcount(?: up)?\b|\bbreak(?:down| down)\b"
+)
+_GROUPS = re.compile(
+    r"(?:, )?\b(?:per|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)"
+    r"|broken down by|grouped by|split by)"
+    r"(?: of the)? (?=[a-z])|\b(?:each|every) (?=[a-z])"
+)
+_BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
+_KNOWN_VALUE = re.compile(
+    r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure)\b"
+)
+
+#: Words around these that say nothing.
+_PLAIN_WORDS = """
+a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
+my we us you your all any each every some what which who how many much is are was were be do does did has have had
+can could will would please just kindly so give show tell list name names find need want like know get see looking
+calculate compute work up add together altogether total exist exists existing graph data database dataset knowledge
+base contain contains knows hold holds different distinct one ones return enumerate collection facts facts' whole
+entire number count complete overall lie lies figure figures value values from range ranges spent money what's
+amount called known
+"""
+_PLAIN = frozenset(_PLAIN_WORDS.split())
+
+#: From which confidence a walk is meant whose relation has none of the words.
+LIKELY = 0.5
+
+#: The most words of the noun of a group.
+MOST_WORDS = 3
+
+#: How sure a list or a count of all things of a kind is.
+ALL_OF_KIND = 0.95
+
+
+@dataclass
+class Asked:
+    """What a question asks of things.
+
+    Attributes:
+        kind: The operation.
+        tokens: The words that are left.
+        group: The noun by which there is a result for each, and the words around it.
+        hints: What is said of the group, such as "that operates them".
+        is_known: What of the things must be known, as in "whose height is known".
+        is_strict: Whether the words for the operation mean nothing else.
+    """
+
+    kind: OperationKind
+    tokens: list[Token]
+    group: tuple[Token, ...] = ()
+    hints: tuple[Token, ...] = ()
+    is_known: tuple[str, ...] = ()
+    is_strict: bool = True
+
+
+@dataclass(frozen=True)
+class Things:
+    """The things that a question is about.
+
+    Attributes:
+        noun: The words for them.
+        kind: Their kind; None if it is unknown.
+        members: The ids of some of them.
+        pattern: The pattern that lists them; None for all of their kind.
+        confidence: How likely it is right.
+    """
+
+    noun: tuple[Token, ...]
+    kind: str | None
+    members: Array
+    pattern: Pattern | None
+    confidence: float = 1.0
+
+
+class Measures:
+    """Reads such questions: the words of the measure are taken away, and the rest asks for a list of things.
+
+    Args:
+        walks: Finds walks to values and groups.
+        kinds: The nouns for kinds.
+        read_list: Reads the question for the things.
+    """
+
+    def __init__(self, walks: WalkFinder, kinds: TypeNouns, read_list: ReadList) -> None:
+        """Keep them."""
+        self._walks, self._kinds, self._read_list, self._graph = walks, kinds, read_list, walks.graph
+
+    def read(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of a question; None if it asks for nothing of this.
+
+        Raises:
+            UnreadError: If a part of it is not found.
+        """
+        words = [token for token in tokens if token.slot or re.match(r"\w|,", token.text)]
+        asked = take_measure(words)
+        if asked is None:
+            return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
+        if asked.kind == "share":
+            return self._share(asked)
+        counted = _COUNTS.search(words_of(words)) is not None
+        if asked.kind == "sum" and counted and (all_of_kind := self._all_of_kind(words)):
+            return all_of_kind
+        try:
+            return self._measured(asked)
+        except UnreadError:
+            if asked.kind == "sum" and (counted or not asked.is_strict):
+                return None  # "the total number of films made by her", "which they run together"
+            raise
+
+    def _extreme(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of "the highest price of all tickets", where a relation is called "price"."""
+        for kind, form in (("max", _GREATEST), ("min", _LEAST)):
+            text = words_of(tokens)
+            found = form.search(text)
+            if found is None:
+                continue
+            rest = list(tokens)
+            at = _remove(rest, found)
+            if at and re.fullmatch(ORDINAL, rest[at - 1].word):
+                return None
+            if any(span[0] <= at < span[1] for span in self._kind_spans(rest)) or _COUNTS.search(text[: found.start()]):
+                return None
+            if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that)\b", words_of(rest[at:])):
+                return None
+            try:
+                return self._measured(Asked(kind, rest))  # type: ignore[arg-type] # one of both
+            except UnreadError:
+                return None
+        return None
+
+    def _fragment(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of "ports in Norway": things of a kind with a clause, and no word that asks."""
+        spans = self._kind_spans(tokens)
+        if not spans or spans[0][0] or not any(token.slot or token.word[:1].isdigit() for token in tokens):
+            return None
+        try:
+            return self._read_list([Token("which"), *tokens])
+        except UnreadError:
+            return None
+
+    # --- all of a kind ---
+
+    def _all_of_kind(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of "list all ports" or "how many ports are there"."""
+        spans = self._kind_spans(tokens)
+        if len(spans) != 1 or any(token.slot for token in tokens):
+            return None
+        (start, end, kind), text = spans[0], words_of(tokens)
+        rest = [token.word for at, token in enumerate(tokens) if not start <= at < end and token.word != ","]
+        if any(word not in _PLAIN for word in rest):
+            return None
+        counts = _COUNTS.search(text) is not None
+        if not counts and not rest:
+            return None
+        target = Unknown("thing", kind)
+        operation = Operation("count" if counts else "list")
+        return _pattern(Pattern.of(alone=[target], target="thing", operation=operation, typed=True), ALL_OF_KIND)
+
+    def _kind_spans(self, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
+        """Return where kinds are named, the longest first of those that overlap, in order."""
+        found, at = list[tuple[int, int, str]](), 0
+        while at < len(tokens):
+            for size in (3, 2, 1):
+                span = tokens[at : at + size]
+                words = [token.word for token in span]
+                if len(span) == size and all(words) and (kind := self._kinds.named(words)):
+                    found.append((at, at + size, kind))
+                    at += size - 1
+                    break
+            at += 1
+        return found
+
+    # --- the things ---
+
+    def _candidates(self, tokens: Sequence[Token]) -> Iterator[tuple[Things, list[Token]]]:
+        """Yield the things that a question may be about, each with the other words of the question."""
+        clause_at = next((at for at, token in enumerate(tokens) if token.slot), len(tokens))
+        for start, end, kind in self._kind_spans(tokens):
+            if start > clause_at:
+                continue
+            noun, before, after = tuple(tokens[start:end]), list(tokens[:start]), list(tokens[end:])
+            limited = any(token.slot or token.word[:1].isdigit() for token in after)
+            things = self._listed(noun, kind, after) if limited else self._all(noun, kind)
+            if things is not None:
+                yield things, before if limited else [*before, *after]
+        if clause_at < len(tokens) and not self._kind_spans(tokens[:clause_at]):
+            things = self._listed((Token("things"),), None, tokens[clause_at:])
+            if things is not None:
+                yield things, list(tokens[:clause_at])
+        said = [token.word for token in tokens if token.word not in _PLAIN]
+        if (
+            clause_at == len(tokens)
+            and said
+            and not self._kind_spans(tokens)
+            and (measured := self._walks.measuring(" ".join(said)))
+        ):
+            yield Things((Token("it"),), None, measured[1], None), list(tokens)
+
+    def _all(self, noun: tuple[Token, ...], kind: str) -> Things | None:
+        members = kind_members(self._graph, kind)
+        return None if members is None else Things(noun, kind, members, None)
+
+    def _listed(self, noun: tuple[Token, ...], kind: str | None, clause: Sequence[Token]) -> Things | None:
+        """Return the things that a clause limits, as "ports in Norway"."""
+        pattern = self._read_list([Token("which"), *noun, *clause])
+        operation = pattern.operation
+        if operation is not None and operation.kind != "list":
+            return None
+        members = None if kind is None else kind_members(self._graph, kind)
+        return Things(noun, kind, np.arange(0) if members is None else members, pattern, pattern.confidence or 0.0)
+
+    def _having(self, noun: tuple[Token, ...], kind: str, clause: Sequence[Token]) -> Things | None:
+        """Return the things that have something, as "ports that have a pilot"."""
+        all_of_them = self._all(noun, kind)
+        telling = [token for token in clause if token.word and token.word not in _PLAIN]
+        if all_of_them is None or not telling or not any(token.word in ("have", "has", "with") for token in clause):
+            raise UnreadError
+        way, _ = self._group_way(telling, all_of_them, ())
+        if self._walks.nearness(" ".join(token.word for token in telling), way.labels[-1]) < SAME_NAME:
+            raise UnreadError
+        builder = _Extended(self._walks, all_of_them)
+        builder.walk(builder.target, way.labels, builder.unknown("something"))
+        pattern = builder.pattern(Operation("list"), sureness([way]))
+        return replace(all_of_them, pattern=pattern, confidence=pattern.confidence or 0.0)
+
+    # --- measures ---
+
+    def _measured(self, asked: Asked) -> Pattern:
+        """Return the likeliest reading of a mean, a sum and so on, or of a count by groups."""
+        found = list[tuple[float, Pattern]]()
+        for things, rest in self._candidates(asked.tokens):
+            try:
+                found.append(self._measure_of(asked, things, rest))
+            except UnreadError:
+                continue
+        if not found:
+            raise UnreadError
+        return max(found, key=lambda item: item[0])[1]
+
+    def _measure_of(self, asked: Asked, things: Things, rest: Sequence[Token]) -> tuple[float, Pattern]:
+        builder = _Extended(self._walks, things)
+        telling = [token for token in rest if token.word and token.word not in _PLAIN and token.word != ","]
+        ways, by, of = list[Way](), None, "value"
+        if asked.kind != "count":
+            way, of = self._value_way(asked, things, telling)
+            by = builder.unknown(" ".join(token.word for token in telling) or "value")
+            builder.walk(builder.target, way.labels, by)
+            ways.append(way)
+        elif telling and not asked.group:
+            raise UnreadError
+        group = None
+        if asked.group:
+            hints = [*asked.hints, *(telling if asked.kind == "count" else ())]
+            way, kind = self._group_way(asked.group, things, hints)
+            group = builder.unknown(words_of(asked.group), kind)
+            builder.walk(builder.target, way.labels, group)
+            ways.append(way)
+        of_what: Literal["value", "count"] = "count" if of == "count" else "value"
+        operation = Operation(
+            asked.kind, by=() if by is None else (by.name,), of=of_what, group=None if group is None else group.name
+        )
+        confidence = sureness(ways) * things.confidence
+        return sum(way.log for way in ways) + np.log(max(things.confidence, 1e-6)), builder.pattern(
+            operation, confidence
+        )
+
+    def _value_way(self, asked: Asked, things: Things, words: Sequence[Token]) -> tuple[Way, str]:
+        """Return the walk from things to the values that some words measure, or to the things that they count."""
+        said = " ".join(token.word for token in words)
+        if not said:
+            raise UnreadError
+        kinds = ("number", "date") if asked.kind in ("range", "min", "max") else ("number",)
+        ways = self._from(things, ["what", "is", "the", *said.split(), "of"])
+        way = self._walks.best([one for one in ways if len(one.labels) == 1], -1, kinds, said)
+        if way is not None and self._walks.nearness(said, way.labels[-1], telling=True) >= SAME_NAME:
+            return way, "value"
+        for start, end, kind in self._kind_spans(words):
+            way, _ = self._group_way(words[start:end], things, [*words[:start], *words[end:]])
+            if kind:
+                return way, "count"
+        raise UnreadError
+
+    def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:
+        """Return the walk from things to what a noun names, and its kind."""
+        words = [token.word for token in noun if token.word]
+        kind = self._kinds.named(words)
+        members = None if kind is None else kind_members(self._graph, kind)
+        said = " ".join([*words, *(token.word for token in hints if token.word)])
+        ways = self._from(things, ["what", "is", "the", *words, "of"], [token.word for token in hints if token.word])
+        found = list[Way]()
+        for way in ways:
+            if members is not None:
+                ends = self._walks.reached(things.members, way.labels)
+                if np.isin(ends, members).mean() < 0.5:
+                    continue
+            elif len(way.labels) > 1:
+                continue
+            near = max(self._walks.nearness(said, label) for label in way.labels)
+            found.append(replace(way, log=way.log + NAME_WEIGHT * near))
+        if not found:
+            raise UnreadError
+        best = likeliest(found)
+        is_said = self._walks.nearness(said, best.labels[-1]) >= SAME_NAME
+        if members is None and not is_said and best.confidence * best.share < LIKELY:
+            raise UnreadError
+        return best, kind
+
+    def _from(self, things: Things, opening: Sequence[str], closing: Sequence[str] = ()) -> list[Way]:
+        """Return the walks from things that words before and after their noun ask for."""
+        name = words_of(things.noun)
+        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
+        text = [*map(Token, opening), slot, *map(Token, closing)]
+        members = things.members
+        if not len(members) and things.pattern is not None:
+            members = self._walks.targets_of(things.pattern)
+        return (
+            self._walks.from_entity(text, len(opening), max_steps=2, starts=spread(members, MEMBERS))
+            if len(members)
+            else []
+        )
+
+    # --- shares ---
+
+    def _share(self, asked: Asked) -> Pattern:
+        """Return the pattern of a share: a list of things, as a part of all of their kind."""
+        tokens = asked.tokens
+        spans = self._kind_spans(tokens)
+        if not spans:
+            raise UnreadError
+        start, end, kind = spans[0]
+        after = [token for token in [*tokens[:start], *tokens[end:]] if token.word != ","]
+        others = [span for span in spans[1:] if span[2] != kind]
+        rest = [token for at, token in enumerate(tokens) if not any(s <= at < e for s, e, _ in spans)]
+        if len(others) == 1 and not any(token.slot or token.word not in {*_PLAIN, ","} for token in rest):
+            part = Unknown("thing", others[0][2])
+            operation = Operation("share", whole=kind)
+            return _pattern(Pattern.of(alone=[part], target="thing", operation=operation, typed=True), ALL_OF_KIND)
+        while after and after[0].word in ("of", "the", "all", "that"):
+            after.pop(0)
+        relative = next((at for at, token in enumerate(after) if token.word in ("that", "which", "who")), 0)
+        if any(token.slot for token in after[:relative]):
+            raise UnreadError  # of some of the things, and not of all of the kind
+        noun = tuple(tokens[start:end])
+        try:
+            things = self._listed(noun, kind, after)
+        except UnreadError:
+            things = self._having(noun, kind, after)
+        if things is None or things.pattern is None:
+            raise UnreadError
+        if asked.is_known:
+            conditions = {condition.unknown for condition in things.pattern.conditions}
+            if len(conditions) != 1:
+                raise UnreadError
+            operation = Operation("share", by=(*conditions,))
+        else:
+            operation = Operation("share", whole=kind)
+        return _pattern(replace(things.pattern, operation=operation), things.confidence)
+
+
+class _Extended(PatternBuilder):
+    """Adds walks to the pattern that lists things.
+
+    Args:
+        walks: Has the graph.
+        things: The things.
+    """
+
+    def __init__(self, walks: WalkFinder, things: Things) -> None:
+        """Begin with the pattern of the things, or with all of their kind."""
+        super().__init__(walks.graph, things.kind)
+        self._things = things
+        base = things.pattern
+        self._named = {node.name for node in base.nodes if isinstance(node, Unknown)} if base else {self.target.name}
+        if base is not None:
+            self.target = next(node for node in base.nodes if isinstance(node, Unknown) and node.name == base.target)
+            self.triples = list(base.triples)
+
+    def unknown(self, type: str | None = None, kind: str | None = None) -> Unknown:
+        """Return an unknown with a name that is not used yet."""
+        name, number = type or "thing", 1
+        while hasattr(self, "_named") and name in self._named:
+            number += 1
+            name = f"{type or 'step'} {number}"
+        if hasattr(self, "_named"):
+            self._named.add(name)
+            return Unknown(name, kind)
+        return Unknown("thing", type)
+
+    def pattern(self, operation: Operation, confidence: float) -> Pattern:  # type: ignore[override]
+        """Return the pattern with an operation."""
+        base = self._things.pattern or Pattern.of(alone=[self.target], target=self.target.name, operation="list")
+        alone = () if self.triples else (self.target,)
+        extended = replace(base, triples=(), alone=(self.target,), operation=Operation("list"), target=self.target.name)
+        return _pattern(
+            replace(
+                extended,
+                triples=tuple(PatternTriple(*triple) for triple in self.triples),
+                alone=alone,
+                operation=operation,
+                directed=True,
+                typed=True if self.target.type else base.typed,
+            ),
+            confidence,
+        )
+
+
+def _pattern(pattern: Pattern, confidence: float) -> Pattern:
+    return replace(pattern, source="question-forms", confidence=float(min(max(confidence, 0.0), 1.0)))
+
+
+def take_measure(tokens: Sequence[Token]) -> Asked | None:
+    """Take the words for a mean, sum, range, share or group from a question; None if it has none of these.
+
+    Example:
+        >>> asked = take_measure([Token(word) for word in "the average height of towers per city".split()])
+        >>> asked.kind, words_of(asked.tokens), words_of(asked.group)
+        ('mean', 'height of towers', 'city')
+    """
+    asked = Asked("list", list(tokens))
+    if found := _KNOWN_VALUE.search(words_of(asked.tokens)):
+        asked.is_known = tuple((found["a"] or found["b"]).split())
+        _remove(asked.tokens, found)
+    while found := _SHARES.search(words_of(asked.tokens)):
+        _remove(asked.tokens, found)
+        asked.kind = "share"
+    if asked.kind == "share":
+        return asked
+    counted = _COUNTS.search(words_of(asked.tokens))
+    _take_group(asked, bool(counted))
+    for kind, form in (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS)):
+        if found := form.search(words_of(asked.tokens)):
+            _remove(asked.tokens, found)
+            asked.is_strict = form is not _MAYBE_SUMS
+            if counted and (found := _COUNTS.search(words_of(asked.tokens))):
+                _remove(asked.tokens, found)
+            return replace(asked, kind=kind)  # type: ignore[arg-type] # the names of kinds
+    for kind, form in (("max", _GREATEST), ("min", _LEAST), ("count", _COUNTS)) if asked.group else ():
+        if found := form.search(words_of(asked.tokens)):
+            _remove(asked.tokens, found)
+            return replace(asked, kind=kind)  # type: ignore[arg-type]
+    return None
+
+
+def _groups(text: str, found: re.Match[str]) -> bool:
+    """Whether "by" stands before what things are grouped by, rather than before who did something."""
+    if re.search(r"\btop (?:\d+|[a-z]+) ", text) or re.match(
+        r"(?:number|count|total|amount|how)\b", text[found.end() :]
+    ):
+        return False  # "top 3 by height", "by number of members"
+    before = text[: found.start()].split()
+    verb = verb_of(before[-1]) if before else None
+    return verb is None or before[-1] not in (verb.past, verb.participle)
+
+
+def _remove(tokens: list[Token], found: re.Match[str]) -> int:
+    """Remove the words that were found in the text of some tokens; return where they stood."""
+    text = found.string
+    first = text[: found.end() - len(found[0].lstrip())].count(" ")
+    del tokens[first : first + len(found[0].split())]
+    return first
+
+
+def _take_group(asked: Asked, counted: bool) -> None:
+    """Take the noun after "per", "for each" or "by"."""
+    text = words_of(asked.tokens)
+    found = _GROUPS.search(text)
+    if found is None and (counted or _MEANS.search(text) or _SUMS.search(text)):
+        found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
+    if found is None:
+        return
+    at = _remove(asked.tokens, found)
+    noun = tuple(takewhile(lambda token: token.word and token.telling, asked.tokens[at : at + MOST_WORDS]))
+    if not noun:
+        return
+    asked.group = noun
+    rest = asked.tokens[at + len(noun) :]
+    is_front = at == 0 or found[0].startswith("for")
+    if is_front and "," in (words := [token.word for token in rest]):  # "for each city, how many ports"
+        end = words.index(",")
+        asked.hints, asked.tokens = tuple(rest[:end]), [*asked.tokens[:at], *rest[end + 1 :]]
+    else:
+        asked.hints, asked.tokens = tuple(rest), asked.tokens[:at]
