@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from typing import Literal
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
@@ -31,23 +31,39 @@ class PatternBuilder:
     Args:
         graph: Gives the names of relations.
         type: The type of what is looked for.
+        base: A pattern that lists it, to which more is added; then its target has the type, if it has none.
     """
 
-    def __init__(self, graph: KnowledgeGraph, type: str | None = None) -> None:
-        """Begin with nothing."""
-        self._graph = graph
+    def __init__(self, graph: KnowledgeGraph, type: str | None = None, base: Pattern | None = None) -> None:
+        """Begin with nothing, or with the pattern."""
+        self._graph, self._base = graph, base
         self.triples: list[_Triple] = []
         self.absent: list[_Triple] = []
         self.conditions: list[Condition] = []
         self.operation: Operation | None = None
         self.confidence = 1.0
-        self._unknowns = 0
-        self.target = self.unknown(type)
+        self._names = set[str]()
+        if base is None:
+            self.target = self.unknown(type)
+        else:
+            self._begin_with(base, type)
 
-    def unknown(self, type: str | None = None) -> Unknown:
-        """Return an unknown that is not used yet, of a type where one is given."""
-        self._unknowns += 1
-        return Unknown(f"entity {self._unknowns}", type)
+    def _begin_with(self, base: Pattern, type: str | None) -> None:
+        unknown = {node.name: node for node in base.nodes if isinstance(node, Unknown)}
+        listed, self._names = unknown[str(base.target)], {*unknown}
+        self.target = Unknown(listed.name, listed.type or type)
+        for into, triples in ((self.triples, base.triples), (self.absent, base.absent)):
+            for triple in triples:
+                head, tail = (self.target if end == listed else end for end in triple[::2])
+                into.append((head, triple.relation, tail))
+        self.conditions = list(base.conditions)
+
+    def unknown(self, type: str | None = None, called: str = "") -> Unknown:
+        """Return an unknown that is not used yet, of a type and with a name if these are given."""
+        names = chain([called] if called else [], (f"{called or 'entity'} {number}" for number in count(1)))
+        name = next(name for name in names if name not in self._names)
+        self._names.add(name)
+        return Unknown(name, type)
 
     def walk(self, start: Term, labels: Sequence[int], end: Term, *, absent: bool = False) -> None:
         """Add a walk from one node to another."""
@@ -60,14 +76,17 @@ class PatternBuilder:
     def pattern(self) -> Pattern:
         """Return the pattern."""
         nodes = {node for triple in self.triples for node in triple}
+        kept = {} if self._base is None else {"different": self._base.different, "revisits": self._base.revisits}
         return Pattern.of(
             *self.triples,
-            target=self.target.name if self.target in nodes else None,
+            **kept,  # type: ignore[arg-type] # of a pattern
+            alone=[] if self.triples else [self.target],
+            target=self.target.name if self.target in nodes or not self.triples else None,
             directed=True,
             conditions=self.conditions,
             absent=self.absent,
             operation=self.operation,
-            typed=True if any(isinstance(node, Unknown) and node.type for node in nodes) else None,
+            typed=True if any(isinstance(node, Unknown) and node.type for node in {*nodes, self.target}) else None,
             source="question-forms",
             confidence=self.confidence,
         )

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg_retrievers.graph import Pattern, PatternTriple, Unknown
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, OperationKind
@@ -66,6 +66,10 @@ _KNOWN_VALUE = re.compile(
     r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure)\b"
 )
 
+_Words = tuple[OperationKind, re.Pattern[str]]
+_AGGREGATES: tuple[_Words, ...] = (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS))
+_EXTREMES: tuple[_Words, ...] = (("max", _GREATEST), ("min", _LEAST))
+
 #: Words around these that say nothing.
 _PLAIN_WORDS = """
 a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
@@ -116,16 +120,19 @@ class Things:
     Attributes:
         noun: The words for them.
         kind: Their kind; None if it is unknown.
-        members: The ids of some of them.
+        members: The ids of those of this kind, or else of all that are listed.
         pattern: The pattern that lists them; None for all of their kind.
-        confidence: How likely it is right.
     """
 
     noun: tuple[Token, ...]
     kind: str | None
     members: Array
     pattern: Pattern | None
-    confidence: float = 1.0
+
+    @property
+    def confidence(self) -> float:
+        """How likely the things are those that are meant."""
+        return 1.0 if self.pattern is None else self.pattern.confidence or 0.0
 
 
 class Measures:
@@ -165,7 +172,7 @@ class Measures:
 
     def _extreme(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "the highest price of all tickets", where a relation is called "price"."""
-        for kind, form in (("max", _GREATEST), ("min", _LEAST)):
+        for kind, form in _EXTREMES:
             text = words_of(tokens)
             found = form.search(text)
             if found is None:
@@ -179,7 +186,7 @@ class Measures:
             if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that)\b", words_of(rest[at:])):
                 return None
             try:
-                return self._measured(Asked(kind, rest))  # type: ignore[arg-type] # one of both
+                return self._measured(Asked(kind, rest))
             except UnreadError:
                 return None
         return None
@@ -208,9 +215,13 @@ class Measures:
         counts = _COUNTS.search(text) is not None
         if not counts and not rest:
             return None
-        target = Unknown("thing", kind)
-        operation = Operation("count" if counts else "list")
-        return _pattern(Pattern.of(alone=[target], target="thing", operation=operation, typed=True), ALL_OF_KIND)
+        return self._of_kind(kind, Operation("count" if counts else "list"))
+
+    def _of_kind(self, kind: str, operation: Operation) -> Pattern:
+        """Return the pattern of an operation over all things of a kind."""
+        builder = PatternBuilder(self._graph, kind)
+        builder.operation, builder.confidence = operation, ALL_OF_KIND
+        return builder.pattern()
 
     def _kind_spans(self, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
         """Return where kinds are named, the longest first of those that overlap, in order."""
@@ -263,7 +274,7 @@ class Measures:
         if operation is not None and operation.kind != "list":
             return None
         members = None if kind is None else kind_members(self._graph, kind)
-        return Things(noun, kind, np.arange(0) if members is None else members, pattern, pattern.confidence or 0.0)
+        return Things(noun, kind, self._walks.targets_of(pattern) if members is None else members, pattern)
 
     def _having(self, noun: tuple[Token, ...], kind: str, clause: Sequence[Token]) -> Things | None:
         """Return the things that have something, as "ports that have a pilot"."""
@@ -274,10 +285,10 @@ class Measures:
         way, _ = self._group_way(telling, all_of_them, ())
         if self._walks.nearness(" ".join(token.word for token in telling), way.labels[-1]) < SAME_NAME:
             raise UnreadError
-        builder = _Extended(self._walks, all_of_them)
-        builder.walk(builder.target, way.labels, builder.unknown("something"))
-        pattern = builder.pattern(Operation("list"), sureness([way]))
-        return replace(all_of_them, pattern=pattern, confidence=pattern.confidence or 0.0)
+        builder = PatternBuilder(self._graph, kind)
+        builder.walk(builder.target, way.labels, builder.unknown())
+        builder.confidence = sureness([way])
+        return replace(all_of_them, pattern=builder.pattern())
 
     # --- measures ---
 
@@ -294,13 +305,13 @@ class Measures:
         return max(found, key=lambda item: item[0])[1]
 
     def _measure_of(self, asked: Asked, things: Things, rest: Sequence[Token]) -> tuple[float, Pattern]:
-        builder = _Extended(self._walks, things)
+        builder = PatternBuilder(self._graph, things.kind, things.pattern)
         telling = [token for token in rest if token.word and token.word not in _PLAIN and token.word != ","]
-        ways, by, of = list[Way](), None, "value"
+        ways, names = list[Way](), list[str]()
+        of: Literal["value", "count"] = "value"
         if asked.kind != "count":
             way, of = self._value_way(asked, things, telling)
-            by = builder.unknown(" ".join(token.word for token in telling) or "value")
-            builder.walk(builder.target, way.labels, by)
+            names.append(self._walk_on(builder, way, " ".join(token.word for token in telling)))
             ways.append(way)
         elif telling and not asked.group:
             raise UnreadError
@@ -308,19 +319,19 @@ class Measures:
         if asked.group:
             hints = [*asked.hints, *(telling if asked.kind == "count" else ())]
             way, kind = self._group_way(asked.group, things, hints)
-            group = builder.unknown(words_of(asked.group), kind)
-            builder.walk(builder.target, way.labels, group)
+            group = self._walk_on(builder, way, words_of(asked.group), kind)
             ways.append(way)
-        of_what: Literal["value", "count"] = "count" if of == "count" else "value"
-        operation = Operation(
-            asked.kind, by=() if by is None else (by.name,), of=of_what, group=None if group is None else group.name
-        )
-        confidence = sureness(ways) * things.confidence
-        return sum(way.log for way in ways) + np.log(max(things.confidence, 1e-6)), builder.pattern(
-            operation, confidence
-        )
+        builder.operation = Operation(asked.kind, by=tuple(names), of=of, group=group)
+        builder.confidence = sureness(ways) * things.confidence
+        return sum(way.log for way in ways) + float(np.log(max(things.confidence, 1e-6))), builder.pattern()
 
-    def _value_way(self, asked: Asked, things: Things, words: Sequence[Token]) -> tuple[Way, str]:
+    def _walk_on(self, builder: PatternBuilder, way: Way, name: str, kind: str | None = None) -> str:
+        """Add a walk from the target to an unknown of a name; return its name, or another one that is free."""
+        end = builder.unknown(kind, name)
+        builder.walk(builder.target, way.labels, end)
+        return end.name
+
+    def _value_way(self, asked: Asked, things: Things, words: Sequence[Token]) -> tuple[Way, Literal["value", "count"]]:
         """Return the walk from things to the values that some words measure, or to the things that they count."""
         said = " ".join(token.word for token in words)
         if not said:
@@ -366,14 +377,9 @@ class Measures:
         name = words_of(things.noun)
         slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
         text = [*map(Token, opening), slot, *map(Token, closing)]
-        members = things.members
-        if not len(members) and things.pattern is not None:
-            members = self._walks.targets_of(things.pattern)
-        return (
-            self._walks.from_entity(text, len(opening), max_steps=2, starts=spread(members, MEMBERS))
-            if len(members)
-            else []
-        )
+        if not len(things.members):
+            return []
+        return self._walks.from_entity(text, len(opening), max_steps=2, starts=spread(things.members, MEMBERS))
 
     # --- shares ---
 
@@ -388,9 +394,7 @@ class Measures:
         others = [span for span in spans[1:] if span[2] != kind]
         rest = [token for at, token in enumerate(tokens) if not any(s <= at < e for s, e, _ in spans)]
         if len(others) == 1 and not any(token.slot or token.word not in {*_PLAIN, ","} for token in rest):
-            part = Unknown("thing", others[0][2])
-            operation = Operation("share", whole=kind)
-            return _pattern(Pattern.of(alone=[part], target="thing", operation=operation, typed=True), ALL_OF_KIND)
+            return self._of_kind(others[0][2], Operation("share", whole=kind))
         while after and after[0].word in ("of", "the", "all", "that"):
             after.pop(0)
         relative = next((at for at, token in enumerate(after) if token.word in ("that", "which", "who")), 0)
@@ -403,65 +407,14 @@ class Measures:
             things = self._having(noun, kind, after)
         if things is None or things.pattern is None:
             raise UnreadError
+        builder = PatternBuilder(self._graph, kind, things.pattern)
+        builder.operation, builder.confidence = Operation("share", whole=kind), things.confidence
         if asked.is_known:
-            conditions = {condition.unknown for condition in things.pattern.conditions}
+            conditions = {condition.unknown for condition in builder.conditions}
             if len(conditions) != 1:
                 raise UnreadError
-            operation = Operation("share", by=(*conditions,))
-        else:
-            operation = Operation("share", whole=kind)
-        return _pattern(replace(things.pattern, operation=operation), things.confidence)
-
-
-class _Extended(PatternBuilder):
-    """Adds walks to the pattern that lists things.
-
-    Args:
-        walks: Has the graph.
-        things: The things.
-    """
-
-    def __init__(self, walks: WalkFinder, things: Things) -> None:
-        """Begin with the pattern of the things, or with all of their kind."""
-        super().__init__(walks.graph, things.kind)
-        self._things = things
-        base = things.pattern
-        self._named = {node.name for node in base.nodes if isinstance(node, Unknown)} if base else {self.target.name}
-        if base is not None:
-            self.target = next(node for node in base.nodes if isinstance(node, Unknown) and node.name == base.target)
-            self.triples = list(base.triples)
-
-    def unknown(self, type: str | None = None, kind: str | None = None) -> Unknown:
-        """Return an unknown with a name that is not used yet."""
-        name, number = type or "thing", 1
-        while hasattr(self, "_named") and name in self._named:
-            number += 1
-            name = f"{type or 'step'} {number}"
-        if hasattr(self, "_named"):
-            self._named.add(name)
-            return Unknown(name, kind)
-        return Unknown("thing", type)
-
-    def pattern(self, operation: Operation, confidence: float) -> Pattern:  # type: ignore[override]
-        """Return the pattern with an operation."""
-        base = self._things.pattern or Pattern.of(alone=[self.target], target=self.target.name, operation="list")
-        alone = () if self.triples else (self.target,)
-        extended = replace(base, triples=(), alone=(self.target,), operation=Operation("list"), target=self.target.name)
-        return _pattern(
-            replace(
-                extended,
-                triples=tuple(PatternTriple(*triple) for triple in self.triples),
-                alone=alone,
-                operation=operation,
-                directed=True,
-                typed=True if self.target.type else base.typed,
-            ),
-            confidence,
-        )
-
-
-def _pattern(pattern: Pattern, confidence: float) -> Pattern:
-    return replace(pattern, source="question-forms", confidence=float(min(max(confidence, 0.0), 1.0)))
+            builder.operation = Operation("share", by=(*conditions,))
+        return builder.pattern()
 
 
 def take_measure(tokens: Sequence[Token]) -> Asked | None:
@@ -483,17 +436,17 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
         return asked
     counted = _COUNTS.search(words_of(asked.tokens))
     _take_group(asked, bool(counted))
-    for kind, form in (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS)):
+    for kind, form in _AGGREGATES:
         if found := form.search(words_of(asked.tokens)):
             _remove(asked.tokens, found)
             asked.is_strict = form is not _MAYBE_SUMS
             if counted and (found := _COUNTS.search(words_of(asked.tokens))):
                 _remove(asked.tokens, found)
-            return replace(asked, kind=kind)  # type: ignore[arg-type] # the names of kinds
-    for kind, form in (("max", _GREATEST), ("min", _LEAST), ("count", _COUNTS)) if asked.group else ():
+            return replace(asked, kind=kind)
+    for kind, form in (*_EXTREMES, ("count", _COUNTS)) if asked.group else ():
         if found := form.search(words_of(asked.tokens)):
             _remove(asked.tokens, found)
-            return replace(asked, kind=kind)  # type: ignore[arg-type]
+            return replace(asked, kind=kind)
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kg_retrievers.graph import Pattern, Unknown, local_name, readable
+from kg_retrievers.graph import Pattern, local_name, readable
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_members
@@ -105,16 +105,15 @@ class Several:
     def _table(self, parts: Sequence[Part]) -> Pattern:
         """Return what all parts ask for together."""
         first = parts[0]
-        builder, names, confidence = PatternBuilder(self._graph), list[str](), 1.0
+        builder, names = PatternBuilder(self._graph), list[str]()
         answers, answer = np.empty(0, np.int64), builder.target
         for part in parts[:MOST_PARTS]:
             slot = part.tokens[part.at].slot
             starts = answers if part.of_answer else self._starts(part.tokens[part.at])
             way = self._way(part, starts)
-            confidence *= way.confidence
-            name = readable(local_name(self._graph.relations[relation_of(way.labels[-1])]))
-            names.append(_new(name, names))
-            end = Unknown(names[-1])
+            builder.confidence *= way.confidence
+            end = builder.unknown(None, readable(local_name(self._graph.relations[relation_of(way.labels[-1])])))
+            names.append(end.name)
             if part.of_answer:
                 builder.walk(answer, way.labels, end)
             else:
@@ -122,14 +121,8 @@ class Several:
                 builder.walk(node_of(slot), way.labels, end)
             if part is first:
                 answers, answer = self._walks.reached(starts, way.labels), end
-        return Pattern.of(
-            *builder.triples,
-            target=answer.name,
-            operation=Operation("table", by=tuple(names)),
-            directed=True,
-            source="question-forms",
-            confidence=confidence,
-        )
+        builder.target, builder.operation = answer, Operation("table", by=tuple(names))
+        return builder.pattern()
 
     def _starts(self, token: Token) -> Array:
         ids = [self._graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
@@ -167,18 +160,15 @@ class Several:
         if not common:
             raise UnreadError(tokens)
         best = likeliest(sorted(common, key=lambda way: way.labels))
-        builder = PatternBuilder(self._graph)
-        ends = [Unknown("one"), Unknown("other")]
-        for token, end in zip((tokens[at], tokens[other]), ends, strict=True):
+        builder, ends = PatternBuilder(self._graph), list[str]()
+        for token in (tokens[at], tokens[other]):
             assert token.slot
+            end = builder.unknown()
             builder.walk(node_of(token.slot), best.labels, end)
-        return Pattern.of(
-            *builder.triples,
-            operation=Operation("compare", by=("one", "other"), comparison="="),
-            directed=True,
-            source="question-forms",
-            confidence=sureness([best]),
-        )
+            ends.append(end.name)
+        builder.operation = Operation("compare", by=tuple(ends), comparison="=")
+        builder.confidence = sureness([best])
+        return builder.pattern()
 
     def _both(
         self, found: Sequence[dict[tuple[int, ...], Way]], labels: tuple[int, ...], noun: Sequence[Token]
@@ -197,15 +187,6 @@ class Several:
 
 #: The least confidence of the walk of a part.
 SURE = 0.5
-
-
-def _new(name: str, names: Sequence[str]) -> str:
-    """Return a name that is not among others."""
-    number, new = 1, name
-    while new in names:
-        number += 1
-        new = f"{name} {number}"
-    return new
 
 
 def parts_of(tokens: Sequence[Token]) -> list[Part]:
