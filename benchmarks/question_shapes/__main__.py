@@ -69,7 +69,7 @@ class Said:
 
 
 def same_number(one: object, other: object) -> bool:
-    """Tell whether two numbers are equal, but for rounding."""
+    """Tell whether two numbers are equal, except for rounding."""
     if isinstance(one, bool) or not isinstance(one, int | float) or not isinstance(other, int | float):
         return False
     return abs(one - other) <= 1e-6 * max(abs(one), abs(other), 1)
@@ -125,8 +125,8 @@ def is_right(expression: Sequence[Any], gold: Any, said: Said) -> bool:
 def _is_right_value(gold: Any, said: Said) -> bool:
     if isinstance(gold, set):
         forms = {form(one) for one in gold}
-        told = {form(one) for one in (said.value if isinstance(said.value, list) else [said.value])}
-        return forms in ({form(one) for one in said.answers}, told if said.value is not None else set())
+        values = said.value if isinstance(said.value, list) else [] if said.value is None else [said.value]
+        return forms in ({form(one) for one in said.answers}, {form(one) for one in values})
     if isinstance(gold, bool):
         return said.value is gold
     answers = {form(one) for one in said.answers}

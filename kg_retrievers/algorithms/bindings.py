@@ -31,7 +31,7 @@ class JoinEdge(NamedTuple):
         head: The number of its head.
         tail: The number of its tail.
         relations: The ids of the relations that it may have; None for any.
-        relation: The number of its relation where that is unknown and to be the same elsewhere; None else.
+        relation: The number of its relation, if that is unknown and must be the same in other edges; else None.
         directed: Whether it must point from head to tail.
     """
 
@@ -52,6 +52,9 @@ class Limits(NamedTuple):
 
     entries: float = math.inf
     until: float = math.inf
+
+
+NO_LIMITS = Limits()
 
 
 class _CutError(Exception):
@@ -83,7 +86,7 @@ class Join:
         edges: Sequence[JoinEdge],
         candidates: Mapping[int, Array],
         different: Sequence[tuple[int, int]] = (),
-        limits: Limits = Limits(),  # noqa: B008 # a tuple
+        limits: Limits = NO_LIMITS,
     ) -> None:
         """Keep them."""
         self._adjacency, self._edges, self._limits = adjacency, edges, limits

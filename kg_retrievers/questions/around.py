@@ -226,12 +226,11 @@ def _description(graph: KnowledgeGraph, entity: int, operation: Operation) -> Ev
     if operation.limit is None:
         shown = shown[: max(verbalize(shown, label=graph.label, max_tokens=DESCRIPTION_TOKENS).shown, 1)]
     counts = Counter((fact.relation, fact.head == graph.entities[entity]) for fact in shown)
-    left = {
-        f"{'' if forward else '-'}{graph.relations[relation_of(label)]}": missing
-        for label in ordered
-        if (forward := not is_backward(label)) is not None
-        and (missing := len(groups[label]) - counts[graph.relations[relation_of(label)], forward]) > 0
-    }
+    left = dict[str, int]()
+    for label in ordered:
+        relation, forward = graph.relations[relation_of(label)], not is_backward(label)
+        if missing := len(groups[label]) - counts[relation, forward]:
+            left[relation if forward else f"-{relation}"] = missing
     types = graph.types_of(graph.entities[entity])
     details = {**({"types": types} if types else {}), **({"left_out": left} if left else {})}
     return Evidence(tuple(shown), score=1.0, truncated=bool(left), details=details)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg_retrievers.algorithms.bindings import Join, JoinEdge, Limits
+from kg_retrievers.algorithms.bindings import NO_LIMITS, Join, JoinEdge, Limits
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.columns import Array
@@ -234,7 +234,7 @@ class PatternJoin:
         directed: bool,
         only: Mapping[Term, Array] = MappingProxyType({}),
         max_distance: float | None = None,
-        limits: Limits = Limits(),  # noqa: B008 # a tuple
+        limits: Limits = NO_LIMITS,
     ) -> None:
         """Find the entities that its nodes may be."""
         filters = _Filters(index, pattern.conditions, directed=directed, typed=pattern.typed)

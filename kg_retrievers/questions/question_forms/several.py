@@ -22,7 +22,6 @@ from kg_retrievers.questions.question_forms.values import (
     UnreadError,
     WalkFinder,
     Way,
-    keys_of,
     likeliest,
     sureness,
 )
@@ -107,9 +106,11 @@ class Several:
         first = parts[0]
         builder, names = PatternBuilder(self._graph), list[str]()
         answers, answer = np.empty(0, np.int64), builder.target
-        for part in parts[:MOST_PARTS]:
+        if len(parts) > MOST_PARTS:
+            raise UnreadError(parts[MOST_PARTS].tokens)
+        for part in parts:
             slot = part.tokens[part.at].slot
-            starts = answers if part.of_answer else self._starts(part.tokens[part.at])
+            starts = answers if part.of_answer else self._walks.ids_of(part.tokens[part.at])
             way = self._way(part, starts)
             builder.confidence *= way.confidence
             end = builder.unknown(None, readable(local_name(self._graph.relations[relation_of(way.labels[-1])])))
@@ -123,10 +124,6 @@ class Several:
                 answers, answer = self._walks.reached(starts, way.labels), end
         builder.target, builder.operation = answer, Operation("table", by=tuple(names))
         return builder.pattern()
-
-    def _starts(self, token: Token) -> Array:
-        ids = [self._graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
-        return np.array([one for one in ids if one >= 0], np.int64)
 
     def _way(self, part: Part, starts: Array) -> Way:
         """Return the walk that a part asks for."""
@@ -158,7 +155,7 @@ class Several:
         ]
         common = [way for way in common if np.isfinite(way.log)]
         if not common:
-            raise UnreadError(tokens)
+            raise UnreadError
         best = likeliest(sorted(common, key=lambda way: way.labels))
         builder, ends = PatternBuilder(self._graph), list[str]()
         for token in (tokens[at], tokens[other]):

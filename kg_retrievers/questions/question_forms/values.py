@@ -265,8 +265,12 @@ class WalkFinder:
         """Whether a walk from an entity leads to a thing of the kind, if one is asked for."""
         if self._kind is None or token.slot is None:
             return True
-        starts = np.array([self.graph.entities.find(key) for key in keys_of([token.slot])], np.int64)
-        return bool(np.isin(self.reached(starts[starts >= 0], labels), self._kind).any())
+        return bool(np.isin(self.reached(self.ids_of(token), labels), self._kind).any())
+
+    def ids_of(self, token: Token) -> Array:
+        """Return the ids of the entities that a token may be; int64."""
+        ids = [self.graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
+        return np.array([one for one in ids if one >= 0], np.int64)
 
     def from_entity(
         self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
@@ -318,8 +322,7 @@ class WalkFinder:
 
     def ends(self, token: Token, labels: Sequence[int]) -> list[str]:
         """Return the names of where a walk from the entity of a token leads."""
-        ids = [self.graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
-        found = self.reached(np.array(ids, np.int64), labels)
+        found = self.reached(self.ids_of(token), labels)
         return [self.graph.names[int(self.graph.labels[end])] for end in found.tolist()]
 
     def meets(self, others: WalkFinder, way: Way) -> bool:

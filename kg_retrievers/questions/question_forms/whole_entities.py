@@ -20,10 +20,10 @@ i'm i've you've me my we us you your some any all each every other both two one 
 something what which who whom whose how where why is are was were be been am do does did has have had can could will
 would may might should please just kindly thanks thank so let s d m ll ve e g ie give show tell say says said
 explain list name want need like know learn find see help get looking new exactly actually really briefly short
-brief quick little bit general way ways sort kind kinds type types never seen before about between from into through
-via graph data dataset database knowledge base collection facts fact set file things thing stuff entity entities
-information info details detail not different properties going travelling next week soon today now hi hello again up
-out over first asked ask question questions answered answer person people many much someone
+brief quick little bit general way ways sort kind kinds type types seen before about between from into through via
+graph data dataset database knowledge base collection facts fact set file things thing stuff entity entities
+information info details detail different properties going travelling next week soon today now hi hello again up out
+over first asked ask question questions answered answer person people many much someone
 """
 _PLAIN = frozenset(_PLAIN_WORDS.split())
 
@@ -100,7 +100,8 @@ class WholeEntities:
             found = re.search(rf"\b(?:{trigger})\b", text) if len(nodes) > 1 or kind == "describe" else None
             if found is None:
                 continue
-            rest = self._without_kind(text, {*further.split(), *re.findall(r"\w+", found[0])} | self._words(trigger))
+            known = {word for word in text.split() if re.fullmatch(trigger, word)}
+            rest = self._without_kind(text, known.union(further.split()))
             if rest is None:
                 continue
             named = rest[0]
@@ -112,9 +113,6 @@ class WholeEntities:
                 return None
             return _pattern(kind, nodes)
         return None
-
-    def _words(self, trigger: str) -> set[str]:
-        return {word for word in re.findall(r"[a-z]+", trigger) if len(word) > 3}
 
     def _without_kind(self, text: str, allowed: Collection[str]) -> tuple[str | None] | None:
         """Return the kind that a text names beside words that say nothing else, in a tuple; None if it says more."""

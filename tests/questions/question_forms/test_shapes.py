@@ -118,6 +118,10 @@ def test_chains_join_things(retriever: SimGRAGRetriever) -> None:
     (document,) = retriever.invoke("How is Aurora connected to Vega?")
     assert document.page_content == "Aurora -> built by -> Nordyard\nVega -> built by -> Nordyard"
     assert document.metadata["details"]["paths"] == [["Aurora", [0, 1]]]
+    assert document.metadata["details"]["chains"] == 1
+    (document,) = retriever.invoke("How is Borealis connected to Vega?")  # both are 90 m long, which joins nothing
+    assert "90 m" not in document.page_content
+    assert len(document.metadata["triples"]) == 4
     (through,) = retriever.invoke("How are Oslo and Nordyard connected through a ship?")
     assert through.metadata["answers"] == ["Aurora"]
     with pytest.raises(RefusalError):
@@ -148,6 +152,7 @@ def test_an_overview_counts_kinds_without_classes(retriever: SimGRAGRetriever) -
     [
         ("Who built Vega, and what did it cost?", "what did it cost"),
         ("the director and the phone number of Nordyard", "phone number"),
+        ("Who built Vega, when, where, how long is it, and who bought it?", "who bought"),
     ],
 )
 def test_no_part_is_left_out_in_silence(retriever: SimGRAGRetriever, question: str, part: str) -> None:
@@ -155,6 +160,15 @@ def test_no_part_is_left_out_in_silence(retriever: SimGRAGRetriever, question: s
         retriever.invoke(question)
     assert "has a part that was not understood" in str(refused.value)
     assert part in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "question", ["Tell me who wrote the book about Oslo.", "What links to the crew of Aurora and Vega?"]
+)
+def test_further_words_are_not_overheard(index: GraphIndex, question: str) -> None:
+    documents = SimGRAGRetriever.from_index(index, min_confidence=0.0).invoke(question)
+    kinds = {(one.metadata["details"]["pattern"].get("operation") or {}).get("kind") for one in documents}
+    assert kinds.isdisjoint({"describe", "connect"})
 
 
 @pytest.mark.parametrize("question", ["What is the average salary of the ships?", "How many lighthouses are there?"])
