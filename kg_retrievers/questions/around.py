@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, islice, pairwise, product
 from typing import Any
 
 import numpy as np
 
-from kg_retrievers.algorithms.chains import Chain, shortest_chains
+from kg_retrievers.algorithms.chains import MOST_CHAINS, Chain, shortest_chains
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import (
     Evidence,
@@ -25,7 +25,7 @@ from kg_retrievers.graph import (
     local_name,
     readable,
 )
-from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.kinds import kind_members, kind_names, kind_relations
 from kg_retrievers.graph.operations import Operation
@@ -37,6 +37,10 @@ from kg_retrievers.questions.possible_entities import nearest_named, possible_en
 
 #: By default, the most facts of a chain, and the most tokens of a description.
 MAX_HOPS, DESCRIPTION_TOKENS = 4, 500
+
+#: How much the logarithm of the facts of a relation counts beside that of an entity, and what it costs a chain to say
+#: only that two things are of one kind.
+RELATION_WEIGHT, KIND_COST = 0.25, 100
 
 #: How many facts of one relation a description shows before it shows those of others.
 FIRST_FACTS = 3
@@ -76,7 +80,8 @@ def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidenc
             found = [_description(graph, int(entity), operation) for entity in entities[0][:k].tolist()]
         case "common" | "differ":
             compared = _common if operation.kind == "common" else _differences
-            found = [compared(graph, int(entities[0][0]), int(entities[1][0]))]
+            pairs = product(*(some.tolist() for some in entities))  # of namesakes, each pair by itself
+            found = [compared(graph, *pair) for pair in islice(pairs, k)]
         case _:
             found = [_overview(index.whole.graph) if unknown is None else _overview_of(index.whole, unknown)]
     named = [
@@ -144,7 +149,7 @@ def _connections(
     graph: KnowledgeGraph, entities: Sequence[Array], through: Array | None, operation: Operation
 ) -> Iterator[Evidence]:
     """Yield the shortest chains between each two of some entities; those by hubs and frequent relations come last."""
-    kinds = {label_of(relation, way) for relation in kind_relations(graph) for way in (False, True)}
+    kinds, truncated = kind_relations(graph), False
 
     def passes(some: Array) -> Array:
         graph.lazy_values.read(some)
@@ -161,6 +166,7 @@ def _connections(
                 passes=passes,
                 through=through,
             )
+            truncated |= len(chains) == MOST_CHAINS
             found += [(_commonness(graph, one, kinds), one) for one in chains]
     ranked = sorted(found, key=lambda item: (len(item[1].triples), *item))
     for rank, (_, one) in enumerate(ranked):
@@ -171,19 +177,19 @@ def _connections(
             tuple(triples),
             score=1 / (1 + rank),
             answers=tuple(graph.entities[entity] for entity in between),
+            truncated=truncated,
             details={"paths": path_rows([path], triples), "chains": len(ranked)},
         )
 
 
-def _commonness(graph: KnowledgeGraph, chain: Chain, kinds: Iterable[int]) -> float:
+def _commonness(graph: KnowledgeGraph, chain: Chain, kinds: Sequence[int]) -> float:
     """Return how little a chain tells: the logarithms of how many facts its entities and its relations have."""
     indptr, facts = graph.adjacency.indptr, graph.relation_samples.facts
     between = chain.entities[1:-1]
     relations = graph.edges[list(chain.triples)][:, 1]
     degrees = [float(np.log2(indptr[entity + 1] - indptr[entity])) for entity in between]
-    return (
-        sum(degrees) + float(np.log2(facts[relations]).sum()) / 4 + 100 * bool(np.isin(relations * 2, [*kinds]).any())
-    )
+    says_kinds = KIND_COST * bool(np.isin(relations, kinds).any())
+    return sum(degrees) + RELATION_WEIGHT * float(np.log2(facts[relations]).sum()) + says_kinds
 
 
 # --- one entity ------------------------------------------------------------------------------------------------------
