@@ -230,7 +230,7 @@ class Measures:
             for size in (3, 2, 1):
                 span = tokens[at : at + size]
                 words = [token.word for token in span]
-                if len(span) == size and all(words) and (kind := self._kinds.named(words)):
+                if len(span) == size and all(words) and (kind := self._kinds.meant(words)):
                     found.append((at, at + size, kind))
                     at += size - 1
                     break
@@ -350,7 +350,7 @@ class Measures:
     def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:
         """Return the walk from things to what a noun names, and its kind."""
         words = [token.word for token in noun if token.word]
-        kind = self._kinds.named(words)
+        kind = self._kinds.meant(words)
         members = None if kind is None else kind_members(self._graph, kind)
         said = " ".join([*words, *(token.word for token in hints if token.word)])
         ways = self._from(things, ["what", "is", "the", *words, "of"], [token.word for token in hints if token.word])

@@ -259,7 +259,7 @@ class WalkFinder:
     def names_kind(self, noun: Sequence[Token]) -> bool:
         """Whether a noun names a kind."""
         words = [token.word for token in noun]
-        return bool(words) and type_nouns(self.zero_shot.index).named(words) is not None
+        return bool(words) and type_nouns(self.zero_shot.index).meant(words) is not None
 
     def leads_to_kind(self, token: Token, labels: Sequence[int]) -> bool:
         """Whether a walk from an entity leads to a thing of the kind, if one is asked for."""

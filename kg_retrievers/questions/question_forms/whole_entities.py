@@ -131,7 +131,7 @@ class WholeEntities:
 
     def _kind_at(self, words: Sequence[str], at: int) -> tuple[str | None, int]:
         for size in (3, 2, 1):
-            if at + size <= len(words) and (kind := self._kinds.named(words[at : at + size])):
+            if at + size <= len(words) and (kind := self._kinds.meant(words[at : at + size])):
                 return kind, size
         return None, 0
 
