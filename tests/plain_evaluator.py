@@ -210,10 +210,16 @@ def _of_unknown(assignments: Sequence[Assignment], name: str | None) -> set[str]
 
 
 def _without_limits(pattern: Pattern) -> Pattern:
-    """Return a pattern without the conditions on what its operation is by."""
-    assert pattern.operation is not None
-    kept = tuple(one for one in pattern.conditions if one.unknown not in pattern.operation.by)
-    return replace(pattern, conditions=kept, operation=None)
+    """Return the whole of a share: a pattern without the conditions on what it is by, or its first triples alone."""
+    operation = pattern.operation
+    assert operation is not None
+    kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
+    if not isinstance(operation.whole, int):
+        return replace(pattern, conditions=kept, operation=None)
+    part = Pattern(pattern.triples[: operation.whole], pattern.target, revisits=pattern.revisits)
+    names = {node.name for node in part.nodes if isinstance(node, Unknown)}
+    conditions = tuple(one for one in kept if one.unknown in names)
+    return replace(part, directed=pattern.directed, conditions=conditions)
 
 
 def _plain_number(number: float) -> int | float:

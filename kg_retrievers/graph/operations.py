@@ -214,8 +214,8 @@ class Operation:
     - "sum", "mean": of all different values of `by` of each target. "range": the least and the greatest of them.
     - "order": the targets by falling `by`, or by rising with `descending=False`; the first `limit` after the first
       `offset`, and those that tie with the last of these.
-    - "share": how many percent of the entities of a type are targets. With `by`: of those that have any `by`, whether
-      or not it satisfies its conditions.
+    - "share": how many percent of the entities of a type, or of those that fulfil the first triples, are targets. With
+      `by`: of those that have any `by`, whether or not it satisfies its conditions.
     - "table": what some unknowns `by` are together, one row for each combination.
     - "compare": whether the first of two unknowns `by` is, as `comparison` says, above, below or equal to the second.
 
@@ -238,7 +238,8 @@ class Operation:
         group: An unknown of which each entity has a result of its own; the value is then a table.
         offset: How many targets "order" passes over: 1 for the second.
         max_hops: The most facts of a chain, from 1 to `MAX_CHAIN`.
-        whole: For "share", the type of the entities of which the targets are a part; None for that of the target.
+        whole: For "share", the type of the entities of which the targets are a part, or how many of the first triples
+            all of them fulfil; None for the type of the target.
 
     Raises:
         PatternError: If the kind is none of these, or lacks what it needs.
@@ -258,7 +259,7 @@ class Operation:
     group: Name | None = None
     offset: Annotated[StrictInt, Field(ge=0)] = 0
     max_hops: Annotated[StrictInt, Field(ge=1, le=MAX_CHAIN)] | None = None
-    whole: Name | None = None
+    whole: Name | Annotated[StrictInt, Field(ge=1)] | None = None
 
     def __post_init__(self) -> None:
         """Check that the kind has what it needs."""

@@ -239,7 +239,10 @@ class Pattern:
             raise PatternError(f"Pattern: the operation {kind!r} needs a target, an unknown node.")
         types = [node.type for node in self.nodes if isinstance(node, Unknown) and node.name == self.target]
         if kind == "share" and not self.operation.by and not self.operation.whole and types == [None]:
-            raise PatternError("Pattern: 'share' needs a target with a type, a type as 'whole', or an unknown in 'by'.")
+            raise PatternError("Pattern: 'share' needs a target with a type, a 'whole', or an unknown in 'by'.")
+        whole = self.operation.whole
+        if isinstance(whole, int) and self.target not in _names_in(self.triples[:whole]):
+            raise PatternError(f"Pattern: the first {whole} triples, the whole of 'share', do not name the target.")
 
     def _check_absent(self) -> None:
         relations = [relation for _, relation, _ in (*self.triples, *self.absent)]
@@ -321,6 +324,10 @@ class Pattern:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
         return read_as(cls, data)
+
+
+def _names_in(triples: Iterable[PatternTriple]) -> set[str]:
+    return {end.name for head, _, tail in triples for end in (head, tail) if isinstance(end, Unknown)}
 
 
 #: Words that exclude the entity that the question names.

@@ -111,12 +111,17 @@ def bound_by(pattern: Pattern) -> dict[str, str]:
 
 
 def whole_of(pattern: Pattern) -> Pattern:
-    """Return the pattern of what the targets of "share" are a part of: its target alone, or without some conditions."""
+    """Return the pattern of what the targets of "share" are a part of: its target alone, or with some of its parts."""
     operation = pattern.operation
     assert operation
-    if operation.by:
-        kept = tuple(condition for condition in pattern.conditions if condition.unknown not in operation.by)
-        return replace(pattern, conditions=kept)
+    if operation.by or isinstance(operation.whole, int):
+        kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
+        if not isinstance(operation.whole, int):
+            return replace(pattern, conditions=kept)
+        triples = pattern.triples[: operation.whole]
+        named = {end.name for head, _, tail in triples for end in (head, tail) if isinstance(end, Unknown)}
+        kept = tuple(one for one in kept if one.unknown in named)
+        return replace(pattern, triples=triples, conditions=kept, absent=(), different=())
     (target,) = (node for node in pattern.nodes if isinstance(node, Unknown) and node.name == pattern.target)
     whole = Unknown(target.name, operation.whole or target.type)
     return Pattern(alone=(whole,), target=target.name, typed=True, operation=Operation("list"))

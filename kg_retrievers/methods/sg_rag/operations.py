@@ -142,6 +142,7 @@ def _pattern_of(operation: Operation, target: str) -> Pattern:
     start = Unknown(target, "type")
     names = [name for name in dict.fromkeys(filter(None, (*operation.by, operation.group))) if name != target]
     triples = [(start, "relation", Unknown(name)) for name in names]
+    operation = replace(operation, whole=None)  # a query of its own finds the whole
     return Pattern.of(*triples, alone=[] if triples else [start], target=target, operation=operation)
 
 

@@ -198,11 +198,14 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
-                limits = {name: of_unknowns[name] for name in of_unknowns if name not in operation.by}
+                terms = (term for triple in (*whole.triples, *whole.absent) for term in triple)
+                named = {term.name for term in terms if isinstance(term, Unknown)} - {*operation.by}
+                limits = {name: keys_left for name, keys_left in of_unknowns.items() if name in named}
                 text, parameters = render(
                     whole,
                     executor.schema(),
                     executor.dialect,
+                    entities={**of_absent, **keys},
                     direction=_direction(pattern),
                     types=self._types,
                     allowed=limits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, count, pairwise
 from typing import Literal
 
@@ -72,6 +73,21 @@ class PatternBuilder:
         for (here, there), label in zip(pairwise(nodes), labels, strict=True):
             relation = Known(self._graph.relations[relation_of(label)])
             into.append((there, relation, here) if is_backward(label) else (here, relation, there))
+
+    def add(self, other: Pattern) -> None:
+        """Add what another pattern says of its target."""
+        new = {str(other.target): self.target}
+
+        def term(old: Term) -> Term:
+            if not isinstance(old, Unknown):
+                return old
+            if old.name not in new:
+                new[old.name] = self.unknown(old.type)
+            return new[old.name]
+
+        for into, triples in ((self.triples, other.triples), (self.absent, other.absent)):
+            into += [(term(head), relation, term(tail)) for head, relation, tail in triples]
+        self.conditions += [replace(one, unknown=new[one.unknown].name) for one in other.conditions]
 
     def pattern(self) -> Pattern:
         """Return the pattern."""

@@ -569,17 +569,21 @@ _TAG = re.compile(
     r"(?: (?:right|true|correct|so|the case))?"
     r"|am i right|right|correct|true|innit|(?:- )?yes or no|true or false|or not)$"
 )
-_WH = re.compile(r"\b(?:who|whom|whose|which|what|when|where|how|why)\b")
+#: Words with which a question asks.
+WH = "who|whom|whose|which|what|when|where|how|why"
+_WH = re.compile(rf"\b(?:{WH})\b")
 
 _COUNT = re.compile(
-    r"^count (?:up |all |the |of )*|^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?"
-    r"(?:number|count|tally) of (?:all )?"
+    r"^count (?:up |all |the |of )*|^(?:(?:what|which|is|was|are|the|a) )*(?:total |overall |exact )?"
+    r"(?:(?:number|count|tally|quantity) of|amount of(?= (?:all )?(?:the )?[a-z]+s\b)) (?:all )?"
     r"(?:the |different |distinct )*"
 )
 _HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?:of (?:the |these |those )?)?(?=\S)")
 _LONE_COUNT = re.compile(
-    r"(?:[,:-] )?how many(?: of (?:them|these|those))?(?: (?:are|were) there| exist)?(?: of (?:them|these|those))?$"
-    r"|(?:[,:-] |\b(?=total|overall))(?:the )?(?:total |overall )?(?:count|number|total)$"
+    r"(?:[,:-] )?(?:how many|what number)(?: of (?:them|these|those))?"
+    r"(?: (?:are|were|is|have|do) (?:there|these|those|they|it|we|you)(?: have| know)?| exist)?"
+    r"(?: of (?:them|these|those))?$"
+    r"|(?:[,:-] |\b(?=total|overall))(?:the |what )?(?:total |overall )?(?:count|number|total)$"
 )
 
 #: A topic that is named before the question about it.

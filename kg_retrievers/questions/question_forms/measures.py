@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
@@ -17,7 +18,8 @@ from kg_retrievers.graph.operations import Operation, OperationKind
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import MEMBERS
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
-from kg_retrievers.questions.question_forms.forms import ORDINAL, Token, words_of
+from kg_retrievers.questions.question_forms.forms import AUXILIARY, ORDINAL, WH, Token, joined, words_of
+from kg_retrievers.questions.question_forms.grammar import has_quantity
 from kg_retrievers.questions.question_forms.values import (
     NAME_WEIGHT,
     SAME_NAME,
@@ -29,42 +31,75 @@ from kg_retrievers.questions.question_forms.values import (
 )
 from kg_retrievers.questions.reading import TypeNouns
 from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.zero_shot.steps import measured_by
 
 #: Reads a question for a list, given by its words; the pattern has a target.
 ReadList = Callable[[Sequence[Token]], Pattern]
 
-_MEANS = re.compile(r"\b(?:on average|in the mean|(?:the |an )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)")
+_MEANS = re.compile(
+    r"\b(?:(?:on|in) (?:the )?average|in the mean|typically|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
+)
 _SUMS = re.compile(
-    r"\b(?:in total|in sum|all together|add up|sum up|the sum of|sum of|(?:the )?grand total"
+    r"\b(?:in total|in sum|all together|add(?:s|ed|ing)? (?:it |them )?(?:all )?up|sum(?:s|med)? (?:it |them )?(?:all )?up"
+    r"|the sum of|sum of|(?:the )?grand total"
     r"|(?:the )?(?:total|summed|cumulative|combined|aggregate)(?: (?:amount|sum|value))?(?: of)?)\b"
 )
-_MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall)\b")
+_MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
+_MUCH = r"(?:what|which|how (?:many|much|long|large|big|high|old|far|wide)|when)"
+_LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest)"
+_MOST_WORDS = r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest)"
 _RANGES = re.compile(
-    r"\b(?:in (?:which|what) range|from what to what|between (?:which|what) values|(?:what is )?(?:the )?range of"
-    r"|ranges? (?:from|between))\b"
+    rf"\b(?:in (?:which|what) range|from {_MUCH}\b(?: [a-z]+)?? (?:up )?(?:to|until|till) {_MUCH}\b"
+    rf"|between (?:which|what)(?: two)?(?: values)?|(?:the )?(?:range|spread|span) of|ranges? (?:from|between)"
+    rf"|(?:from )?(?:the )?(?:{_LEAST_WORDS}(?: and| to|,)(?: the)? {_MOST_WORDS}"
+    rf"|{_MOST_WORDS}(?: and| to|,)(?: the)? {_LEAST_WORDS})(?: (?:ones?|values?))?)(?= |$)"
 )
 _GREATEST = re.compile(
-    r"(?<!at )\b(?:the )?(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|top|most)\b"
+    r"\b(?:at most|up to|as many as)(?= (?:how|$))|\bat most$"
+    r"|(?<!at )\b(?:the )?(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|top|most)\b"
 )
-_LEAST = re.compile(r"(?<!at )\b(?:the )?(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest)\b")
+_LEAST = re.compile(
+    r"\bat least(?= (?:how|$))|\bat least$"
+    r"|(?<!at )\b(?:the )?(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest)\b"
+)
 _SHARES = re.compile(
-    r"\b(?:(?:what|which|how large|how big|how high|give me|the|is|a) )*"
-    r"(?:share(?= of|$)|percentage|percent|proportion|fraction|ratio)"
-    r"(?: of)?\b|\bhow many percent(?: of)?\b|, in percent\b"
+    r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
+    r"(?:(?:percentage|percent|proportion|fraction|ratio|portion)\b"
+    r"|(?:share|part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?|(?<!\d )%(?: of)?(?= |$)"
 )
 _COUNTS = re.compile(
-    r"\bhow (?:many|often)\b|\b(?:the )?(?:total |overall )?(?:number|count|tally)s? of\b"
-    r"|\bcount(?: up)?\b|\bbreak(?:down| down)\b"
+    r"\bhow (?:many|often)\b|\b(?:the |what )?(?:total |overall )?(?:number|count|tally)s?(?: of\b|$)"
+    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b"
 )
 _GROUPS = re.compile(
-    r"(?:, )?\b(?:per|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)"
-    r"|broken down by|grouped by|split by)"
-    r"(?: of the)? (?=[a-z])|\b(?:each|every) (?=[a-z])"
+    r"(?:, )?\b(?:per|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)(?: single| one)?"
+    r"|(?:broken down|grouped|split|divided|separated|sorted|listed|ordered) (?:up )?by|according to)"
+    r"(?: of the)? (?=[a-z])|\b(?:each|every)(?: single| of the| one of the)? (?=[a-z])"
 )
 _BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
+
+#: "port by port", "port wise".
+_TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
+_WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
 _KNOWN_VALUE = re.compile(
-    r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure)\b"
+    r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure"
+    r"|with an? known (?P<c>[a-z]+)(?= |$))"
 )
+
+#: Asks for things rather than for a number.
+_ASKS_THINGS = re.compile(
+    r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
+)
+
+#: Before the noun for all of which something is a share.
+_ALL = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
+_HOW_MANY = re.compile(r"\bhow (?:many|much)(?: of)?\b")
+
+#: What may be computed from how many of something each thing has.
+COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
+
+#: Signs that stand for a comma.
+_PAUSES = frozenset([":", ";", "-", "–", "—", "."])
 
 _Words = tuple[OperationKind, re.Pattern[str]]
 _AGGREGATES: tuple[_Words, ...] = (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS))
@@ -75,7 +110,7 @@ _PLAIN_WORDS = """
 a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
 my we us you your all any each every some what which who how many much is are was were be do does did has have had
 can could will would please just kindly so give show tell list name names find need want like know get see looking
-calculate compute work up add together altogether total exist exists existing graph data database dataset knowledge
+calculate compute work up add together altogether total make made split all over exist exists existing graph data database dataset knowledge
 base contain contains knows hold holds different distinct one ones return enumerate collection facts facts' whole
 entire number count complete overall lie lies figure figures value values from range ranges spent money what's
 amount called known
@@ -103,6 +138,7 @@ class Asked:
         hints: What is said of the group, such as "that operates them".
         is_known: What of the things must be known, as in "whose height is known".
         is_strict: Whether the words for the operation mean nothing else.
+        at: Where among the tokens the words for the share, or "how many", stood; -1 for nowhere.
     """
 
     kind: OperationKind
@@ -111,6 +147,7 @@ class Asked:
     hints: tuple[Token, ...] = ()
     is_known: tuple[str, ...] = ()
     is_strict: bool = True
+    at: int = -1
 
 
 @dataclass(frozen=True)
@@ -154,12 +191,17 @@ class Measures:
         Raises:
             UnreadError: If a part of it is not found.
         """
-        words = [token for token in tokens if token.slot or re.match(r"\w|,", token.text)]
+        words = [Token(",") if token.text in _PAUSES else token for token in tokens]
+        words = [token for token in words if token.slot or re.match(r"[\w,%]", token.text)]
         asked = take_measure(words)
         if asked is None:
             return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
         if asked.kind == "share":
             return self._share(asked)
+        if asked.kind in COUNTED and asked.group and asked.at >= 0:
+            with suppress(UnreadError):  # "how many seats per hall in total": if "seats" is a number
+                return self._measured(asked)
+            return self._measured(replace(asked, tokens=[*asked.tokens, *asked.group, *asked.hints], group=(), hints=()))
         counted = _COUNTS.search(words_of(words)) is not None
         if asked.kind == "sum" and counted and (all_of_kind := self._all_of_kind(words)):
             return all_of_kind
@@ -239,13 +281,20 @@ class Measures:
 
     # --- the things ---
 
-    def _candidates(self, tokens: Sequence[Token]) -> Iterator[tuple[Things, list[Token]]]:
-        """Yield the things that a question may be about, each with the other words of the question."""
+    def _candidates(self, tokens: Sequence[Token], counted_at: int = -1) -> Iterator[tuple[Things, list[Token]]]:
+        """Yield the things that a question may be about, each with the other words of the question.
+
+        What stands right behind "how many" is counted for other things, if there are any.
+        """
         clause_at = next((at for at, token in enumerate(tokens) if token.slot), len(tokens))
-        for start, end, kind in self._kind_spans(tokens):
-            if start > clause_at:
+        spans = self._kind_spans(tokens)
+        spans = [span for span in spans if span[0] != counted_at] or spans
+        for start, end, kind in spans:
+            first = start - (start > 0 and tokens[start - 1].slot is not None)  # "red wines", where "red" is an entity
+            if first > clause_at:
                 continue
-            noun, before, after = tuple(tokens[start:end]), list(tokens[:start]), list(tokens[end:])
+            noun, before = tuple(tokens[start:end]), list(tokens[:first])
+            after = [*tokens[end:], *tokens[first:start]]
             limited = any(token.slot or token.word[:1].isdigit() for token in after)
             things = self._listed(noun, kind, after) if limited else self._all(noun, kind)
             if things is not None:
@@ -271,7 +320,7 @@ class Measures:
         """Return the things that a clause limits, as "ports in Norway"."""
         pattern = self._read_list([Token("which"), *noun, *clause])
         operation = pattern.operation
-        if operation is not None and operation.kind != "list":
+        if operation is not None and (operation.kind != "list" or operation.by):
             return None
         members = None if kind is None else kind_members(self._graph, kind)
         return Things(noun, kind, self._walks.targets_of(pattern) if members is None else members, pattern)
@@ -280,7 +329,7 @@ class Measures:
         """Return the things that have something, as "ports that have a pilot"."""
         all_of_them = self._all(noun, kind)
         telling = [token for token in clause if token.word and token.word not in _PLAIN]
-        if all_of_them is None or not telling or not any(token.word in ("have", "has", "with") for token in clause):
+        if all_of_them is None or not telling or has_quantity(clause) or any(token.slot for token in clause):
             raise UnreadError
         way, _ = self._group_way(telling, all_of_them, ())
         if self._walks.nearness(" ".join(token.word for token in telling), way.labels[-1]) < SAME_NAME:
@@ -295,7 +344,7 @@ class Measures:
     def _measured(self, asked: Asked) -> Pattern:
         """Return the likeliest reading of a mean, a sum and so on, or of a count by groups."""
         found = list[tuple[float, Pattern]]()
-        for things, rest in self._candidates(asked.tokens):
+        for things, rest in self._candidates(asked.tokens, asked.at if asked.kind in COUNTED else -1):
             try:
                 found.append(self._measure_of(asked, things, rest))
             except UnreadError:
@@ -310,7 +359,7 @@ class Measures:
         ways, names = list[Way](), list[str]()
         of: Literal["value", "count"] = "value"
         if asked.kind != "count":
-            way, of = self._value_way(asked, things, telling)
+            way, of = self._value_way(asked, things, telling, rest)
             names.append(self._walk_on(builder, way, " ".join(token.word for token in telling)))
             ways.append(way)
         elif telling and not asked.group:
@@ -331,9 +380,13 @@ class Measures:
         builder.walk(builder.target, way.labels, end)
         return end.name
 
-    def _value_way(self, asked: Asked, things: Things, words: Sequence[Token]) -> tuple[Way, Literal["value", "count"]]:
-        """Return the walk from things to the values that some words measure, or to the things that they count."""
+    def _value_way(
+        self, asked: Asked, things: Things, words: Sequence[Token], rest: Sequence[Token]
+    ) -> tuple[Way, Literal["value", "count"]]:
+        """Return the walk from things to the values that telling words measure, or to the things that they count."""
         said = " ".join(token.word for token in words)
+        if not said:  # "how much money do they have"
+            said = " ".join(token.word for token in rest if measured_by([token.word]))
         if not said:
             raise UnreadError
         kinds = ("number", "date") if asked.kind in ("range", "min", "max") else ("number",)
@@ -383,38 +436,64 @@ class Measures:
 
     # --- shares ---
 
-    def _share(self, asked: Asked) -> Pattern:
-        """Return the pattern of a share: a list of things, as a part of all of their kind."""
-        tokens = asked.tokens
+    def _parts_of_share(self, asked: Asked) -> tuple[tuple[int, int, str], list[Token], list[Token]]:
+        """Return the noun of the things of a share, and the clauses of all of them and of the part of them."""
+        tokens = [*asked.tokens]
         spans = self._kind_spans(tokens)
         if not spans:
             raise UnreadError
-        start, end, kind = spans[0]
-        after = [token for token in [*tokens[:start], *tokens[end:]] if token.word != ","]
-        others = [span for span in spans[1:] if span[2] != kind]
-        rest = [token for at, token in enumerate(tokens) if not any(s <= at < e for s, e, _ in spans)]
-        if len(others) == 1 and not any(token.slot or token.word not in {*_PLAIN, ","} for token in rest):
+        alls = [span for span in spans if _ALL.search(words_of(tokens[: span[0]]))]
+        again = next((one for one in spans if alls and one[2] == alls[-1][2] and one is not alls[-1]), None)
+        if again:  # "the ratio of ports that lie in it to all ports"
+            start, end, _ = alls[-1]
+            while start and tokens[start - 1].word in _PLAIN | {",", "against", "compared", "relative", "versus"}:
+                start -= 1
+            if start < again[1]:
+                raise UnreadError
+            return again, [], [*tokens[: again[0]], *tokens[again[1] : start], *tokens[end:]]
+        span = alls[0] if alls else spans[0]
+        before, after = tokens[: span[0]], tokens[span[1] :]
+        at = asked.at - span[1]
+        if at > 0:
+            return span, _trimmed([*before, *after[:at]]), _trimmed(after[at:])
+        return (span, *_split(_trimmed([*before, *after])))
+
+    def _share(self, asked: Asked) -> Pattern:
+        """Return the pattern of a share: a list of things, as a part of all of their kind, or of some of them."""
+        (start, end, kind), of_all, of_part = self._parts_of_share(asked)
+        noun, clause = tuple(asked.tokens[start:end]), of_part or of_all
+        others = [span for span in self._kind_spans(asked.tokens) if span[2] != kind]
+        said = [token for token in (*of_all, *of_part) if token.slot or token.word not in {*_PLAIN, ","}]
+        if len(others) == 1 and len(said) == others[0][1] - others[0][0]:
             return self._of_kind(others[0][2], Operation("share", whole=kind))
-        while after and after[0].word in ("of", "the", "all", "that"):
-            after.pop(0)
-        relative = next((at for at, token in enumerate(after) if token.word in ("that", "which", "who")), 0)
-        if any(token.slot for token in after[:relative]):
-            raise UnreadError  # of some of the things, and not of all of the kind
-        noun = tuple(tokens[start:end])
-        try:
-            things = self._listed(noun, kind, after)
-        except UnreadError:
-            things = self._having(noun, kind, after)
-        if things is None or things.pattern is None:
-            raise UnreadError
-        builder = PatternBuilder(self._graph, kind, things.pattern)
-        builder.operation, builder.confidence = Operation("share", whole=kind), things.confidence
+        part = self._limited(noun, kind, clause)
+        builder, operation = PatternBuilder(self._graph, kind, part.pattern), Operation("share", whole=kind)
+        builder.confidence = part.confidence
+        if of_part and any(token.slot or token.word not in {*_PLAIN, ","} for token in of_all):
+            whole = self._limited(noun, kind, of_all)
+            builder = PatternBuilder(self._graph, kind, whole.pattern)
+            operation = Operation("share", whole=len(builder.triples))
+            if builder.absent or not part.pattern or not builder.triples:
+                raise UnreadError
+            builder.add(part.pattern)
+            builder.confidence = min(whole.confidence, part.confidence)
         if asked.is_known:
             conditions = {condition.unknown for condition in builder.conditions}
             if len(conditions) != 1:
                 raise UnreadError
-            builder.operation = Operation("share", by=(*conditions,))
+            operation = Operation("share", by=(*conditions,))
+        builder.operation = operation
         return builder.pattern()
+
+    def _limited(self, noun: tuple[Token, ...], kind: str, clause: Sequence[Token]) -> Things:
+        """Return the things that a clause limits, or that have what it names."""
+        try:
+            things = self._listed(noun, kind, clause)
+        except UnreadError:
+            things = self._having(noun, kind, clause)
+        if things is None or things.pattern is None:
+            raise UnreadError
+        return things
 
 
 def take_measure(tokens: Sequence[Token]) -> Asked | None:
@@ -427,12 +506,14 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
     """
     asked = Asked("list", list(tokens))
     if found := _KNOWN_VALUE.search(words_of(asked.tokens)):
-        asked.is_known = tuple((found["a"] or found["b"]).split())
+        asked.is_known = tuple((found["a"] or found["b"] or found["c"]).split())
         _remove(asked.tokens, found)
     while found := _SHARES.search(words_of(asked.tokens)):
-        _remove(asked.tokens, found)
+        asked.at = _remove(asked.tokens, found)
         asked.kind = "share"
     if asked.kind == "share":
+        if found := _HOW_MANY.search(words_of(asked.tokens)):
+            asked.at = _remove(asked.tokens, found)
         return asked
     counted = _COUNTS.search(words_of(asked.tokens))
     _take_group(asked, bool(counted))
@@ -441,13 +522,52 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
             _remove(asked.tokens, found)
             asked.is_strict = form is not _MAYBE_SUMS
             if counted and (found := _COUNTS.search(words_of(asked.tokens))):
-                _remove(asked.tokens, found)
+                asked.at = _remove(asked.tokens, found)
             return replace(asked, kind=kind)
-    for kind, form in (*_EXTREMES, ("count", _COUNTS)) if asked.group else ():
+    is_number = counted and not _ASKS_THINGS.search(words_of(tokens))
+    for kind, form in _EXTREMES if asked.group or is_number else ():
         if found := form.search(words_of(asked.tokens)):
             _remove(asked.tokens, found)
+            if found := _COUNTS.search(words_of(asked.tokens)):
+                asked.at = _remove(asked.tokens, found)
             return replace(asked, kind=kind)
+    if asked.group and (found := _COUNTS.search(words_of(asked.tokens))):
+        _remove(asked.tokens, found)
+        return replace(asked, kind="count")
+    if asked.group and not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
+        return replace(asked, kind="count")  # "ports per country"
     return None
+
+
+def _trimmed(tokens: Sequence[Token]) -> list[Token]:
+    """Return a clause without what joins it to the rest of a question."""
+    kept = list(tokens)
+    while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
+        kept.pop(0)
+    while kept and kept[-1].word in (",", "of", "the", "all"):
+        kept.pop()
+    return kept
+
+
+def _split(clause: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
+
+    Raises:
+        UnreadError: If the clause limits the things twice and does not say which of both is for all of them.
+    """
+    limits = [at for at, token in enumerate(clause) if token.slot or token.word[:1].isdigit()]
+    limits = [at for at in limits if not (at and joined(clause, at - 1, ("and", "or")))]
+    if len(limits) < 2 or any(token.word == "between" for token in clause):
+        return [], clause
+    at = next((at for at in range(limits[0] + 1, limits[-1]) if _begins_clause(clause, at)), 0)
+    if not at:
+        raise UnreadError
+    return clause[:at], clause[at:]
+
+
+def _begins_clause(clause: Sequence[Token], at: int) -> bool:
+    word, before = clause[at].word, clause[at - 1]
+    return word in ("that", "which", "who", *AUXILIARY) or bool(before.slot and verb_of(word))
 
 
 def _groups(text: str, found: re.Match[str]) -> bool:
@@ -472,10 +592,17 @@ def _remove(tokens: list[Token], found: re.Match[str]) -> int:
 def _take_group(asked: Asked, counted: bool) -> None:
     """Take the noun after "per", "for each" or "by"."""
     text = words_of(asked.tokens)
+    for form in (_TWICE, _WISE):
+        if found := form.search(text):  # "port by port", "port wise"
+            first = text[: found.start(1)].count(" ")
+            asked.group = (Token(found[1]),)
+            del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
+            return
     found = _GROUPS.search(text)
-    if found is None and (counted or _MEANS.search(text) or _SUMS.search(text)):
+    measured = counted or _MEANS.search(text) or _SUMS.search(text)
+    if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
         found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
-    if found is None:
+    if found is None and (found := re.match(r"by (?=[a-z])", text)) is None:
         return
     at = _remove(asked.tokens, found)
     noun = tuple(takewhile(lambda token: token.word and token.telling, asked.tokens[at : at + MOST_WORDS]))
@@ -483,7 +610,7 @@ def _take_group(asked: Asked, counted: bool) -> None:
         return
     asked.group = noun
     rest = asked.tokens[at + len(noun) :]
-    is_front = at == 0 or found[0].startswith("for")
+    is_front = at == 0 or found[0].lstrip(", ").startswith("for")
     if is_front and "," in (words := [token.word for token in rest]):  # "for each city, how many ports"
         end = words.index(",")
         asked.hints, asked.tokens = tuple(rest[:end]), [*asked.tokens[:at], *rest[end + 1 :]]

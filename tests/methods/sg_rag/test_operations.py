@@ -176,6 +176,7 @@ def _operations(unknowns: list[str]) -> st.SearchStrategy[Operation | None]:
         st.builds(lambda kind, group: Operation(kind, group=group), st.sampled_from(["list", "count"]), group),
         st.builds(lambda kind, by, of, group: Operation(kind, by=(by,), of=of, group=group), kinds, by, of, group),
         st.builds(lambda by: Operation("share", by=(by,)), by),
+        st.builds(lambda whole: Operation("share", whole=whole), st.integers(1, 2)),
         st.builds(lambda one, other: Operation("table", by=(one, other)), by, by),
         st.builds(
             lambda by, of, limit, down, offset: Operation(
