@@ -26,6 +26,10 @@ _END = re.compile(
     r"|\n|:(?=\s)|\s[-\u2013\u2014]\s"
 )
 
+#: What stands before a colon or dash is a sentence of its own if somebody speaks in it; else it is a topic, as in
+#: "lakes in Norway: how many are there".
+_STORY = re.compile(r"\b(?:i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b", re.IGNORECASE)
+
 #: Greetings and courtesy before a question. The words of `_ASIDES` are courtesy only before a comma or another sign.
 _GREETINGS = r"""
     (?:hi|hello|hey|hiya|dear|good\ (?:day|morning|afternoon|evening)|ok|okay)(?:\ (?:all|there|team|folks|everyone))?
@@ -114,7 +118,12 @@ def asked_part(question: str, slots: Sequence[QuestionEntity]) -> tuple[str, lis
 
 def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the span of the last sentence that asks, with the sentences after it that end in a question mark."""
-    ends = [one.end() for one in _END.finditer(question) if not any(low <= one.start() < high for low, high in spans)]
+    ends = [
+        one.end()
+        for one in _END.finditer(question)
+        if not any(low <= one.start() < high for low, high in spans)
+        and (one[0].strip() in (".", "!", "?", "") or _STORY.search(question[: one.start()]))
+    ]
     parts = [part for part in pairwise([0, *ends, len(question)]) if question[slice(*part)].strip()]
     texts = [question[slice(*part)].strip() for part in parts]
     marked = [text.endswith("?") for text in texts]

@@ -27,7 +27,7 @@ from kg_retrievers.index import (
     question_entities,
 )
 from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.self_questions.english import plural_of, type_noun, verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, plural_of, type_noun, verb_of
 from kg_retrievers.questions.zero_shot.scorer import mean_rows
 
 #: What a noun for the answers follows.
@@ -79,9 +79,12 @@ class TypeNouns:
         self._types = {noun: names[0] for noun, names in {**last, **whole}.items() if len(names) == 1}
         self._of_relations = {word for name in graph.relations for word in readable(local_name(name)).casefold().split()}
 
-    def meant(self, noun: Sequence[str]) -> str | None:
-        """Return the type that a noun names, or that one word is clearly nearest to, as "firm" to Company."""
-        return self.named(noun) or (self._nearest(noun[0].casefold()) if len(noun) == 1 else None)
+    def usual(self, word: str) -> str:
+        """Return a noun for the type to which a word is clearly nearest, as "companies" for "firms"; else the word."""
+        folded = word.casefold()
+        kind = None if folded in self._types else self._nearest(folded)
+        nouns = [noun for noun in self._types if self._types[noun] == kind] if kind else []
+        return next((noun for noun in nouns if is_plural(noun) == is_plural(folded)), nouns[0] if nouns else word)
 
     @cached_property
     def _vectors(self) -> Array:
@@ -134,7 +137,7 @@ class TypeNouns:
         if not noun or following in ("and", "or"):
             return None
         modifier = len(noun) > 1 and self.named(noun[:-1]) is not None
-        return self.named(noun) or (None if modifier else self.meant(noun[-1:]))
+        return self.named(noun) or (None if modifier else self.named(noun[-1:]))
 
     def _begins(self, words: Sequence[str]) -> str | None:
         """Return the type that the first words name as a noun of its own."""

@@ -153,8 +153,10 @@ class Composer:
                     builder.operation = self._count_operation(form, counted.name, way)
                 case _:
                     self._add_other(builder, role, what, way)
-        if not any(builder.target in triple for triple in builder.triples):
+        if not builder.target.type and not any(builder.target in triple for triple in builder.triples):
             builder.walk(builder.unknown(), [self._classes.defining_label(arms.group)], builder.target)
+        if not builder.triples and builder.operation is None:
+            builder.operation = Operation("list")
         return builder.pattern()
 
     def _type(self, noun: Sequence[Token], clause: Sequence[Token]) -> str | None:

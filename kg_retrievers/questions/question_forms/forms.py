@@ -536,7 +536,7 @@ _OPENING = re.compile(
 )
 _CLOSING = re.compile(
     r"(?: [,:-])? (?:please|thanks|thank you|then|though|all told|all in all|in all|in total|altogether|overall|at all"
-    r"|so far|by the way|anyway|here)$| [,:-]$"
+    r"|so far|by the way|anyway|here|lol)$| , which(?: ones?)?$| [,:-]$"
 )
 
 #: Asking somebody to say, and what is said to whom.

@@ -100,7 +100,8 @@ class QuestionFormGenerator:
         return None if pattern is None else replace(pattern, truncated=self.index.truncated)
 
     def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        whole = self._whole_entities().read(tokens_of(question, [one for one in entities if not self._is_noun(one)]))
+        named = [one for one in entities if not self._is_noun(one)]
+        whole = self._whole_entities().read(self._usual(tokens_of(question, named)))
         if whole is not None:
             return whole
         tokens = self._tokens(question, entities)
@@ -225,7 +226,18 @@ class QuestionFormGenerator:
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
         if all(limit.operator == "=" for limit in limits) and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
-        return self._with_ellipses([self._named(token) for token in tokens])
+        return self._usual(self._with_ellipses([self._named(token) for token in tokens]))
+
+    def _usual(self, tokens: Sequence[Token]) -> list[Token]:
+        """Return words with the usual noun in place of another one for things of a type."""
+        nouns, usual, at = type_nouns(self.index), list[Token](), 0
+        while at < len(tokens):
+            spans = ((size, [token.word for token in tokens[at : at + size]]) for size in (3, 2, 1))
+            size = next((size for size, words in spans if all(words) and nouns.named(words)), 0)
+            alone = [tokens[at]] if tokens[at].slot else [*map(Token, nouns.usual(tokens[at].text).split())]
+            usual += tokens[at : at + size] if size else alone
+            at += size or 1
+        return usual
 
     def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""

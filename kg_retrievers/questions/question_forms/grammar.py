@@ -158,6 +158,10 @@ def _take_place(reading: Reading) -> None:
         reading.tokens[start:end] = [*map(Token, among), *map(Token, words)]
 
 
+#: Before the number of the things that a superlative asks for.
+_BEFORE_NUMBER = frozenset(["which", "what", "the", "name", "list", "show", "give", "those"])
+
+
 def _take_rank(reading: Reading) -> tuple[int, int]:
     """Take how many things a superlative asks for, and how many before them an ordinal passes over."""
     words = [token.word for token in reading.tokens]
@@ -170,7 +174,7 @@ def _take_rank(reading: Reading) -> tuple[int, int]:
         nth = words[at - 1]
         return 1, (ORDINALS.index(nth) + 1 if nth in ORDINALS else int(nth[:-2]) - 1)
     reading.unread |= any(_ORDINAL.fullmatch(word) or _UNREAD_ORDINAL.fullmatch(word) for word in words)
-    asked = [i + 1 for i in range(min(at, len(words) - 1)) if words[i] in ("which", "what")]
+    asked = [i + 1 for i in range(min(at, len(words) - 1)) if words[i] in _BEFORE_NUMBER]
     for place in (at - 1, at + 1, *asked):
         number = _number(words[place]) if 0 <= place < len(words) else 1
         if number != 1:
@@ -317,6 +321,13 @@ def _compares(reading: Reading, at: int) -> bool:
 def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], sign: int) -> None:
     """Take "most", "more" and the like with a noun ("most huts") or an adjective ("most expensive")."""
     following = noun[0].word.removesuffix("ly") if noun else ""
+    having = start > 0 and reading.tokens[start - 1].word in _HAVING
+    verb = verb_of(following) if len(noun) > 1 and not having else None
+    if verb and following == verb.participle:  # "most cited papers"
+        reading.degree = Degree(sign, False, noun[:1], ())
+        reading.after_degree = noun[1:]
+        del reading.tokens[start : at + 2]
+        return
     adjective = bool(time_direction(following)) or (len(noun) > 1 and not is_plural(noun[-1].word) and sign > 0)
     if following and not adjective and not is_plural(following) and len(noun) == 1:
         after = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
@@ -463,12 +474,19 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     if reading.after_degree:
         noun = reading.after_degree
         return noun[:1] if is_plural(noun[0].word) else noun, tokens
+    if (found := reading.search(_WHO_IS_THE)) and reading.score(noun := tokens[found[1] : found[1] + 1]) >= NAMES_CLASS:
+        return tuple(noun), tokens
     for token in tokens:
         if token.word in ("who", "whom"):
             return (token,), tokens
     start = next((at for at, token in enumerate(tokens) if token.telling), 0)
     end = noun_end(reading, start)
     return tuple(tokens[start:end]), tokens
+
+
+#: "who is the captain with the most ships": the noun is near enough to one for things of the graph.
+_WHO_IS_THE = re.compile(r"^who (?:is|are|was|were) (?:the )?(?=[a-z]+ (?:with|that|who|of|in|at)\b)")
+NAMES_CLASS = 0.6
 
 
 def _asked(reading: Reading) -> tuple[Token, ...]:

@@ -16,11 +16,12 @@ from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, OperationKind
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.questions.question_forms.classes import MEMBERS
+from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
-from kg_retrievers.questions.question_forms.forms import AUXILIARY, ORDINAL, WH, Token, joined, words_of
+from kg_retrievers.questions.question_forms.forms import AUXILIARY, ORDINAL, WH, Token, is_verb, joined, words_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity
 from kg_retrievers.questions.question_forms.values import (
+    MAY_NAME,
     NAME_WEIGHT,
     SAME_NAME,
     UnreadError,
@@ -64,7 +65,7 @@ _LEAST = re.compile(
 )
 _SHARES = re.compile(
     r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
-    r"(?:(?:percentage|percent|proportion|fraction|ratio|portion)\b"
+    r"(?:(?:(?<!average )(?<!mean )percentage|percent|proportion|fraction|ratio|portion)\b"
     r"|(?:share|part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?|(?<!\d )%(?: of)?(?= |$)"
 )
 _COUNTS = re.compile(
@@ -81,6 +82,7 @@ _BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
 #: "port by port", "port wise".
 _TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
 _WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
+_WHICH_HOW_MANY = re.compile(r"(?:which|what) (?!is|are|was|were).*\bhow many\b")
 _KNOWN_VALUE = re.compile(
     r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure"
     r"|with an? known (?P<c>[a-z]+)(?= |$))"
@@ -119,6 +121,9 @@ _PLAIN = frozenset(_PLAIN_WORDS.split())
 
 #: From which confidence a walk is meant whose relation has none of the words.
 LIKELY = 0.5
+
+#: Nouns for dates.
+_TIMES = frozenset(["year", "years", "date", "dates", "day", "month", "decade", "century", "season", "period"])
 
 #: The most words of the noun of a group.
 MOST_WORDS = 3
@@ -198,9 +203,13 @@ class Measures:
             return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
         if asked.kind == "share":
             return self._share(asked)
+        if asked.kind == "count" and not asked.is_strict:
+            return self._fragment_by_groups(asked)
         if asked.kind in COUNTED and asked.group and asked.at >= 0:
             with suppress(UnreadError):  # "how many seats per hall in total": if "seats" is a number
                 return self._measured(asked)
+            if self._kinds.named([token.word for token in asked.group]) is None:
+                raise UnreadError
             return self._measured(replace(asked, tokens=[*asked.tokens, *asked.group, *asked.hints], group=(), hints=()))
         counted = _COUNTS.search(words_of(words)) is not None
         if asked.kind == "sum" and counted and (all_of_kind := self._all_of_kind(words)):
@@ -223,7 +232,7 @@ class Measures:
             at = _remove(rest, found)
             if at and re.fullmatch(ORDINAL, rest[at - 1].word):
                 return None
-            if any(span[0] <= at < span[1] for span in self._kind_spans(rest)) or _COUNTS.search(text[: found.start()]):
+            if any(span[0] <= at < span[1] for span in self._kind_spans(rest)) or _COUNTS.search(text):
                 return None
             if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that)\b", words_of(rest[at:])):
                 return None
@@ -242,6 +251,13 @@ class Measures:
             return self._read_list([Token("which"), *tokens])
         except UnreadError:
             return None
+
+    def _fragment_by_groups(self, asked: Asked) -> Pattern:
+        """Return the pattern of "revenue by city", a sum, or "ports by city", a count."""
+        spans = self._kind_spans(asked.tokens)
+        in_nouns = {at for start, end, _ in spans for at in range(start, end)}
+        said = [token for at, token in enumerate(asked.tokens) if at not in in_nouns and token.word not in _PLAIN]
+        return self._measured(replace(asked, kind="sum") if any(token.telling for token in said) else asked)
 
     # --- all of a kind ---
 
@@ -272,7 +288,7 @@ class Measures:
             for size in (3, 2, 1):
                 span = tokens[at : at + size]
                 words = [token.word for token in span]
-                if len(span) == size and all(words) and (kind := self._kinds.meant(words)):
+                if len(span) == size and all(words) and (kind := self._kinds.named(words)):
                     found.append((at, at + size, kind))
                     at += size - 1
                     break
@@ -329,7 +345,8 @@ class Measures:
         """Return the things that have something, as "ports that have a pilot"."""
         all_of_them = self._all(noun, kind)
         telling = [token for token in clause if token.word and token.word not in _PLAIN]
-        if all_of_them is None or not telling or has_quantity(clause) or any(token.slot for token in clause):
+        limited = has_quantity(clause) or any(token.slot or token.word[:1].isdigit() for token in clause)
+        if all_of_them is None or not telling or limited:
             raise UnreadError
         way, _ = self._group_way(telling, all_of_them, ())
         if self._walks.nearness(" ".join(token.word for token in telling), way.labels[-1]) < SAME_NAME:
@@ -392,7 +409,8 @@ class Measures:
         kinds = ("number", "date") if asked.kind in ("range", "min", "max") else ("number",)
         ways = self._from(things, ["what", "is", "the", *said.split(), "of"])
         way = self._walks.best([one for one in ways if len(one.labels) == 1], -1, kinds, said)
-        if way is not None and self._walks.nearness(said, way.labels[-1], telling=True) >= SAME_NAME:
+        near = 0.0 if way is None else self._walks.nearness(said, way.labels[-1], telling=True)
+        if way and (near >= SAME_NAME or (near >= MAY_NAME and way.confidence * way.share >= LIKELY)):
             return way, "value"
         for start, end, kind in self._kind_spans(words):
             way, _ = self._group_way(words[start:end], things, [*words[:start], *words[end:]])
@@ -403,7 +421,7 @@ class Measures:
     def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:
         """Return the walk from things to what a noun names, and its kind."""
         words = [token.word for token in noun if token.word]
-        kind = self._kinds.meant(words)
+        kind = self._kinds.named(words)
         members = None if kind is None else kind_members(self._graph, kind)
         said = " ".join([*words, *(token.word for token in hints if token.word)])
         ways = self._from(things, ["what", "is", "the", *words, "of"], [token.word for token in hints if token.word])
@@ -413,10 +431,15 @@ class Measures:
                 ends = self._walks.reached(things.members, way.labels)
                 if np.isin(ends, members).mean() < 0.5:
                     continue
-            elif len(way.labels) > 1:
+            elif len(way.labels) > 1 and self._walks.nearness(" ".join(words), way.labels[-1]) < CALLED:
+                continue
+            elif self._is_other_value(words, way.labels):
                 continue
             near = max(self._walks.nearness(said, label) for label in way.labels)
             found.append(replace(way, log=way.log + NAME_WEIGHT * near))
+        steps = [way for way in found if len(way.labels) == 1]
+        if members is None and any(self._walks.nearness(said, way.labels[0]) >= SAME_NAME for way in steps):
+            found = steps
         if not found:
             raise UnreadError
         best = likeliest(found)
@@ -424,6 +447,13 @@ class Measures:
         if members is None and not is_said and best.confidence * best.share < LIKELY:
             raise UnreadError
         return best, kind
+
+    def _is_other_value(self, words: Sequence[str], labels: Sequence[int]) -> bool:
+        """Whether a walk leads to numbers or dates, and words name something else, as "each journal" does."""
+        kind = self._walks.classes.end_kind(labels)
+        if not kind or self._walks.nearness(" ".join(words), labels[-1]) >= SAME_NAME:
+            return False
+        return kind != "date" or _TIMES.isdisjoint(words)
 
     def _from(self, things: Things, opening: Sequence[str], closing: Sequence[str] = ()) -> list[Way]:
         """Return the walks from things that words before and after their noun ask for."""
@@ -491,8 +521,8 @@ class Measures:
             things = self._listed(noun, kind, clause)
         except UnreadError:
             things = self._having(noun, kind, clause)
-        if things is None or things.pattern is None:
-            raise UnreadError
+        if things is None or things.pattern is None or not len(self._walks.targets_of(things.pattern)):
+            raise UnreadError  # of nothing, there is rather another relation that is meant
         return things
 
 
@@ -513,29 +543,37 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
         asked.kind = "share"
     if asked.kind == "share":
         if found := _HOW_MANY.search(words_of(asked.tokens)):
-            asked.at = _remove(asked.tokens, found)
+            before = _remove(asked.tokens, found) <= asked.at
+            asked.at -= before * len(found[0].split())
         return asked
-    counted = _COUNTS.search(words_of(asked.tokens))
-    _take_group(asked, bool(counted))
+    counted = _COUNTS.search(words_of(asked.tokens)) is not None
+    _take_group(asked, counted)
     for kind, form in _AGGREGATES:
-        if found := form.search(words_of(asked.tokens)):
-            _remove(asked.tokens, found)
+        if _taken(asked, form) is not None:
             asked.is_strict = form is not _MAYBE_SUMS
-            if counted and (found := _COUNTS.search(words_of(asked.tokens))):
-                asked.at = _remove(asked.tokens, found)
-            return replace(asked, kind=kind)
+            at = _taken(asked, _COUNTS)
+            return replace(asked, kind=kind, at=-1 if at is None else at)
     is_number = counted and not _ASKS_THINGS.search(words_of(tokens))
     for kind, form in _EXTREMES if asked.group or is_number else ():
-        if found := form.search(words_of(asked.tokens)):
-            _remove(asked.tokens, found)
-            if found := _COUNTS.search(words_of(asked.tokens)):
-                asked.at = _remove(asked.tokens, found)
-            return replace(asked, kind=kind)
-    if asked.group and (found := _COUNTS.search(words_of(asked.tokens))):
-        _remove(asked.tokens, found)
+        if _taken(asked, form) is not None:
+            at = _taken(asked, _COUNTS)
+            return replace(asked, kind=kind, at=-1 if at is None else at)
+    if asked.group and _taken(asked, _COUNTS) is not None:
         return replace(asked, kind="count")
     if asked.group and not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
-        return replace(asked, kind="count")  # "ports per country"
+        return replace(asked, kind="count", is_strict=False)  # "ports per country"
+    return None
+
+
+def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:
+    """Take words from a question, or from what is said of its group; return where they stood, or None."""
+    if found := form.search(words_of(asked.tokens)):
+        return _remove(asked.tokens, found)
+    hints = list(asked.hints)
+    if found := form.search(words_of(hints)):
+        _remove(hints, found)
+        asked.hints = tuple(hints)
+        return -1
     return None
 
 
@@ -570,9 +608,14 @@ def _begins_clause(clause: Sequence[Token], at: int) -> bool:
     return word in ("that", "which", "who", *AUXILIARY) or bool(before.slot and verb_of(word))
 
 
+def _noun(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the noun with which some words begin."""
+    return tuple(takewhile(lambda token: token.telling and not is_verb(token.word), tokens[:MOST_WORDS]))
+
+
 def _groups(text: str, found: re.Match[str]) -> bool:
     """Whether "by" stands before what things are grouped by, rather than before who did something."""
-    if re.search(r"\btop (?:\d+|[a-z]+) ", text) or re.match(
+    if re.search(r"\b(?:top|most|least|fewest|first|last|[a-z]{3,}est)\b", text) or re.match(
         r"(?:number|count|total|amount|how)\b", text[found.end() :]
     ):
         return False  # "top 3 by height", "by number of members"
@@ -592,20 +635,23 @@ def _remove(tokens: list[Token], found: re.Match[str]) -> int:
 def _take_group(asked: Asked, counted: bool) -> None:
     """Take the noun after "per", "for each" or "by"."""
     text = words_of(asked.tokens)
-    for form in (_TWICE, _WISE):
+    measured = counted or _MEANS.search(text) or _SUMS.search(text)
+    if (found := _WHICH_HOW_MANY.match(text)) and (noun := _noun(asked.tokens[1:])):  # "which ship has how many masts"
+        asked.group, asked.tokens = noun, asked.tokens[1 + len(noun) :]
+        return
+    for form in (_TWICE, _WISE) if measured else ():
         if found := form.search(text):  # "port by port", "port wise"
             first = text[: found.start(1)].count(" ")
             asked.group = (Token(found[1]),)
             del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
             return
     found = _GROUPS.search(text)
-    measured = counted or _MEANS.search(text) or _SUMS.search(text)
     if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
         found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
     if found is None and (found := re.match(r"by (?=[a-z])", text)) is None:
         return
     at = _remove(asked.tokens, found)
-    noun = tuple(takewhile(lambda token: token.word and token.telling, asked.tokens[at : at + MOST_WORDS]))
+    noun = _noun(asked.tokens[at:])
     if not noun:
         return
     asked.group = noun

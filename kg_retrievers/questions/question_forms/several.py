@@ -174,7 +174,7 @@ class Several:
         log = found[0][labels].log + found[1][labels].log
         words = [token.word for token in noun]
         near = max(self._walks.nearness(" ".join(words), label) for label in labels) if words else 0.0
-        kind = self._kinds.meant(words)
+        kind = self._kinds.named(words)
         members = None if kind is None else kind_members(self._graph, kind)
         if members is not None:
             ends = self._graph.relation_samples.ends_of(labels[-1])

@@ -72,6 +72,9 @@ MOST_CLASSES = 5
 #: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
 SAME_NAME = 0.45
 
+#: The least of the same word.
+SAME_WORD = 0.99
+
 #: The least for it to be meant at all.
 MAY_NAME = 0.25
 
@@ -259,7 +262,7 @@ class WalkFinder:
     def names_kind(self, noun: Sequence[Token]) -> bool:
         """Whether a noun names a kind."""
         words = [token.word for token in noun]
-        return bool(words) and type_nouns(self.zero_shot.index).meant(words) is not None
+        return bool(words) and type_nouns(self.zero_shot.index).named(words) is not None
 
     def leads_to_kind(self, token: Token, labels: Sequence[int]) -> bool:
         """Whether a walk from an entity leads to a thing of the kind, if one is asked for."""
@@ -501,7 +504,7 @@ class WalkFinder:
     def _is_called(self, way: Way, words: Sequence[str], least: float) -> bool:
         """Whether the relation of a number is nearer to a word than all that can be counted."""
         named = max((self.nearness(word, way.labels[-1]), word) for word in words)
-        return named[0] >= least and named[0] > self.classes.closeness(named[1])
+        return named[0] >= least and (named[0] > self.classes.closeness(named[1]) or named[0] >= SAME_WORD)
 
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""

@@ -20,55 +20,69 @@ i'm i've you've me my we us you your some any all each every other both two one 
 something what which who whom whose how where why is are was were be been am do does did has have had can could will
 would may might should please just kindly thanks thank so let s d m ll ve e g ie give show tell say says said
 explain list name want need like know learn find see help get looking new exactly actually really briefly short
-brief quick little bit general way ways sort kind kinds type types seen before about between from into through via
-graph data dataset database knowledge base collection facts fact set file things thing stuff entity entities
+brief quick quickly little bit general way ways sort kind kinds type types seen before about between from into through
+via graph data dataset database knowledge base collection facts fact set file things thing stuff entity entities
 information info details detail different properties going travelling next week soon today now hi hello again up out
-over first asked ask question questions answered answer person people many much someone
+over first asked ask question questions answered answer person people many much someone if not no yet don't dont
 """
-_PLAIN = frozenset(_PLAIN_WORDS.split())
+
+#: The same, unless a relation is called so.
+_OTHER_WORDS = """
+able answers available basic beginner begin best big broad child collected complete concern concerning concerns could
+covered deal deals entire exist existing exists few focus full go goes got guest hear hold holds idea important
+interested interesting introduce kids kindly key look looks lot main mainly make makes mean nice nutshell offer offers
+overall paragraph picture possible present provide provided read reader regard regarding respect roughly
+rough rundown scope sense sentence sentences share simple simply someone start stored summary take taken talk teacher
+text think tour understand useful visitor whole wonder wondering word words write
+"""
+_PLAIN, _OTHER = frozenset(_PLAIN_WORDS.split()), frozenset(_OTHER_WORDS.split())
 
 #: What each kind of question is recognised by, and the further words that it may have.
 _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
     (
         "connect",
         r"connect(?:s|ed|ion|ions|ing)?|link(?:s|ed|ing)?|related|relate|relation(?:ship)?s?|path|paths|chain"
-        r"|have to do with|has to do with|tie|ties|tied|join(?:s|ed)?|associated|association",
-        "each other another together if",
+        r"|ha(?:ve|s) (?:_ )?to do with|tie|ties|tied|join(?:s|ed)?|associated|association|bonds?|bridge"
+        r"|hang together|in touch|(?:get|come|lead|leads|go|goes) from",
+        "each other another together if hang come comes touch way lead leads using",
     ),
     ("common", r"in common|common|share|shared|similar|similarit(?:y|ies)|alike", "things"),
     (
         "differ",
         r"differ|differs|differences?|distinguish(?:es)?|compare|comparison|contrast|versus|vs|apart|tell apart",
-        "different set main respects respect side",
+        "different set main respects respect side against",
     ),
     (
         "describe",
-        r"tell .*\babout|know (?:about|of)|describe|description|profile|summar(?:y|ise|ize)|portrait|information|info"
-        r"|details?|everything|all (?:the )?facts|facts (?:about|on|of)|learn .*about|introduce|background|overview"
-        r"|say.* about|about _",
+        r"tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
+        r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
+        r"|say.* about|about|regarding|concerning|known on|rundown",
         "stored recorded available",
     ),
 )
 _WHO_IS = re.compile(
     r"(?:and |so )?(?:who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
-    r"|(?:who|what) (?:is|are|was|were) (?:that|this|it|he|she|they) _"
+    r"|(?:who|what) (?:is|are|was|were) (?:that|this|it|he|she|they) _|_ (?:is|was) (?:who|what)"
 )
+
+#: Asks for a fact of the one entity, and not to describe it.
+_ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|often))\b")
+
+#: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
 _OVERVIEW = re.compile(
-    r"overview|what (?:is|s) (?:in|inside) (?:this|the|your|it|here|there)\b|contents?|schema|what .*\babout\b"
-    r"|what (?:is|s) (?:this|the|your) (?:graph|data\w*|knowledge|collection)"
-    r"|what (?:does|do) .*\b(?:contain|cover|hold|know about|have)\b"
-    r"|(?:kinds?|types?|sorts?|classes) of (?:things?|entit(?:y|ies)|data|objects?|information)"
-    r"|(?:describe|explain|summari[sz]e) (?:the|this) (?:graph|data\w*|knowledge)"
+    r"\b(?:overview|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|hold|holds|inside|schema|about"
+    r"|introduc(?:e|tion)|look up|find|stor(?:e|es|ed)|(?:kinds?|types?|sorts?|classes) of|describe|explain|picture"
+    r"|(?:is|s|are) (?:in|here)|in (?:this|the|your|here)|know|known|have|offers?|deals? with|tour)\b"
 )
 _ASKS = re.compile(
-    r"\bcan .*\b(?:ask|answer|answered|tell)\b|\b(?:store|record|stored|recorded|keep)\b|\bknow about\b"
-    r"|\b(?:facts|information|info|properties|attributes|relations|fields|details|data|questions)\b"
-    r".*\b(?:about|on|for|of|does|do|have|has)\b"
+    r"\b(?:ask|asked|questions?|answers?|answered|data|information|info|details?|facts?|stor(?:e|es|ed)|know|known"
+    r"|record|recorded|keep|kept|about|on|regarding|concerning|concerns|attributes|fields|properties|relations"
+    r"|describe|tell)\b"
 )
 _OF_THE_GRAPH_WORDS = """
-overview contain contains cover covers hold content contents schema describe summarise summarize stored store
-recorded record available attributes relations fields keep kept possible classes class objects object i topic topics
-subject
+overview contain contains cover covers hold content contents schema describe summarise summarize outline store stores
+stored inside record recorded available attributes relations fields keep kept known classes class objects object i
+topic topics subject tell facts
 """
 _OF_THE_GRAPH = frozenset(_OF_THE_GRAPH_WORDS.split())
 
@@ -94,6 +108,8 @@ class WholeEntities:
         nodes = list(dict.fromkeys(map(node_of, slots)))
         if len(nodes) == 1 and _WHO_IS.fullmatch(text):
             return _pattern("describe", nodes)
+        if len(nodes) == 1 and _ASKS_FACT.search(text):
+            return None
         for kind, trigger, further in _SHAPES:
             if (len(nodes) == 1) != (kind == "describe") or (len(nodes) > 2 and kind != "connect"):
                 continue
@@ -124,23 +140,22 @@ class WholeEntities:
                 named = named or kind
                 at += size
                 continue
-            if words[at] != "_" and words[at] not in _PLAIN and words[at] not in allowed:
+            is_other = words[at] in _OTHER and words[at] not in self._relation_words
+            if words[at] != "_" and words[at] not in _PLAIN and words[at] not in allowed and not is_other:
                 return None
             at += 1
         return (named,)
 
     def _kind_at(self, words: Sequence[str], at: int) -> tuple[str | None, int]:
         for size in (3, 2, 1):
-            if at + size <= len(words) and (kind := self._kinds.meant(words[at : at + size])):
+            if at + size <= len(words) and (kind := self._kinds.named(words[at : at + size])):
                 return kind, size
         return None, 0
 
     def _of_graph(self, text: str) -> Pattern | None:
         """Return the pattern of a question about the graph, or about things of a kind in general."""
-        if not (_OVERVIEW.search(text) or _ASKS.search(text)):
-            return None
         rest = self._without_kind(text, _OF_THE_GRAPH)
-        if rest is None:
+        if rest is None or re.search(r"\bhow (?:many|much)\b", text):
             return None
         if rest[0] is None:
             return _pattern("overview", []) if _OVERVIEW.search(text) else None
