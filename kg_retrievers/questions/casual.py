@@ -28,7 +28,8 @@ _END = re.compile(
 
 #: What stands before a colon or dash is a sentence of its own if somebody speaks in it; else it is a topic, as in
 #: "lakes in Norway: how many are there".
-_STORY = re.compile(r"\b(?:i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b", re.IGNORECASE)
+_PAUSES = frozenset([":", "-", "\u2013", "\u2014"])
+_STORY = re.compile(r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b", re.IGNORECASE)
 
 #: Greetings and courtesy before a question. The words of `_ASIDES` are courtesy only before a comma or another sign.
 _GREETINGS = r"""
@@ -122,7 +123,7 @@ def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int
         one.end()
         for one in _END.finditer(question)
         if not any(low <= one.start() < high for low, high in spans)
-        and (one[0].strip() in (".", "!", "?", "") or _STORY.search(question[: one.start()]))
+        and (one[0].strip() not in _PAUSES or _STORY.search(question[: one.start()]))
     ]
     parts = [part for part in pairwise([0, *ends, len(question)]) if question[slice(*part)].strip()]
     texts = [question[slice(*part)].strip() for part in parts]

@@ -72,7 +72,7 @@ class TypeNouns:
         whole, last = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         for name in kind_names(graph):
             local = name if "://" in name or " " in name else re.split(r"[:/#]", name)[-1]
-            noun = type_noun(local)
+            noun = type_noun(local).replace("-", " ")
             for form in {noun, plural_of(noun)} if noun else ():
                 whole[form].append(name)
                 last[form.split()[-1]].append(name)
@@ -104,7 +104,7 @@ class TypeNouns:
 
     def named(self, noun: Sequence[str]) -> str | None:
         """Return the type that a noun names, by its whole name or the last word of it; None where none or several."""
-        return self._types.get(" ".join(noun).casefold())
+        return self._types.get(" ".join(noun).casefold().replace("-", " "))
 
     def asked(self, question: str) -> str | None:
         """Return the type of what a question asks for, where its noun names one.

@@ -21,6 +21,7 @@ from kg_retrievers.questions.question_forms.values import (
     MOST_CLASSES,
     NAME_WEIGHT,
     SAME_NAME,
+    SAME_WORD,
     Arms,
     WalkFinder,
     Way,
@@ -36,6 +37,9 @@ from kg_retrievers.questions.self_questions.english import is_plural
 #: A greater number of things is rather a number that the graph states.
 MOST_COUNTED = 12
 
+
+#: How much likelier it makes a class that its things have a number that is called by the very word for it.
+CALLED_NUMBER = 8.0
 
 #: How much likelier it makes a walk that its relation calls the counted things by their noun.
 CALLED_WEIGHT = 4.0
@@ -63,6 +67,8 @@ class Counting:
                 return False  # "better than it", by any number
             return arms.add("value", degree, way)
         if way := self._walks.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
+            is_called = self._walks.nearness(words_of(degree.noun[-1:]), way.labels[-1]) >= SAME_WORD
+            arms.log += CALLED_NUMBER * is_called  # rather a number of pages than pages to count
             return arms.add("value", degree, way)
         if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
             way = self._walks.number_way(degree.noun, arms.group, least=MAY_NAME)

@@ -21,6 +21,11 @@ _WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 ORDINALS = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
 
+_CENTURIES = (
+    "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first"
+).split()
+_CENTURY_WORD = re.compile(rf"(?i)\b({'|'.join(_CENTURIES)})(?= century)")
+
 #: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.
 _SHORT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should)n['’]t\b")
 _FULL = {"ca": "can", "wo": "will", "sha": "shall"}
@@ -77,6 +82,7 @@ def tokens_of(question: str, slots: Sequence[QuestionEntity]) -> list[Token]:
 def _words(text: str) -> Iterator[Token]:
     full = _SHORT.sub(lambda match: f"{_FULL.get(match[1].casefold(), match[1])} not", text)
     full = re.sub(rf"(?i)\b({ORDINAL})-(?=\w)", r"\1 ", full)
+    full = _CENTURY_WORD.sub(lambda match: f"{_CENTURIES.index(match[1].casefold()) + 11}th", full)
     full = re.sub(r"(?i)\b(what|who|where|which|how)['’]s\b", r"\1 is", full)
     for match in _WORD.finditer(full):
         word = re.sub(r"['’]s$", "", match[0])

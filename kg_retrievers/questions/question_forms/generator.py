@@ -21,7 +21,7 @@ from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
-from kg_retrievers.questions.question_forms.measures import Measures
+from kg_retrievers.questions.question_forms.measures import Measures, asks_measure, is_measure
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.several import Several
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder
@@ -111,7 +111,10 @@ class QuestionFormGenerator:
                     return pattern
         except UnreadError as error:
             self._refuse(question, tokens, error.part)
-        return self._read_form(question, entities, tokens)
+        pattern = self._read_form(question, entities, tokens)
+        if pattern is None and asks_measure(tokens, self._reader().words_of_relations):
+            self._refuse(question, tokens)
+        return pattern
 
     def _read_form(self, question: str, entities: Sequence[QuestionEntity], tokens: list[Token]) -> Pattern | None:
         """Return the pattern of a question that needs an operation, by its form."""
@@ -220,11 +223,17 @@ class QuestionFormGenerator:
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
-        entities = [slot for slot in entities if not self._is_kind(slot.entities[: slot.best])]
+        entities = [
+            slot
+            for slot in entities
+            if not self._is_kind(slot.entities[: slot.best]) and not is_measure(question[slot.start : slot.end])
+        ]
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
-        if all(limit.operator == "=" for limit in limits) and not has_quantity(tokens):
+        names = {slot.name.casefold() for slot in entities}
+        named_values = all(limit.operator == "=" and limit.values[0] in names for limit in limits)
+        if named_values and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
         return self._usual(self._with_ellipses([self._named(token) for token in tokens]))
 

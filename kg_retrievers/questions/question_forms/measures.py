@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -70,10 +70,10 @@ _SHARES = re.compile(
 )
 _COUNTS = re.compile(
     r"\bhow (?:many|often)\b|\b(?:the |what )?(?:total |overall )?(?:number|count|tally)s?(?: of\b|$)"
-    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b"
+    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b|\bbreak (?=(?:[^ ]+ ){1,4}down\b)"
 )
 _GROUPS = re.compile(
-    r"(?:, )?\b(?:per|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)(?: single| one)?"
+    r"(?:, )?\b(?:per|down by|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)(?: single| one)?"
     r"|(?:broken down|grouped|split|divided|separated|sorted|listed|ordered) (?:up )?by|according to)"
     r"(?: of the)? (?=[a-z])|\b(?:each|every)(?: single| of the| one of the)? (?=[a-z])"
 )
@@ -245,7 +245,8 @@ class Measures:
     def _fragment(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "ports in Norway": things of a kind with a clause, and no word that asks."""
         spans = self._kind_spans(tokens)
-        if not spans or spans[0][0] or not any(token.slot or token.word[:1].isdigit() for token in tokens):
+        asks = _COUNTS.search(words_of(tokens)) or re.search(rf"\b(?:{WH})\b", words_of(tokens))
+        if not spans or spans[0][0] or asks or not any(token.slot or token.word[:1].isdigit() for token in tokens):
             return None
         try:
             return self._read_list([Token("which"), *tokens])
@@ -410,18 +411,20 @@ class Measures:
         ways = self._from(things, ["what", "is", "the", *said.split(), "of"])
         way = self._walks.best([one for one in ways if len(one.labels) == 1], -1, kinds, said)
         near = 0.0 if way is None else self._walks.nearness(said, way.labels[-1], telling=True)
-        if way and (near >= SAME_NAME or (near >= MAY_NAME and way.confidence * way.share >= LIKELY)):
+        counts = self._kind_spans(words) if asked.at >= 0 or asked.kind in ("mean", "sum") else []
+        if way and not (counts and asked.at >= 0 and near < CALLED):
+            if near >= SAME_NAME or (near >= MAY_NAME and way.confidence * way.share >= LIKELY):
+                return way, "value"
+        for start, end, _ in counts:
+            return self._group_way(words[start:end], things, [*words[:start], *words[end:]])[0], "count"
+        if way and near >= SAME_NAME:
             return way, "value"
-        for start, end, kind in self._kind_spans(words):
-            way, _ = self._group_way(words[start:end], things, [*words[:start], *words[end:]])
-            if kind:
-                return way, "count"
         raise UnreadError
 
     def _group_way(self, noun: Sequence[Token], things: Things, hints: Sequence[Token]) -> tuple[Way, str | None]:
         """Return the walk from things to what a noun names, and its kind."""
         words = [token.word for token in noun if token.word]
-        kind = self._kinds.named(words)
+        kind = self._kinds.of_noun(words)
         members = None if kind is None else kind_members(self._graph, kind)
         said = " ".join([*words, *(token.word for token in hints if token.word)])
         ways = self._from(things, ["what", "is", "the", *words, "of"], [token.word for token in hints if token.word])
@@ -550,6 +553,8 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
     _take_group(asked, counted)
     for kind, form in _AGGREGATES:
         if _taken(asked, form) is not None:
+            while form is _RANGES and _taken(asked, form) is not None:
+                pass  # "the range, from the smallest to the largest"
             asked.is_strict = form is not _MAYBE_SUMS
             at = _taken(asked, _COUNTS)
             return replace(asked, kind=kind, at=-1 if at is None else at)
@@ -563,6 +568,24 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
     if asked.group and not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
         return replace(asked, kind="count", is_strict=False)  # "ports per country"
     return None
+
+
+#: Words of a measure that no plain question has.
+_MEASURING = re.compile(
+    r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
+)
+_SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
+
+
+def is_measure(text: str) -> bool:
+    """Tell whether the text for an entity is rather the word for a measure, such as "max"."""
+    return text in _SHORT_MEASURES
+
+
+def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
+    """Tell whether a question asks for a measure, by words that name no relation."""
+    found = _MEASURING.finditer(words_of(tokens))
+    return any(set(one[0].split()).isdisjoint(words_of_relations) for one in found)
 
 
 def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:

@@ -327,10 +327,11 @@ class FormReader:
         """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
         if form.degree is None or not form.degree.raw:
             return False
-        return form.degree.raw in self._words_of_relations
+        return form.degree.raw in self.words_of_relations
 
     @cached_property
-    def _words_of_relations(self) -> frozenset[str]:
+    def words_of_relations(self) -> frozenset[str]:
+        """The words of the names of all relations."""
         names = (readable(local_name(name)).casefold() for name in self._graph.relations)
         return frozenset(word for name in names for word in name.split())
 

@@ -79,6 +79,13 @@ _ASKS = re.compile(
     r"|record|recorded|keep|kept|about|on|regarding|concerning|concerns|attributes|fields|properties|relations"
     r"|describe|tell)\b"
 )
+
+#: Asks about things that were named before.
+_OF_THEM = re.compile(r"\b(?:they|them|their|those|he|she|his|her)\b")
+_IN_GRAPH = re.compile(
+    r"\b(?:in|of|from|within|inside) (?:the |this |these |that |your |our )*"
+    r"(?:data\w*|graph|facts|knowledge(?: base| graph)?|collection(?: of facts)?|file|set|list)\b"
+)
 _OF_THE_GRAPH_WORDS = """
 overview contain contains cover covers hold content contents schema describe summarise summarize outline store stores
 stored inside record recorded available attributes relations fields keep kept known classes class objects object i
@@ -158,8 +165,8 @@ class WholeEntities:
         if rest is None or re.search(r"\bhow (?:many|much)\b", text):
             return None
         if rest[0] is None:
-            return _pattern("overview", []) if _OVERVIEW.search(text) else None
-        return _pattern("overview", [Unknown("thing", rest[0])]) if _ASKS.search(text) else None
+            return _pattern("overview", []) if _OVERVIEW.search(text) and not _OF_THEM.search(text) else None
+        return _pattern("overview", [Unknown("thing", rest[0])]) if _ASKS.search(_IN_GRAPH.sub("", text)) else None
 
 
 def _pattern(kind: OperationKind, nodes: Sequence[Term]) -> Pattern:
