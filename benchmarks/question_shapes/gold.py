@@ -28,10 +28,14 @@ def local(iri: str) -> str:
     return re.split(r"[#/]", iri)[-1]
 
 
+_SCALES = {"thousand": 3, "million": 6, "billion": 9}
+
+
 def number(text: str) -> float | None:
     """Return the number that a text begins with, a unit behind it or none."""
     found = _NUMBER.fullmatch(text.strip())
-    return float(found[1].replace(",", "")) if found else None
+    scale = next((10**zeros for word, zeros in _SCALES.items() if word in text.split()), 1)
+    return float(found[1].replace(",", "")) * scale if found else None
 
 
 def comparable(text: str) -> tuple[int, Any]:

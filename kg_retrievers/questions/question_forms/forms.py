@@ -372,7 +372,7 @@ AUXILIARY = frozenset(
 NUMBERS = re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
 
 #: A number of things: in words, or in few digits.
-NUMBER = rf"(?P<n>{'|'.join(NUMBERS)}|\d{{1,6}})(?![^ ])"
+NUMBER = rf"(?P<n>{'|'.join(NUMBERS)}|\d{{1,6}})(?![^ ])(?! (?:hundred|thousand|million|billion)\b)"
 
 #: May follow a verb, more likely than a noun.
 _AFTER_VERBS = frozenset(["the", "a", "an", "most", "more", "in", "on", "at", "for", "_"])

@@ -18,7 +18,17 @@ from kg_retrievers.graph.operations import Operation, OperationKind
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
-from kg_retrievers.questions.question_forms.forms import AUXILIARY, ORDINAL, WH, Token, is_verb, joined, words_of
+from kg_retrievers.questions.question_forms.forms import (
+    AUXILIARY,
+    NUMBERS,
+    ORDINAL,
+    ORDINALS,
+    WH,
+    Token,
+    is_verb,
+    joined,
+    words_of,
+)
 from kg_retrievers.questions.question_forms.grammar import has_quantity
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
@@ -38,7 +48,7 @@ from kg_retrievers.questions.zero_shot.steps import measured_by
 ReadList = Callable[[Sequence[Token]], Pattern]
 
 _MEANS = re.compile(
-    r"\b(?:(?:on|in) (?:the )?average|in the mean|typically|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
+    r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
 )
 _SUMS = re.compile(
     r"\b(?:in total|in sum|all together|add(?:s|ed|ing)? (?:it |them )?(?:all )?up|sum(?:s|med)? (?:it |them )?(?:all )?up"
@@ -46,7 +56,7 @@ _SUMS = re.compile(
     r"|(?:the )?(?:total|summed|cumulative|combined|aggregate)(?: (?:amount|sum|value))?(?: of)?)\b"
 )
 _MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
-_MUCH = r"(?:what|which|how (?:many|much|long|large|big|high|old|far|wide)|when)"
+_MUCH = r"(?:what|which|how (?:many|much|few|little|long|large|big|high|old|far|wide)|when)"
 _LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest)"
 _MOST_WORDS = r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest)"
 _RANGES = re.compile(
@@ -65,12 +75,12 @@ _LEAST = re.compile(
 )
 _SHARES = re.compile(
     r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
-    r"(?:(?:(?<!average )(?<!mean )percentage|percent|proportion|fraction|ratio|portion)\b"
+    r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
     r"|(?:share|part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?|(?<!\d )%(?: of)?(?= |$)"
 )
 _COUNTS = re.compile(
     r"\bhow (?:many|often)\b|\b(?:the |what )?(?:total |overall )?(?:number|count|tally)s?(?: of\b|$)"
-    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b|\bbreak (?=(?:[^ ]+ ){1,4}down\b)"
+    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b"
 )
 _GROUPS = re.compile(
     r"(?:, )?\b(?:per|down by|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)(?: single| one)?"
@@ -82,6 +92,8 @@ _BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
 #: "port by port", "port wise".
 _TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
 _WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
+_IN_WHICH = re.compile(r"(?<=[a-z]) (?:in|of|at|for|by|from) (?:which|what) (?=[a-z])")
+_SPLIT = re.compile(r"\b(?:break|broken|split|divided?|grouped?|separated?)\b")
 _WHICH_HOW_MANY = re.compile(r"(?:which|what) (?!is|are|was|were).*\bhow many\b")
 _KNOWN_VALUE = re.compile(
     r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure"
@@ -92,6 +104,9 @@ _KNOWN_VALUE = re.compile(
 _ASKS_THINGS = re.compile(
     r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
 )
+
+#: Left of a question, these ask for something that a measure does not give.
+_UNREAD = frozenset([*ORDINALS, *NUMBERS[2:], "often", "only", "least", "most", "same", "where", "when", "why"])
 
 #: Before the noun for all of which something is a share.
 _ALL = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
@@ -112,7 +127,7 @@ _PLAIN_WORDS = """
 a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
 my we us you your all any each every some what which who how many much is are was were be do does did has have had
 can could will would please just kindly so give show tell list name names find need want like know get see looking
-calculate compute work up add together altogether total make made split all over exist exists existing graph data database dataset knowledge
+calculate compute work up add together altogether total make made split all over got break down exist exists existing graph data database dataset knowledge
 base contain contains knows hold holds different distinct one ones return enumerate collection facts facts' whole
 entire number count complete overall lie lies figure figures value values from range ranges spent money what's
 amount called known
@@ -144,6 +159,7 @@ class Asked:
         is_known: What of the things must be known, as in "whose height is known".
         is_strict: Whether the words for the operation mean nothing else.
         at: Where among the tokens the words for the share, or "how many", stood; -1 for nowhere.
+        is_split: Whether words such as "split by" ask for a number for each group.
     """
 
     kind: OperationKind
@@ -153,6 +169,7 @@ class Asked:
     is_known: tuple[str, ...] = ()
     is_strict: bool = True
     at: int = -1
+    is_split: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,7 +251,7 @@ class Measures:
                 return None
             if any(span[0] <= at < span[1] for span in self._kind_spans(rest)) or _COUNTS.search(text):
                 return None
-            if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that)\b", words_of(rest[at:])):
+            if not re.match(r"(?:[a-z]+ ){1,3}(?:of|among|in|for|that|is)\b|(?:[a-z]+ ?){1,3}$", words_of(rest[at:])):
                 return None
             try:
                 return self._measured(Asked(kind, rest))
@@ -315,7 +332,8 @@ class Measures:
             limited = any(token.slot or token.word[:1].isdigit() for token in after)
             things = self._listed(noun, kind, after) if limited else self._all(noun, kind)
             if things is not None:
-                yield things, before if limited else [*before, *after]
+                last = max((at for at, token in enumerate(after) if token.slot), default=len(after))
+                yield things, [*before, *after[last + 1 :]] if limited else [*before, *after]
         if clause_at < len(tokens) and not self._kind_spans(tokens[:clause_at]):
             things = self._listed((Token("things"),), None, tokens[clause_at:])
             if things is not None:
@@ -374,6 +392,8 @@ class Measures:
     def _measure_of(self, asked: Asked, things: Things, rest: Sequence[Token]) -> tuple[float, Pattern]:
         builder = PatternBuilder(self._graph, things.kind, things.pattern)
         telling = [token for token in rest if token.word and token.word not in _PLAIN and token.word != ","]
+        if any(token.word in _UNREAD for token in telling):
+            raise UnreadError
         ways, names = list[Way](), list[str]()
         of: Literal["value", "count"] = "value"
         if asked.kind != "count":
@@ -489,6 +509,8 @@ class Measures:
         at = asked.at - span[1]
         if at > 0:
             return span, _trimmed([*before, *after[:at]]), _trimmed(after[at:])
+        if before and before[-1].slot and any(token.slot or token.telling for token in after):
+            return span, before[-1:], _trimmed([*before[:-1], *after])  # "red wines that won a prize"
         return (span, *_split(_trimmed([*before, *after])))
 
     def _share(self, asked: Asked) -> Pattern:
@@ -558,14 +580,14 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
             asked.is_strict = form is not _MAYBE_SUMS
             at = _taken(asked, _COUNTS)
             return replace(asked, kind=kind, at=-1 if at is None else at)
-    is_number = counted and not _ASKS_THINGS.search(words_of(tokens))
+    is_number = counted and _asks_number(words_of(tokens))
     for kind, form in _EXTREMES if asked.group or is_number else ():
         if _taken(asked, form) is not None:
             at = _taken(asked, _COUNTS)
             return replace(asked, kind=kind, at=-1 if at is None else at)
     if asked.group and _taken(asked, _COUNTS) is not None:
         return replace(asked, kind="count")
-    if asked.group and not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
+    if asked.group and (asked.is_split or not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens))):
         return replace(asked, kind="count", is_strict=False)  # "ports per country"
     return None
 
@@ -598,6 +620,13 @@ def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:
         asked.hints = tuple(hints)
         return -1
     return None
+
+
+def _asks_number(text: str) -> bool:
+    """Whether the first that a question asks for is the greatest or least number of something, rather than a thing."""
+    found = [one.start() for form in (_GREATEST, _LEAST, _COUNTS) for one in form.finditer(text)]
+    before = text[: min(found, default=0)].split()
+    return not _ASKS_THINGS.search(text) and all(word in _PLAIN or word == "," for word in before)
 
 
 def _trimmed(tokens: Sequence[Token]) -> list[Token]:
@@ -668,7 +697,8 @@ def _take_group(asked: Asked, counted: bool) -> None:
             asked.group = (Token(found[1]),)
             del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
             return
-    found = _GROUPS.search(text)
+    found = _GROUPS.search(text) or (_IN_WHICH.search(text) if counted else None)
+    asked.is_split = found is not None and _SPLIT.search(text) is not None
     if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
         found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
     if found is None and (found := re.match(r"by (?=[a-z])", text)) is None:
@@ -679,9 +709,12 @@ def _take_group(asked: Asked, counted: bool) -> None:
         return
     asked.group = noun
     rest = asked.tokens[at + len(noun) :]
-    is_front = at == 0 or found[0].lstrip(", ").startswith("for")
+    is_first = all(token.word in _PLAIN for token in asked.tokens[:at])
+    is_front = is_first or found[0].lstrip(", ").startswith("for")
     if is_front and "," in (words := [token.word for token in rest]):  # "for each city, how many ports"
         end = words.index(",")
         asked.hints, asked.tokens = tuple(rest[:end]), [*asked.tokens[:at], *rest[end + 1 :]]
+    elif is_first:
+        asked.tokens = [*asked.tokens[:at], *rest]
     else:
         asked.hints, asked.tokens = tuple(rest), asked.tokens[:at]

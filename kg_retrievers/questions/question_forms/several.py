@@ -140,11 +140,14 @@ class Several:
         words = [token.word for token in tokens]
         at = next((at for at, token in enumerate(tokens) if token.slot), -1)
         other = joined(tokens, at + 1, ("and",)) if at >= 0 else 0
+        if "same" in words and words[-2:] == ["as", ""]:  # "is it of the same kind as the other?"
+            other = len(tokens) - 1
         if not other or "same" not in words or words[0] not in AUXILIARY or sum(bool(t.slot) for t in tokens) != 2:
             return None
         same = words.index("same")
         noun = [token for token in tokens[same + 1 : same + 4] if token.telling]
-        rest = [token for token in tokens[other + 1 :] if token not in noun and token.word not in ("the", "same")]
+        beside = [*tokens[at + 1 : other], *tokens[other + 1 :]]
+        rest = [token for token in beside if token not in noun and token.word not in ("the", "same", "and", "as")]
         found = list[dict[tuple[int, ...], Way]]()
         for slot in (tokens[at], tokens[other]):
             asked = [Token("what"), *noun, tokens[0], slot, *rest]

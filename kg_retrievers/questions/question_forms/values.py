@@ -343,7 +343,11 @@ class WalkFinder:
         labels = [
             label for label in range(0, len(self.classes.of_label), 2) if self.classes.end_kind([label]) == "number"
         ]
-        near = [(self.nearness(words, label, telling=True), -label) for label in labels]
+        near = [
+            (self.nearness(words, label, telling=True), -label)
+            for label in labels
+            if all(self.nearness(word, label) >= MAY_NAME for word in words.split())
+        ]
         if not near or max(near)[0] < A_MEASURE:
             return None
         label = -max(near)[1]

@@ -31,7 +31,7 @@ _OTHER_WORDS = """
 able answers available basic beginner begin best big broad child collected complete concern concerning concerns could
 covered deal deals entire exist existing exists few focus full go goes got guest hear hold holds idea important
 interested interesting introduce kids kindly key look looks lot main mainly make makes mean nice nutshell offer offers
-overall paragraph picture possible present provide provided read reader regard regarding respect roughly
+known mother boss overall pick pose put raise son paragraph picture possible present provide provided read reader regard regarding respect roughly
 rough rundown scope sense sentence sentences share simple simply someone start stored summary take taken talk teacher
 text think tour understand useful visitor whole wonder wondering word words write
 """
@@ -56,12 +56,12 @@ _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
         "describe",
         r"tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
         r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
-        r"|say.* about|about|regarding|concerning|known on|rundown",
+        r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain",
         "stored recorded available",
     ),
 )
 _WHO_IS = re.compile(
-    r"(?:and |so )?(?:who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
+    r"(?:and |so )?(?:who or what|who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
     r"|(?:who|what) (?:is|are|was|were) (?:that|this|it|he|she|they) _|_ (?:is|was) (?:who|what)"
 )
 
@@ -70,7 +70,7 @@ _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|
 
 #: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
 _OVERVIEW = re.compile(
-    r"\b(?:overview|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|hold|holds|inside|schema|about"
+    r"\b(?:overview|topics?|covered|sum up|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|hold|holds|inside|schema|about"
     r"|introduc(?:e|tion)|look up|find|stor(?:e|es|ed)|(?:kinds?|types?|sorts?|classes) of|describe|explain|picture"
     r"|(?:is|s|are) (?:in|here)|in (?:this|the|your|here)|know|known|have|offers?|deals? with|tour)\b"
 )
@@ -89,7 +89,7 @@ _IN_GRAPH = re.compile(
 _OF_THE_GRAPH_WORDS = """
 overview contain contains cover covers hold content contents schema describe summarise summarize outline store stores
 stored inside record recorded available attributes relations fields keep kept known classes class objects object i
-topic topics subject tell facts
+topic topics subject tell facts sum
 """
 _OF_THE_GRAPH = frozenset(_OF_THE_GRAPH_WORDS.split())
 
@@ -162,7 +162,7 @@ class WholeEntities:
     def _of_graph(self, text: str) -> Pattern | None:
         """Return the pattern of a question about the graph, or about things of a kind in general."""
         rest = self._without_kind(text, _OF_THE_GRAPH)
-        if rest is None or re.search(r"\bhow (?:many|much)\b", text):
+        if rest is None or re.search(r"\bhow (?:many|much)\b(?! of (?:each|them|every))", text):
             return None
         if rest[0] is None:
             return _pattern("overview", []) if _OVERVIEW.search(text) and not _OF_THEM.search(text) else None
