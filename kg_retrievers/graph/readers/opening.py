@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -207,7 +207,8 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
         raw = open(path, "rb", buffering=0)  # noqa: SIM115
-        bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line)
+        source = _UNPACKERS[packing](raw) if packing else raw
+        bounded = BoundedFile(source, raw, path, limits, total, by_line)
     return io.BufferedReader(bounded, _BUFFER)
 
 
@@ -263,24 +264,21 @@ def plain_name(path: Path) -> str:
     return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
 
 
-def _unpacked(raw: Any, packing: str) -> Any:
-    if packing == ".gz":
-        return gzip.open(raw, "rb")
-    if packing == ".bz2":
-        return bz2.open(raw, "rb")
-    if packing == ".xz":
-        return lzma.open(raw, "rb")
-    if packing == ".zst":
-        return _open_zstandard(raw)
-    return raw
-
-
 def _open_zstandard(raw: Any) -> Any:
     try:
         import pyarrow
     except ImportError as cause:
         raise MissingExtraError("Reading Zstandard files", "arrow") from cause
     return pyarrow.input_stream(raw, compression="zstd")
+
+
+#: What unpacks an open file, by the suffix that says how it is compressed.
+_UNPACKERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
 
 
 def _similar_names(path: Path) -> list[str]:
