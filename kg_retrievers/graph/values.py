@@ -220,7 +220,7 @@ DATES_HOLD: Mapping[Comparison, Callable[[Any, Any, Any, Any], Any]] = {
 
 
 #: Units that are written in several ways, in small letters: their case tells nothing.
-_UNITS = {
+_UNITS: dict[str, str] = {
     name: symbol
     for symbol, names in json.loads((files(__package__) / "units.json").read_text("utf-8")).items()
     for name in names
