@@ -145,8 +145,9 @@ class BoundedFile(io.RawIOBase):
             GraphLoadError: If a limit is exceeded.
         """
         view = memoryview(buffer).cast("B")
+        read: Any = getattr(self._source, "read1", self._source.read)
         with read_errors(self._path):
-            data = _read_some(self._source, len(view))
+            data: bytes = read(len(view))
         view[: len(data)] = data
         self._size += len(data)
         if self._total is not None and self._size > self._total:
@@ -167,12 +168,6 @@ class BoundedFile(io.RawIOBase):
         self._since_break = lengths[0] if last < 0 else len(data) - last - 1
         if max(*lengths, self._since_break) > limit:
             raise limit_error(self._path, None, f"a line of more than {limit:,} bytes", "line_bytes")
-
-
-def _read_some(source: Any, size: int) -> bytes:
-    read: Any = getattr(source, "read1", source.read)
-    data: bytes = read(size)
-    return data
 
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
