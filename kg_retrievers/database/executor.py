@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from itertools import zip_longest
-from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.part_queries import PartQueries
@@ -221,10 +220,8 @@ class Executor(Immutable, ABC):
     #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
     _grace: ClassVar[float] = 0.0
 
-    @property
-    @abstractmethod
-    def dialect(self) -> Dialect:
-        """Which Cypher it understands, or SPARQL."""
+    #: Which Cypher it understands, or SPARQL.
+    dialect: ClassVar[Dialect]
 
     @abstractmethod
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
@@ -285,9 +282,7 @@ class Executor(Immutable, ABC):
         """Return the executor itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close it."""
         self.close()
 

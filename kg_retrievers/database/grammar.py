@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import NamedTuple, TypeAlias
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
@@ -22,89 +23,8 @@ NOT_READING = frozenset(_NOT_READING.split())
 #: Names of clauses, which a variable has in back-ticks alone.
 CLAUSES = NOT_READING | {"CALL", "MATCH", "RETURN", "UNION", "USE", "WHERE", "WITH"}
 
-#: Words in capitals and signs stand for themselves, words with @ for a kind of token, words in small letters for rules.
-#: The first alternative that fits counts; ?, * and + take as much as fits; ! precedes what must not follow.
-GRAMMAR = """
-query        = parts ';'? @end
-parts        = part ( UNION ( ALL | DISTINCT )? part )*
-part         = clause* RETURN projection
-clause       = OPTIONAL? MATCH match_mode? patterns hint* where?
-             | WITH projection where?
-             | UNWIND expression AS variable
-match_mode   = REPEATABLE ( ELEMENTS | ELEMENT BINDINGS ) | DIFFERENT ( RELATIONSHIPS | RELATIONSHIP BINDINGS )
-hint         = USING ( ( TEXT | RANGE | POINT )? INDEX SEEK? variable is_a '(' name ( ',' name )* ')'
-             | SCAN variable is_a | JOIN ON variable ( ',' variable )* )
-where        = WHERE expression
-projection   = DISTINCT? columns order? ( ( SKIP | OFFSET ) count )? limit?
-columns      = ( '*' | column ) ( ',' column )*
-column       = expression alias?
-alias        = AS name
-order        = ORDER BY sort_key ( ',' sort_key )*
-sort_key     = expression ( ASC | ASCENDING | DESC | DESCENDING )? ( NULLS ( FIRST | LAST ) )?
-limit        = LIMIT count
-count        = @integer | parameter
-
-patterns     = pattern ( ',' pattern )*
-pattern      = ( variable '=' )? path_mode* path
-path_mode    = ALL | ANY | SHORTEST | WALK | TRAIL | ACYCLIC | PATH | PATHS | GROUP | GROUPS | count
-path         = shortest | node ( relationship? node )*
-shortest     = ( SHORTESTPATH | ALLSHORTESTPATHS ) '(' path ')'
-node         = '(' variable? labels? properties? where? ')' | '(' pattern where? ')' quantifier?
-relationship = '<'? '-' ( '[' variable? types? length? properties? where? ']' )? '-' '>'? quantifier?
-labels       = ( ':' | IS ) tags
-types        = ( ':' | IS ) tags
-tags         = any_tag ( ( '|' ':'? | '&' | ':' ) any_tag )*
-any_tag      = '!'* ( tag | '%' | '(' tags ')' )
-tag          = name
-length       = '*' ( ALL | SHORTEST | TRAIL | ACYCLIC | WSHORTEST '(' name ')' )*
-               ( @integer? '..' @integer? | @integer )? passed?
-passed       = '(' variable ',' variable '|' where? ( '|' projected ',' projected )? ')'
-projected    = '{' ( expression ( ',' expression )* )? '}'
-quantifier   = '+' | '*' | '{' @integer? ( ',' @integer? )? '}'
-properties   = map | parameter
-
-expression   = value ( operator value )*
-operator     = '<' '<' | '>' '>'
-             | '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | '+' | '-' | '*' | '/' | '%' | '^' | '||'
-             | AND | OR | XOR | IN | CONTAINS | STARTS WITH | ENDS WITH
-value        = ( NOT | '+' | '-' )* operand ( '.' ( name | '*' ) | index | is_a | is_typed | IS NOT? is_what )*
-index        = '[' ( expression? ( '..' | ':' ) expression? | expression ) ']'
-is_typed     = ( IS NOT? )? ( ':' ':' | TYPED ) value_type
-is_what      = NULL | ( NFC | NFD | NFKC | NFKD )? NORMALIZED
-value_type   = one_type ( '|' one_type )*
-one_type     = ( ( LIST | ARRAY ) '<' value_type '>' | type_word+ ) ( ( WITH | WITHOUT ) ( TIME ZONE | TIMEZONE ) )?
-               ( NOT NULL )?
-type_word    = ANY | PROPERTY | VALUE | NOTHING | NULL | BOOLEAN | BOOL | STRING | VARCHAR | INTEGER | INT | FLOAT
-             | DATE | LOCAL | ZONED | TIME | DATETIME | TIMESTAMP | DURATION | POINT | NODE | VERTEX | RELATIONSHIP
-             | EDGE | MAP | PATH | LIST
-is_a         = ':' any_tag ( ( '&' | ':' ) any_tag | '|' ':'? any_tag !goes_on )*
-goes_on      = '.' | '(' | '[' | '{' | operator
-operand      = shortest | node ( relationship node )+ | '(' expression ')' | list | map | case | subquery
-             | call | variable map_of? | parameter | string | @integer | @number
-list         = '[' ( expression ( ',' expression )* where? ( '|' expression )? )? ']'
-map          = '{' ( entry ( ',' entry )* )? '}'
-map_of       = '{' ( part_of ( ',' part_of )* )? '}'
-part_of      = '.' ( name | '*' ) | entry | variable
-entry        = name ':' expression
-case         = CASE ( !WHEN expression )? when+ ( ELSE expression )? END
-when         = WHEN tested ( ',' tested )* THEN expression
-tested       = ( '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | STARTS WITH | ENDS WITH | IN ) expression
-             | IS NOT? is_what | is_typed | expression
-subquery     = ( EXISTS | COUNT | COLLECT ) '{' ( parts | clause+ | patterns where? ) '}'
-call         = function '(' ( '*' | trimmed | DISTINCT? arguments where? )? ')'
-trimmed      = ( BOTH | LEADING | TRAILING ) FROM expression | ( BOTH | LEADING | TRAILING )? expression FROM expression
-arguments    = argument ( ',' argument )*
-argument     = expression ( AS cast_type )?
-cast_type    = name ( '(' @integer ( ',' @integer )? ')' )? ( '[' @integer? ']' )*
-function     = !no_variable dotted
-dotted       = name ( '.' name )*
-parameter    = @parameter
-string       = @string
-variable     = !no_variable name
-no_variable  = CALL | CREATE | DELETE | DETACH | FOREACH | INSERT | LOAD | MERGE | NODETACH | REMOVE | SET | USE
-             | MATCH | OPTIONAL | RETURN | UNION | UNWIND | WHERE | WITH | IS
-name         = @name | @quoted
-"""
+#: The rules, whose notation the file explains.
+GRAMMAR = (files(__package__) / "reading_cypher.txt").read_text("utf-8")
 
 #: What messages call what can stand at a position.
 _TITLES = {"operand": "a value", "operator": "an operator", "name": "a name", "quantifier": "a quantifier"}

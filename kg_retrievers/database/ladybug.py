@@ -24,7 +24,7 @@ from kg_retrievers.database.grammar import Edit, SyntaxNode, read, splice, varia
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, SessionPool
 from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.safety import MAX_QUERY
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, RelationType, backticked, quoted
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, quoted
 from kg_retrievers.database.tokens import Token
 from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import check_deadline
@@ -270,6 +270,7 @@ class LadybugExecutor(DatabaseExecutor):
 
     # Of a database for this executor alone: the graph that it was made from, and the folder that a process removes if
     # it finds its host gone.
+    dialect = "ladybug"
     _graph: KnowledgeGraph | None = None
     _temporary: str = ""
 
@@ -347,11 +348,6 @@ class LadybugExecutor(DatabaseExecutor):
             executor._removal = weakref.finalize(executor, _remove, folder, os.getpid())
             on_error.pop_all()
         return executor
-
-    @property
-    def dialect(self) -> Dialect:
-        """LadybugDB's own."""
-        return "ladybug"
 
     def __repr__(self) -> str:
         """The file of the database."""

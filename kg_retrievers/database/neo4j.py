@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.plain_values import plain
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, RelationType, backticked
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
@@ -104,6 +104,7 @@ class Neo4jExecutor(DatabaseExecutor):
             or, from `pickle`, if `auth` was given.
     """
 
+    dialect = "neo4j"
     _grace = GRACE
 
     def __init__(
@@ -139,11 +140,6 @@ class Neo4jExecutor(DatabaseExecutor):
             self._stop()
             hide_secrets(cause)
             raise InvalidArgumentError(f"Neo4jExecutor: {self.address} cannot be used: {cause}") from cause
-
-    @property
-    def dialect(self) -> Dialect:
-        """Neo4j's own."""
-        return "neo4j"
 
     def __repr__(self) -> str:
         """The address of the database; no name, no password."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from kg_retrievers.database.bounds import check_bounds
@@ -20,48 +21,10 @@ from kg_retrievers.errors import InvalidArgumentError, first_of
 #: How many characters a query may have.
 MAX_QUERY = 100_000
 
-_FUNCTIONS = """
-all any avg coalesce collect count elementid endnode exists head id isempty keys labels last length max min none
-nodes nullif percentilecont percentiledisc properties relationships reverse single size startnode stdev stdevp
-sum tail type valuetype
-abs acos asin atan atan2 ceil cos cosh cot coth degrees e exp floor haversin isnan log log10 pi radians round sign
-sin sinh sqrt tan tanh
-btrim char_length character_length left lower ltrim normalize replace right rtrim split substring tolower toupper
-trim upper toboolean tobooleanlist tobooleanornull tofloat tofloatlist tofloatornull tointeger tointegerlist
-tointegerornull tostring tostringlist tostringornull
-date date.truncate datetime datetime.fromepoch datetime.fromepochmillis datetime.truncate duration duration.between
-duration.indays duration.inmonths duration.inseconds localdatetime localdatetime.truncate localtime
-localtime.truncate time time.truncate timestamp
-distance point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean
-cardinality cast ceiling concat concat_ws contains cost count_if date_part date_trunc dayname element_at end_node
-ends_with greatest ifnull initcap interval is_acyclic is_trail label last_day lcase least levenshtein ln log2
-make_date map map_extract map_keys map_values monthname offset pow prefix regexp_extract regexp_extract_all
-regexp_full_match regexp_matches rels split_part start_node starts_with string_split
-struct_extract struct_pack substr suffix to_date to_timestamp typeof ucase
-list_any_value list_append list_concat list_contains list_distinct list_element list_extract list_has_all
-list_has_any list_max list_min list_position list_prepend list_product list_reverse list_reverse_sort list_slice
-list_sort list_sum list_to_string list_unique
-array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
- range
-rand random randomuuid gen_random_uuid uuid current_date current_timestamp
-date.realtime date.statement date.transaction datetime.realtime datetime.statement datetime.transaction
-localdatetime.realtime localdatetime.statement localdatetime.transaction localtime.realtime localtime.statement
-localtime.transaction time.realtime time.statement time.transaction
-coll.distinct coll.flatten coll.indexof coll.insert coll.max coll.min coll.remove coll.sort format
-array_append array_cat array_concat array_contains array_cross_product array_extract array_has array_indexof
-array_position array_prepend array_push_back array_push_front array_slice
-bitshift_left bitshift_right bitwise_and bitwise_or bitwise_xor cbrt century datepart datetrunc epoch_ms even
-hash list_cat list_has list_indexof
-md5 octet_length regexp_split_to_array sha256 str_split string string_to_array time_bucket union_extract union_tag
-blob encode decode to_blob to_bool to_days to_double to_epoch_ms to_float to_hours to_int128 to_int16 to_int32 to_int64
-to_int8 to_interval to_microseconds to_milliseconds to_minutes to_months to_seconds to_string to_uint128 to_uint16
-to_uint32 to_uint64 to_uint8 to_uuid to_years
-vector_dimension_count vector_distance vector_norm
-"""
 #: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings, or
 #: wait are not among them, nor those that make a large value of a small one, such as `repeat` and `reduce`, except
 #: `replace` and `range`, which `kg_retrievers.database.bounds` bounds.
-READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
+READ_FUNCTIONS = frozenset((files(__package__) / "read_functions.txt").read_text("utf-8").split())
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,4 @@
 """Pictures of evidence."""
 
-from kg_retrievers.drawing.drawing import Drawing, draw
-
-__all__ = ["Drawing", "draw"]
+from kg_retrievers.drawing.drawing import Drawing as Drawing
+from kg_retrievers.drawing.drawing import draw as draw

@@ -1,14 +1,7 @@
 """How well a retriever answers questions: figures, intervals, comparisons; and scores of predictions made elsewhere."""
 
-from kg_retrievers.evaluation.comparison import Comparison, compare
-from kg_retrievers.evaluation.evaluate import evaluate
-from kg_retrievers.evaluation.report import Report
-from kg_retrievers.evaluation.unanswerable import unanswerable_questions
-
-__all__ = [
-    "Comparison",
-    "Report",
-    "compare",
-    "evaluate",
-    "unanswerable_questions",
-]
+from kg_retrievers.evaluation.comparison import Comparison as Comparison
+from kg_retrievers.evaluation.comparison import compare as compare
+from kg_retrievers.evaluation.evaluate import evaluate as evaluate
+from kg_retrievers.evaluation.report import Report as Report
+from kg_retrievers.evaluation.unanswerable import unanswerable_questions as unanswerable_questions

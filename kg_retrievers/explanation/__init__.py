@@ -1,6 +1,6 @@
 """Why a retriever finds what it finds, and why not something else."""
 
-from kg_retrievers.explanation.explain import Explanation, explain
-from kg_retrievers.explanation.why_not import WhyNot, why_not
-
-__all__ = ["Explanation", "WhyNot", "explain", "why_not"]
+from kg_retrievers.explanation.explain import Explanation as Explanation
+from kg_retrievers.explanation.explain import explain as explain
+from kg_retrievers.explanation.why_not import WhyNot as WhyNot
+from kg_retrievers.explanation.why_not import why_not as why_not

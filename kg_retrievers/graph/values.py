@@ -24,6 +24,7 @@ above, as a name is.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -31,6 +32,7 @@ from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 #: The most digits of a number: a double holds each of them exactly.
@@ -218,21 +220,11 @@ DATES_HOLD: Mapping[Comparison, Callable[[Any, Any, Any, Any], Any]] = {
 
 
 #: Units that are written in several ways, in small letters: their case tells nothing.
-_UNITS = {
+_UNITS: dict[str, str] = {
     name: symbol
-    for symbol, names in {
-        "m": "metre metres meter meters", "km": "km kilometre kilometres kilometer kilometers",
-        "cm": "cm centimetre centimetres centimeter centimeters", "mm": "millimetre millimetres millimeter millimeters",
-        "ft": "ft feet foot", "inch": "inch inches", "yd": "yd yard yards", "mile": "mile miles",
-        "g": "gram grams", "kg": "kg kilogram kilograms", "t": "tonne tonnes", "lb": "lb lbs",
-        "l": "litre litres liter liters",
-        "s": "second seconds", "min": "min minute minutes", "h": "hour hours", "day": "day days", "week": "week weeks",
-        "month": "month months", "year": "year years", "ha": "ha hectare hectares", "acre": "acre acres",
-        "W": "watt watts", "kW": "kilowatt kilowatts", "MW": "megawatt megawatts", "GW": "gigawatt gigawatts",
-        "%": "percent", "€": "euro euros eur", "$": "dollar dollars usd", "£": "pound pounds gbp", "CHF": "chf",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
+    for symbol, names in json.loads((files(__package__) / "units.json").read_text("utf-8")).items()
+    for name in names
+}
 
 
 def unit_symbol(unit: str) -> str:

@@ -10,6 +10,5 @@ try:
 except ImportError as cause:
     raise MissingExtraError("kg_retrievers.llama_index", "llama-index") from cause
 
-from kg_retrievers.llama_index.retriever import LlamaIndexRetriever, as_llama_index
-
-__all__ = ["LlamaIndexRetriever", "as_llama_index"]
+from kg_retrievers.llama_index.retriever import LlamaIndexRetriever as LlamaIndexRetriever
+from kg_retrievers.llama_index.retriever import as_llama_index as as_llama_index

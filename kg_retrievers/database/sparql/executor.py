@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kg_retrievers.database.executor import MAX_TIMEOUT, Executor
-from kg_retrievers.database.schema import Dialect
 from kg_retrievers.database.sparql.endpoint import Endpoint
 from kg_retrievers.database.sparql.facts import SparqlParts
 from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
@@ -202,11 +201,6 @@ class SparqlExecutor(Executor):
         self._closed, self._reading = False, threading.RLock()
         self._schema: SparqlSchema | None = None
         self._parts = SparqlParts(self._ask, self.schema)
-
-    @property
-    def dialect(self) -> Dialect:
-        """SPARQL 1.1."""
-        return "sparql"
 
     @property
     def url(self) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -145,8 +145,9 @@ class BoundedFile(io.RawIOBase):
             GraphLoadError: If a limit is exceeded.
         """
         view = memoryview(buffer).cast("B")
+        read: Any = getattr(self._source, "read1", self._source.read)
         with read_errors(self._path):
-            data = _read_some(self._source, len(view))
+            data: bytes = read(len(view))
         view[: len(data)] = data
         self._size += len(data)
         if self._total is not None and self._size > self._total:
@@ -167,12 +168,6 @@ class BoundedFile(io.RawIOBase):
         self._since_break = lengths[0] if last < 0 else len(data) - last - 1
         if max(*lengths, self._since_break) > limit:
             raise limit_error(self._path, None, f"a line of more than {limit:,} bytes", "line_bytes")
-
-
-def _read_some(source: Any, size: int) -> bytes:
-    read: Any = getattr(source, "read1", source.read)
-    data: bytes = read(size)
-    return data
 
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
@@ -207,7 +202,8 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
         raw = open(path, "rb", buffering=0)  # noqa: SIM115
-        bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line)
+        source = _UNPACKERS[packing](raw) if packing else raw
+        bounded = BoundedFile(source, raw, path, limits, total, by_line)
     return io.BufferedReader(bounded, _BUFFER)
 
 
@@ -263,24 +259,21 @@ def plain_name(path: Path) -> str:
     return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
 
 
-def _unpacked(raw: Any, packing: str) -> Any:
-    if packing == ".gz":
-        return gzip.open(raw, "rb")
-    if packing == ".bz2":
-        return bz2.open(raw, "rb")
-    if packing == ".xz":
-        return lzma.open(raw, "rb")
-    if packing == ".zst":
-        return _open_zstandard(raw)
-    return raw
-
-
 def _open_zstandard(raw: Any) -> Any:
     try:
         import pyarrow
     except ImportError as cause:
         raise MissingExtraError("Reading Zstandard files", "arrow") from cause
     return pyarrow.input_stream(raw, compression="zstd")
+
+
+#: What unpacks an open file, by the suffix that says how it is compressed.
+_UNPACKERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
 
 
 def _similar_names(path: Path) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Literal
 from urllib.parse import unquote
 
@@ -14,48 +16,9 @@ from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import spread
 
-#: Frequent verbs with regular forms that are seldom nouns.
-_REGULAR = """
-accept accompany accuse achieve acquire adapt add address adopt advise affect amend announce apply appoint approve
-arrange arrive assign assist attend belong cite collaborate collect compile complete compose conduct confirm connect
-conquer consist consult contain contribute convert cooperate create cure declare defend define deliver depend depict
-derive describe destroy determine develop die direct discover distribute donate edit elect employ enable encode enter
-establish evolve examine exist export express extend favor follow found govern graduate guide happen identify
-illustrate import improve include inherit inhibit inspire install introduce invade invent invest investigate invite
-involve join justify live maintain manage marry measure mention merge motivate move narrate nominate observe obtain
-occur operate oppose organize own participate perform permit possess practice precede predict prepare prescribe
-present preserve preside prevent proclaim produce promote propose protect provide publish receive recommend refer
-regulate reject relate release remove rename renovate replace represent require reside resolve retire reveal sell
-serve share solve specialize sponsor stimulate succeed suffer suggest supervise supply surround tend transfer
-translate transmit treat understudy unite use validate verify violate
-"""
-
-#: Verbs with regular forms that are as often nouns: "award".
-_ALSO_NOUNS = """
-act aim answer appeal associate attack award border camp cause chair challenge change charge claim coach command
-contact contest contract control cover craft credit cross date debate demand design dispute document end fail feature
-finance form fund grant harm head host influence interact issue judge labor land last launch license link list locate
-love manufacture map mark master measure name need number nurse offer order origin paint partner pass patent pilot place
-plan plant play plot point power process program project purchase question rank rate reason record reform rent repair
-report request research result review reward rule sail sample score signal sign sound source star start state store
-study support surface target test title trade train travel trigger vary view visit voice vote watch work
-"""
-
-#: Verbs with irregular forms: base, past, participle.
-_IRREGULAR = """
-bear bore born; become became become; begin began begun; bind bound bound; break broke broken; bring brought brought;
-build built built; buy bought bought; catch caught caught; choose chose chosen; come came come; do did done;
-draw drew drawn; drive drove driven; eat ate eaten; fall fell fallen; feed fed fed; fight fought fought;
-find found found; fly flew flown; forbid forbade forbidden; freeze froze frozen; get got got; give gave given;
-go went gone; grow grew grown; hold held held; keep kept kept; know knew known; lay laid laid; lead led led;
-leave left left; lend lent lent; lose lost lost; make made made; mean meant meant; meet met met; pay paid paid;
-read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen;
-seek sought sought;
-sell sold sold; send sent sent; shoot shot shot; show showed shown; sing sang sung; sit sat sat; sleep slept slept;
-speak spoke spoken; spend spent spent; stand stood stood; steal stole stolen; swim swam swum; take took taken;
-teach taught taught; tell told told; think thought thought; throw threw thrown; understand understood understood;
-wear wore worn; weave wove woven; win won won; write wrote written
-"""
+#: Words by what they are: verbs, of which irregular ones stand with base, past and participle, prepositions, and
+#: participles that say how something is, where other past forms with a preposition say what it did: "starred in".
+_WORDS: dict[str, list[str]] = json.loads((files(__package__) / "english.json").read_text("utf-8"))
 
 #: Regular verbs of several syllables, or with an unstressed end, that double their last letter all the same.
 _DOUBLING = frozenset({"admit", "commit", "control", "occur", "permit", "program", "refer", "transfer", "transmit"})
@@ -165,9 +128,9 @@ def plural_of(noun: str) -> str:
 
 
 _VERBS = [
-    *(_verb(*text.split()) for text in _IRREGULAR.split(";")),
-    *(_verb(base, also_noun=True) for base in _ALSO_NOUNS.split()),
-    *map(_verb, _REGULAR.split()),
+    *(_verb(*forms.split()) for forms in _WORDS["irregular verbs"]),
+    *(_verb(base, also_noun=True) for base in _WORDS["verbs that are as often nouns"]),
+    *map(_verb, _WORDS["regular verbs"]),
 ]
 
 #: Every form but the agent; where two verbs share one, as "found", that of the last counts.
@@ -179,21 +142,8 @@ _AGENTS = {verb.agent: verb for verb in _VERBS}
 #: "HEAD is ... TAIL".
 Form = Literal["noun", "noun of", "passive", "verb", "copula"]
 
-_PREPOSITION_WORDS = """
-about above across after against along among around as at before behind below beside between beyond by during for from
-in inside into near next of off on onto out over per through to towards under upon via with within
-"""
-_PREPOSITIONS = frozenset(_PREPOSITION_WORDS.split())
-
-#: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
-_STATES = """
-admitted affiliated aligned appointed assigned associated attached based bordered born bound brought built buried
-categorized classified compared composed concerned configured connected contained created dated dedicated deployed
-derived described designed developed devoted disputed employed enacted executed filed filled found founded given
-grouped headquartered held hosted inspired installed introduced involved issued kept known licensed linked listed
-located made married mounted named ordained oriented owned paid placed produced published registered related released
-rooted set shown situated sold spoken stored used written
-"""
+_PREPOSITIONS = frozenset(_WORDS["prepositions"])
+_STATES = frozenset(_WORDS["participles of states"])
 
 #: What stands before a noun; a name such as "lists_no_items" is read as it stands.
 _DETERMINERS = frozenset({"a", "an", "the", "no", "not", "any", "all", "its", "their"})
@@ -244,7 +194,7 @@ def read_relation(name: str) -> RelationWords:
     first, rest = verb_of(words[0]), words[1:]
     if words[-1] == "by" and len(words) == 2 and first and words[0] in (first.past, first.participle):
         return RelationWords("passive", words[0], first)
-    if be or (words[0] in _STATES.split() and set(rest).issubset(_PREPOSITIONS) and rest):
+    if be or (words[0] in _STATES and set(rest).issubset(_PREPOSITIONS) and rest):
         return RelationWords("noun", "kind") if words in (["a"], ["an"]) else _state(words)
     if first and _is_verb(words, first):
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
@@ -288,7 +238,7 @@ def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
 
 
 def _state(words: list[str]) -> RelationWords:
-    if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES.split():
+    if words[-1] == "of" and len(words) > 1 and words[0] not in _STATES:
         return RelationWords("noun of", " ".join(word for word in words[:-1] if word not in ("a", "an", "the")))
     if words[-1] in _PREPOSITIONS:
         return RelationWords("copula", " ".join(words))
