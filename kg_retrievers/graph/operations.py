@@ -36,6 +36,9 @@ OperationKind: TypeAlias = Literal[
     "connect", "describe", "common", "differ", "overview",
 ]  # fmt: skip
 
+#: A span of time by which dates are put together.
+Period: TypeAlias = Literal["day", "month", "year", "decade", "century"]
+
 #: Those about whole entities: they look at all facts around the nodes that stand alone.
 AROUND = frozenset[OperationKind](["connect", "describe", "common", "differ", "overview"])
 
@@ -236,6 +239,7 @@ class Operation:
         limit: The most targets, chains or facts; None for all targets, or the default number of the others.
         descending: Whether "order" begins with the greatest.
         group: An unknown of which each entity has a result of its own; the value is then a table.
+        period: The span of time by which dates of the group are put together: "year" has a result for each year.
         offset: How many targets "order" passes over: 1 for the second.
         max_hops: The most facts of a chain, from 1 to `MAX_CHAIN`.
         whole: For "share", the type of the entities of which the targets are a part, or how many of the first triples
@@ -257,6 +261,7 @@ class Operation:
     limit: Annotated[StrictInt, Field(ge=1)] | None = None
     descending: StrictBool = True
     group: Name | None = None
+    period: Period | None = None
     offset: Annotated[StrictInt, Field(ge=0)] = 0
     max_hops: Annotated[StrictInt, Field(ge=1, le=MAX_CHAIN)] | None = None
     whole: Name | Annotated[StrictInt, Field(ge=1)] | None = None
@@ -284,6 +289,8 @@ class Operation:
             if getattr(self, name) != (0 if name == "offset" else None) and self.kind not in kinds:
                 taker = ", ".join(map(repr, sorted(kinds)))
                 raise PatternError(f"Operation: only {taker} takes a {name!r}, but got one for {self.kind!r}.")
+        if self.period is not None and self.group is None:
+            raise PatternError(f"Operation: the period {self.period!r} needs a 'group', an unknown that is a date.")
         if self.group is not None and compares_number:
             raise PatternError("Operation: 'list' takes a 'number' or a 'group', not both.")
         if self.number == 0 and self.comparison in ("=", "<=", ">=", "<"):

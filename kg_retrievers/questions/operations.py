@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -23,8 +24,8 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array, are_first, distinct
-from kg_retrievers.graph.operations import Operation
-from kg_retrievers.graph.value_columns import ranked_values
+from kg_retrievers.graph.operations import Operation, Period
+from kg_retrievers.graph.value_columns import NO_DAY, ranked_values
 from kg_retrievers.graph.values import NUMBERS_HOLD, Comparison, Value, holds
 
 
@@ -264,15 +265,14 @@ def _grouped(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapp
     assert operation.group
     if not len(rows):
         return OperationResult(None, [], [], details)
+    if operation.period:
+        return _by_period(pattern, rows, graph, details)
     rows = rows[np.argsort(rows[:, -1], kind="stable")]
     groups, starts = np.unique(rows[:, -1], return_index=True)
     table = list[tuple[int, list[Any]]]()
     for group, some in zip(groups.tolist(), np.split(rows[:, :-1], starts[1:]), strict=True):
-        one = _ungrouped(replace(operation, group=None), some, graph)
-        named = [[graph_label(graph, entity) for entity in one.answers]] if one.answers else []
-        value = [] if operation.kind == "list" else [one.value]
-        if one.value is not None or named:
-            table.append((group, [graph_label(graph, group), *named, *value]))
+        if cells := _cells(operation, some, graph):
+            table.append((group, [graph_label(graph, group), *cells]))
     ids = np.array([group for group, _ in table], np.int64)
     ranked, keys = ranked_values(graph.lazy_values, ids)
     if len(ids) and ranked.all():
@@ -281,10 +281,70 @@ def _grouped(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapp
         order = sorted(range(len(table)), key=lambda at: (table[at][1][0], table[at][0]))
     else:
         order = sorted(range(len(table)), key=lambda at: (-_number(table[at][1][-1]), table[at][1][0], table[at][0]))
-    titles = [operation.group, *([str(pattern.target)] if operation.kind in ("list", "max", "min") else [])]
-    titles += [] if operation.kind == "list" else [operation.kind]
-    whole = {"columns": titles, "rows": [table[at][1] for at in order]} if table else None
+    whole = {"columns": _titles(operation, str(pattern.target)), "rows": [table[at][1] for at in order]} if table else None
     return OperationResult(whole, ids[order].tolist() if table else [], distinct(rows[:, 0]).tolist(), details)
+
+
+def _titles(operation: Operation, target: str) -> list[str]:
+    names = [target] if operation.kind in ("list", "max", "min") else []
+    return [str(operation.group), *names, *([] if operation.kind == "list" else [operation.kind])]
+
+
+def _cells(operation: Operation, rows: Array, graph: KnowledgeGraph) -> list[Any]:
+    """Return what a row of a table says of the rows of one group, without the name of the group; empty for nothing."""
+    one = _ungrouped(replace(operation, group=None, period=None), rows, graph)
+    named = [[graph_label(graph, entity) for entity in one.answers]] if one.answers else []
+    return [*named, *([] if operation.kind == "list" or (one.value is None and not named) else [one.value])]
+
+
+def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapping[str, Any]) -> OperationResult:
+    """Return a table with a row for each year, say; a date that may be in two of them is left out."""
+    operation = pattern.operation
+    assert operation
+    assert operation.period
+    columns = graph.lazy_values
+    columns.read(np.unique(rows[:, -1]))
+    first, last = (_periods(days[rows[:, -1]], operation.period) for days in (columns.first, columns.last))
+    kept = (columns.first[rows[:, -1]] != NO_DAY) & (first == last)
+    without = len(np.setdiff1d(rows[~kept, 0], rows[kept, 0]))
+    details = {**details, **({"without_value": without} if without else {})}
+    rows = np.unique(np.column_stack([first[kept], rows[kept, :-1]]), axis=0)
+    periods, starts = np.unique(rows[:, 0], return_index=True)
+    table = [
+        [_period_name(period, operation.period), *cells]
+        for period, some in zip(periods.tolist(), np.split(rows[:, 1:], starts[1:]), strict=True)
+        if len(some) and (cells := _cells(operation, some, graph))
+    ]
+    whole = {"columns": _titles(operation, str(pattern.target)), "rows": table} if table else None
+    return OperationResult(whole, [], distinct(rows[:, 1]).tolist(), details)
+
+
+def _periods(days: Array, period: Period) -> Array:
+    """Return the numbers of the periods in which days are, given as proleptic Gregorian ordinals; int64."""
+    if period == "day":
+        return days.astype(np.int64)
+    dates = np.datetime64("0001-01-01", "D") + (days.astype(np.int64) - 1)
+    months: Array = dates.astype("datetime64[M]").astype(np.int64) + 12 * 1970
+    years = months // 12
+    return {"month": months, "year": years, "decade": years // 10, "century": (years - 1) // 100}[period]
+
+
+def _period_name(number: int, period: Period) -> str:
+    match period:
+        case "day":
+            return date.fromordinal(number).isoformat()
+        case "month":
+            return f"{number // 12}-{number % 12 + 1:02}"
+        case "decade":
+            return f"{number}0s"
+        case "century":
+            return f"{number + 1}{_ENDINGS.get(number % 10, 'th') if number // 10 != 1 else 'th'} century"
+        case _:
+            return str(number)
+
+
+#: Of ordinals, by the last digit of the number before.
+_ENDINGS = {0: "st", 1: "nd", 2: "rd"}
 
 
 def _number(value: object) -> float:

@@ -92,7 +92,9 @@ class TypeNouns:
         return mean_rows(token_table(), [*self._types])
 
     def _nearest(self, word: str) -> str | None:
-        if not word.isalpha() or word in FUNCTION_WORDS or word in self._of_relations or not self._types:
+        verb = verb_of(word)
+        is_noun = word.isalpha() and (verb is None or verb.also_noun) and not word.endswith(("ing", "ed"))
+        if not is_noun or word in FUNCTION_WORDS or word in self._of_relations or not self._types:
             return None
         cosines = self._vectors @ mean_rows(token_table(), [word])[0]
         best = dict[str, float]()

@@ -14,9 +14,9 @@ import numpy as np
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
-from kg_retrievers.graph.operations import Operation, OperationKind
+from kg_retrievers.graph.operations import Operation, OperationKind, Period
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS
+from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
@@ -57,8 +57,8 @@ _SUMS = re.compile(
 )
 _MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
 _MUCH = r"(?:what|which|how (?:many|much|few|little|long|large|big|high|old|far|wide)|when)"
-_LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest)"
-_MOST_WORDS = r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest)"
+_LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest|first)"
+_MOST_WORDS = r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest|last)"
 _RANGES = re.compile(
     rf"\b(?:in (?:which|what) range|from {_MUCH}\b(?: [a-z]+)?? (?:up )?(?:to|until|till) {_MUCH}\b"
     rf"|between (?:which|what)(?: two)?(?: values)?|(?:the )?(?:range|spread|span) of|ranges? (?:from|between)"
@@ -101,6 +101,7 @@ _KNOWN_VALUE = re.compile(
 )
 
 #: Asks for things rather than for a number.
+_ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|was|were|s)")
 _ASKS_THINGS = re.compile(
     r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
 )
@@ -137,8 +138,8 @@ _PLAIN = frozenset(_PLAIN_WORDS.split())
 #: From which confidence a walk is meant whose relation has none of the words.
 LIKELY = 0.5
 
-#: Nouns for dates.
-_TIMES = frozenset(["year", "years", "date", "dates", "day", "month", "decade", "century", "season", "period"])
+#: Nouns for the spans of time by which dates are put together.
+_PERIODS: dict[str, Period] = {"day": "day", "month": "month", "year": "year", "decade": "decade", "century": "century"}
 
 #: The most words of the noun of a group.
 MOST_WORDS = 3
@@ -243,7 +244,7 @@ class Measures:
         for kind, form in _EXTREMES:
             text = words_of(tokens)
             found = form.search(text)
-            if found is None:
+            if found is None or _ASKS_WHICH.search(text):
                 continue
             rest = list(tokens)
             at = _remove(rest, found)
@@ -402,13 +403,15 @@ class Measures:
             ways.append(way)
         elif telling and not asked.group:
             raise UnreadError
-        group = None
+        group, period = None, None
         if asked.group:
             hints = [*asked.hints, *(telling if asked.kind == "count" else ())]
             way, kind = self._group_way(asked.group, things, hints)
             group = self._walk_on(builder, way, words_of(asked.group), kind)
+            if self._walks.classes.end_kind(way.labels) == "date":
+                period = _PERIODS.get(singular(asked.group[-1].word))
             ways.append(way)
-        builder.operation = Operation(asked.kind, by=tuple(names), of=of, group=group)
+        builder.operation = Operation(asked.kind, by=tuple(names), of=of, group=group, period=period)
         builder.confidence = sureness(ways) * things.confidence
         return sum(way.log for way in ways) + float(np.log(max(things.confidence, 1e-6))), builder.pattern()
 
@@ -474,9 +477,10 @@ class Measures:
     def _is_other_value(self, words: Sequence[str], labels: Sequence[int]) -> bool:
         """Whether a walk leads to numbers or dates, and words name something else, as "each journal" does."""
         kind = self._walks.classes.end_kind(labels)
-        if not kind or self._walks.nearness(" ".join(words), labels[-1]) >= SAME_NAME:
+        if self._walks.nearness(" ".join(words), labels[-1]) >= SAME_NAME:
             return False
-        return kind != "date" or _TIMES.isdisjoint(words)
+        is_time = singular(words[-1]) in {*_PERIODS, "date"}
+        return is_time != (kind == "date") if is_time or kind else False
 
     def _from(self, things: Things, opening: Sequence[str], closing: Sequence[str] = ()) -> list[Way]:
         """Return the walks from things that words before and after their noun ask for."""
@@ -519,7 +523,7 @@ class Measures:
         noun, clause = tuple(asked.tokens[start:end]), of_part or of_all
         others = [span for span in self._kind_spans(asked.tokens) if span[2] != kind]
         said = [token for token in (*of_all, *of_part) if token.slot or token.word not in {*_PLAIN, ","}]
-        if len(others) == 1 and len(said) == others[0][1] - others[0][0]:
+        if len(others) == 1 and len(said) == others[0][1] - others[0][0] and self._overlap(kind, others[0][2]):
             return self._of_kind(others[0][2], Operation("share", whole=kind))
         part = self._limited(noun, kind, clause)
         builder, operation = PatternBuilder(self._graph, kind, part.pattern), Operation("share", whole=kind)
@@ -539,6 +543,11 @@ class Measures:
             operation = Operation("share", by=(*conditions,))
         builder.operation = operation
         return builder.pattern()
+
+    def _overlap(self, *kinds: str) -> bool:
+        """Whether some things are of both kinds."""
+        one, other = (kind_members(self._graph, kind) for kind in kinds)
+        return one is not None and other is not None and bool(np.isin(one, other).any())
 
     def _limited(self, noun: tuple[Token, ...], kind: str, clause: Sequence[Token]) -> Things:
         """Return the things that a clause limits, or that have what it names."""
@@ -606,7 +615,7 @@ def is_measure(text: str) -> bool:
 
 def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
     """Tell whether a question asks for a measure, by words that name no relation."""
-    found = _MEASURING.finditer(words_of(tokens))
+    found = _MEASURING.finditer(words_of(tokens).rstrip(" ?.!"))
     return any(set(one[0].split()).isdisjoint(words_of_relations) for one in found)
 
 

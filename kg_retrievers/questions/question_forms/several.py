@@ -45,6 +45,10 @@ _ITS = re.compile(
     rf"(?:(?:give|tell|show) me |what (?:is|are|was|were) |list |name )?{_NOUNS}"
     rf"(?:of|for) _ and (?:its|his|her|their) (.+)"
 )
+
+#: Asks how many there are of what was named before.
+_COUNTS_ALL = re.compile(r"(?:how many|what number)(?: of (?:each|them|these|those))?(?: (?:are|is|were) .*)?")
+_LISTED = re.compile(r"_ , ((?:(?:the |its )?(?:[a-z][\w'-]* ?){1,3}(?:, and |, |and |$)){2,})")
 _ASKS_PERSON = re.compile(r"\b(?:who|whom)\b")
 _ASKS_THING = re.compile(rf"\b(?:which|what) (?!{'|'.join(sorted(AUXILIARY))}\b)[a-z]")
 _PERSONAL = frozenset(["he", "him", "his", "she", "her"])
@@ -93,11 +97,14 @@ class Several:
         Raises:
             UnreadError: If a part is not understood; it holds the words of the part.
         """
-        words = [token for token in tokens if token.slot or re.match(r"[\w,;?]", token.text)]
+        words = [Token(",") if token.text == ":" else token for token in tokens]
+        words = [token for token in words if token.slot or re.match(r"[\w,;?]", token.text)]
         while words and words[-1].text in ("?", ",", ";"):
             words.pop()
         if (same := self._same(words)) is not None:
             return same
+        if not any(token.slot for token in words) and (more := _more_of_answer(words)):
+            raise UnreadError(more)
         parts = parts_of(words)
         return None if len(parts) < 2 else self._table(parts)
 
@@ -203,6 +210,10 @@ def parts_of(tokens: Sequence[Token]) -> list[Part]:
     if not tokens or tokens[0].word in AUXILIARY:
         return []
     slots = [token for token in tokens if token.slot]
+    if tokens[0].slot and len(slots) == 1 and (found := _LISTED.fullmatch(text)):
+        nouns = [noun.removeprefix("the ").split() for noun in re.split(r" ?, (?:and )?| and ", found[1])]
+        made = [[Token("what"), Token("is"), Token("the"), *map(Token, noun), Token("of"), slots[0]] for noun in nouns]
+        return [Part(tuple(part), len(part) - 1) for part in made]
     if len(slots) == 1 and (found := _OF_ONE.fullmatch(text) or _ITS.fullmatch(text)):
         nouns = [noun.split() for noun in found.groups() if noun]
         made = [[Token("what"), Token("is"), Token("the"), *map(Token, noun), Token("of"), slots[0]] for noun in nouns]
@@ -211,10 +222,21 @@ def parts_of(tokens: Sequence[Token]) -> list[Part]:
     first = pieces[0]
     at = next((at for at, token in enumerate(first) if token.slot), -1)
     asks = re.search(rf"\b{_WH}\b", words_of(first)) or first[0].word in ("the", "give", "tell", "show", "list", "name")
+    if any(_COUNTS_ALL.fullmatch(words_of(piece)) for piece in pieces[1:]):
+        return []
     if len(pieces) < 2 or at < 0 or not asks or any(_is_relative(piece, first) for piece in pieces[1:]):
         return []
     parts = [Part(tuple(first), at)]
     return [*parts, *(_further(piece, parts[0]) for piece in pieces[1:])]
+
+
+def _more_of_answer(tokens: Sequence[Token]) -> list[Token]:
+    """Return a further question about what the first one asks for, as in "which is the largest, and who owns it"."""
+    text = words_of(tokens)
+    first, *others = _pieces(tokens, text)
+    asks = re.search(rf"\b{_WH}\b", words_of(first)) and re.search(rf"\band {_PREPOSITION}{_WH}\b", text)
+    is_more = others and asks and not _COUNTS_ALL.fullmatch(words_of(others[-1]))
+    return others[-1] if is_more and any(token.word in {*PRONOUNS, "there"} for token in others[-1]) else []
 
 
 def _pieces(tokens: Sequence[Token], text: str) -> Iterator[list[Token]]:

@@ -30,6 +30,7 @@ from kg_retrievers.questions.question_forms.forms import (
     words_of,
 )
 from kg_retrievers.questions.reading import type_nouns
+from kg_retrievers.questions.self_questions.english import is_plural
 from kg_retrievers.questions.zero_shot.generator import ZeroShotPatternGenerator
 from kg_retrievers.questions.zero_shot.ranking import Surroundings
 from kg_retrievers.questions.zero_shot.scorer import softmax
@@ -343,10 +344,11 @@ class WalkFinder:
         labels = [
             label for label in range(0, len(self.classes.of_label), 2) if self.classes.end_kind([label]) == "number"
         ]
+        plural = [word for word in words.split() if is_plural(word)]  # "flight attendants" are no flights
         near = [
             (self.nearness(words, label, telling=True), -label)
             for label in labels
-            if all(self.nearness(word, label) >= MAY_NAME for word in words.split())
+            if not plural or any(self.nearness(word, label) >= SAME_NAME for word in plural)
         ]
         if not near or max(near)[0] < A_MEASURE:
             return None
