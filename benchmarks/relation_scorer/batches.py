@@ -13,8 +13,8 @@ from torch import Tensor
 from benchmarks.relation_scorer.examples import Example, Step
 from benchmarks.relation_scorer.net import Net, Steps
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embeddings import TokenTable
-from kg_retrievers.questions.zero_shot.scorer import FAR, KINDS, mean_rows, question_ids
+from kg_retrievers.index.embeddings import TokenTable, mean_rows
+from kg_retrievers.questions.zero_shot.scorer import FAR, KINDS, question_ids
 
 
 class StepPool:

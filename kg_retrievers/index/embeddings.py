@@ -169,6 +169,39 @@ def _table_of(tensors: Mapping[str, Array]) -> TokenTable:
     return TokenTable(tensors["tokens"].tobytes().decode().split("\n"), tensors["rows"], tensors["scales"])
 
 
+#: How many texts are embedded at once.
+_TEXTS_AT_ONCE = 1024
+
+
+def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
+    """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
+    ids = [known_ids(table, text) for text in texts]
+    means = sums_of_rows(table, ids)
+    for mean, of_text in zip(means, ids, strict=True):
+        if of_text:
+            mean /= np.float32(len(of_text))
+            mean /= np.linalg.norm(mean) + 1e-9
+    return means
+
+
+def known_ids(table: TokenTable, text: str) -> list[int]:
+    """Return the ids of the tokens of a text that the table has."""
+    return [id for id in table.token_ids(text) if id != UNKNOWN]
+
+
+def sums_of_rows(table: TokenTable, ids: Sequence[Sequence[int]]) -> Array:
+    """Return the sum of the rows of the tokens of each text, (texts, e)."""
+    sums = np.zeros((len(ids), table.dimension), np.float32)
+    lengths = np.array([len(of_text) for of_text in ids], np.int64)
+    for first in range(0, len(ids), _TEXTS_AT_ONCE):
+        full = first + np.flatnonzero(lengths[first : first + _TEXTS_AT_ONCE])
+        starts = np.cumsum(lengths[full]) - lengths[full]
+        flat = list(chain.from_iterable(ids[first : first + _TEXTS_AT_ONCE]))
+        if flat:
+            sums[full] = np.add.reduceat(table.rows(flat), starts, axis=0)
+    return sums
+
+
 def read_packaged(path: Path, what: str, make: Callable[[dict[str, Array]], _Read]) -> _Read:
     """Return what is made of the tensors of a file of the package.
 

@@ -29,7 +29,10 @@ _END = re.compile(
 #: What stands before a colon or dash is a sentence of its own if somebody speaks in it; else it is a topic, as in
 #: "lakes in Norway: how many are there".
 _PAUSES = frozenset([":", "-", "\u2013", "\u2014"])
-_STORY = re.compile(r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b", re.IGNORECASE)
+_STORY = re.compile(
+    r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b",
+    re.IGNORECASE,
+)
 
 #: Greetings and courtesy before a question. The words of `_ASIDES` are courtesy only before a comma or another sign.
 _GREETINGS = r"""

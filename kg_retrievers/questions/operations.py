@@ -281,7 +281,9 @@ def _grouped(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapp
         order = sorted(range(len(table)), key=lambda at: (table[at][1][0], table[at][0]))
     else:
         order = sorted(range(len(table)), key=lambda at: (-_number(table[at][1][-1]), table[at][1][0], table[at][0]))
-    whole = {"columns": _titles(operation, str(pattern.target)), "rows": [table[at][1] for at in order]} if table else None
+    whole = (
+        {"columns": _titles(operation, str(pattern.target)), "rows": [table[at][1] for at in order]} if table else None
+    )
     return OperationResult(whole, ids[order].tolist() if table else [], distinct(rows[:, 0]).tolist(), details)
 
 

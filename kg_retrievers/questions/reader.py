@@ -18,6 +18,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.questions.clock import Clock, in_dates, is_relative
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.questions.question_forms.generator import QuestionFormGenerator
@@ -54,6 +55,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         shots: How many worked examples the language model is shown; see `LLMPatternGenerator`.
         encoder: Embeddings for sentences in place of the package's encoder, such as `local_embeddings(model)`. Ranking
             and confidence stay fitted to the package's encoder.
+        clock: Gives today's date for "last year" and the like, as `datetime.date.today` does. Without it a question
+            with such a time is refused.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
@@ -81,9 +84,11 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         asks_model: AsksModel = "unsure",
         shots: int = SHOTS,
         encoder: Embeddings | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """Make the generators."""
         check_index(type(self).__name__, index)
+        self.clock = clock
         self.linker = linker or linker_of(index)
         if examples is not None and not isinstance(examples, ExamplePatternGenerator):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
@@ -121,6 +126,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def body(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Ask the language model if the others are not sure."""
+        if self.clock:
+            input = {**input, "question": in_dates(input["question"], self.clock())}
         if self.model is None or self.asks_model == "unsure":
             try:
                 reading = yield from self._without_model(input)
@@ -135,6 +142,13 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
+        if is_relative(input["question"]):
+            raise LowConfidenceError(
+                f"QuestionReader: {input['question']!r:.200} names a time relative to today, and there is no clock.",
+                0.0,
+                hint_python="Write the date, or give clock=datetime.date.today to QuestionReader.",
+                hint_shell="Write the date.",
+            )
         unlinked: EntityLinkingError | None = None
         try:
             entities = yield Call(self.zero_shot.entities, input)

@@ -26,9 +26,8 @@ from kg_retrievers.index import (
     linker_of,
     question_entities,
 )
-from kg_retrievers.index.embeddings import token_table
+from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.self_questions.english import is_plural, plural_of, type_noun, verb_of
-from kg_retrievers.questions.zero_shot.scorer import mean_rows
 
 #: What a noun for the answers follows.
 _ASKS = re.compile(
@@ -77,7 +76,9 @@ class TypeNouns:
                 whole[form].append(name)
                 last[form.split()[-1]].append(name)
         self._types = {noun: names[0] for noun, names in {**last, **whole}.items() if len(names) == 1}
-        self._of_relations = {word for name in graph.relations for word in readable(local_name(name)).casefold().split()}
+        self._of_relations = {
+            word for name in graph.relations for word in readable(local_name(name)).casefold().split()
+        }
 
     def usual(self, word: str) -> str:
         """Return a noun for the type to which a word is clearly nearest, as "companies" for "firms"; else the word."""

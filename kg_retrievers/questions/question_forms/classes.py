@@ -14,9 +14,8 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.kinds import kind_relations
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index import FUNCTION_WORDS
-from kg_retrievers.index.embeddings import TokenTable, words
+from kg_retrievers.index.embeddings import TokenTable, mean_rows, words
 from kg_retrievers.questions.self_questions.english import read_relation
-from kg_retrievers.questions.zero_shot.scorer import mean_rows
 
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5

@@ -21,9 +21,11 @@ _WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 ORDINALS = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
 
-_CENTURIES = (
-    "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first"
-).split()
+_CENTURIES = re.findall(
+    r"[\w-]+",
+    "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth "
+    "twenty-first",
+)
 _CENTURY_WORD = re.compile(rf"(?i)\b({'|'.join(_CENTURIES)})(?= century)")
 
 #: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.

@@ -21,7 +21,8 @@ from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
-from kg_retrievers.questions.question_forms.measures import Measures, asks_measure, is_measure
+from kg_retrievers.questions.question_forms.measure_words import asks_measure, is_measure
+from kg_retrievers.questions.question_forms.measures import Measures
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.several import Several
 from kg_retrievers.questions.question_forms.values import UnreadError, WalkFinder

@@ -485,8 +485,10 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     if reading.after_degree:
         noun = reading.after_degree
         return noun[:1] if is_plural(noun[0].word) else noun, tokens
-    if (found := reading.search(_WHO_IS_THE)) and reading.score(noun := tokens[found[1] : found[1] + 1]) >= NAMES_CLASS:
-        return tuple(noun), tokens
+    if found := reading.search(_WHO_IS_THE):
+        named = tuple(tokens[found[1] : found[1] + 1])
+        if reading.score(named) >= NAMES_CLASS:
+            return named, tokens
     for token in tokens:
         if token.word in ("who", "whom"):
             return (token,), tokens

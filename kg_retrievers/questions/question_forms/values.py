@@ -420,7 +420,9 @@ class WalkFinder:
         if not unit:
             return True
         units = self._columns.units[self.classes.members[self.classes.end_of(way.labels)]]
-        return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
+        symbol = unit_symbol(unit).casefold()
+        same = [number for name, number in self._columns.unit_symbols.items() if name.casefold() == symbol]
+        return bool(np.isin(units, same).mean() > 0.5)
 
     def _named(self, way: Way, words: str, weight: float) -> float:
         return weight * self.nearness(words, way.labels[-1], telling=True) - STEP_COST * (len(way.labels) - 1)
@@ -446,6 +448,11 @@ class WalkFinder:
             return 0.0
         heads = self.classes.counts[reversed_label(way.labels[0])]
         return SHARE_WEIGHT * float(np.log(min(heads / max(self.classes.size_of(group), 1), 1.0)))
+
+    def is_unit(self, word: str) -> bool:
+        """Whether numbers of the graph have a unit of a name, as "kilometres"."""
+        symbols = {symbol.casefold() for symbol in self._columns.unit_symbols}
+        return unit_symbol(word).casefold() in symbols
 
     def has_unit(self, label: int) -> bool:
         """Whether most of the values to which a label leads have a unit."""

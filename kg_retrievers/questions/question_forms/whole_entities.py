@@ -31,9 +31,10 @@ _OTHER_WORDS = """
 able answers available basic beginner begin best big broad child collected complete concern concerning concerns could
 covered deal deals entire exist existing exists few focus full go goes got guest hear hold holds idea important
 interested interesting introduce kids kindly key look looks lot main mainly make makes mean nice nutshell offer offers
-known mother boss overall pick pose put raise son paragraph picture possible present provide provided read reader regard regarding respect roughly
-rough rundown scope sense sentence sentences share simple simply someone start stored summary take taken talk teacher
-text think tour understand useful visitor whole wonder wondering word words write
+known mother boss overall pick pose put raise son paragraph picture possible present provide provided read reader
+regard regarding respect roughly rough rundown scope sense sentence sentences share simple simply someone start
+stored summary take taken talk teacher text think tour understand useful visitor whole wonder wondering word words
+write
 """
 _PLAIN, _OTHER = frozenset(_PLAIN_WORDS.split()), frozenset(_OTHER_WORDS.split())
 
@@ -52,13 +53,11 @@ _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
         r"differ|differs|differences?|distinguish(?:es)?|compare|comparison|contrast|versus|vs|apart|tell apart",
         "different set main respects respect side against",
     ),
-    (
-        "describe",
-        r"tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
-        r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
-        r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain",
-        "stored recorded available",
-    ),
+)
+_DESCRIBES = re.compile(
+    r"\b(?:tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
+    r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
+    r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain|stored|recorded|available)\b"
 )
 _WHO_IS = re.compile(
     r"(?:and |so )?(?:who or what|who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
@@ -70,7 +69,8 @@ _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|
 
 #: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
 _OVERVIEW = re.compile(
-    r"\b(?:overview|topics?|covered|sum up|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|hold|holds|inside|schema|about"
+    r"\b(?:overview|topics?|covered|sum up|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|holds?"
+    r"|inside|schema|about"
     r"|introduc(?:e|tion)|look up|find|stor(?:e|es|ed)|(?:kinds?|types?|sorts?|classes) of|describe|explain|picture"
     r"|(?:is|s|are) (?:in|here)|in (?:this|the|your|here)|know|known|have|offers?|deals? with|tour)\b"
 )
@@ -113,15 +113,23 @@ class WholeEntities:
         if not slots:
             return self._of_graph(text)
         nodes = list(dict.fromkeys(map(node_of, slots)))
-        if len(nodes) == 1 and _WHO_IS.fullmatch(text):
+        return self._of_one(text, nodes) if len(nodes) == 1 else self._of_several(text, nodes)
+
+    def _of_one(self, text: str, nodes: Sequence[Term]) -> Pattern | None:
+        """Return the pattern of a question for the facts of an entity."""
+        if _WHO_IS.fullmatch(text):
             return _pattern("describe", nodes)
-        if len(nodes) == 1 and _ASKS_FACT.search(text):
+        found = _DESCRIBES.search(text)
+        if found is None or _ASKS_FACT.search(text) or not {*found[0].split()}.isdisjoint(self._relation_words):
             return None
+        known = {word for word in text.split() if _DESCRIBES.fullmatch(word)}
+        return _pattern("describe", nodes) if self._without_kind(text, known) else None
+
+    def _of_several(self, text: str, nodes: Sequence[Term]) -> Pattern | None:
+        """Return the pattern of a question for what connects entities, or how two of them compare."""
         for kind, trigger, further in _SHAPES:
-            if (len(nodes) == 1) != (kind == "describe") or (len(nodes) > 2 and kind != "connect"):
-                continue
-            found = re.search(rf"\b(?:{trigger})\b", text) if len(nodes) > 1 or kind == "describe" else None
-            if found is None:
+            found = re.search(rf"\b(?:{trigger})\b", text)
+            if found is None or (len(nodes) > 2 and kind != "connect"):
                 continue
             known = {word for word in text.split() if re.fullmatch(trigger, word)}
             rest = self._without_kind(text, known.union(further.split()))
@@ -132,8 +140,6 @@ class WholeEntities:
                 if named and found[0] in self._relation_words and text.startswith(("which", "what")):
                     return None  # "which route connects them" by a relation of this name
                 return _pattern(kind, [*nodes, *([Unknown("through", named)] if named else [])])
-            if kind == "describe" and not {*found[0].split()}.isdisjoint(self._relation_words):
-                return None
             return _pattern(kind, nodes)
         return None
 

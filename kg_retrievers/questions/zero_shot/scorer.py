@@ -12,9 +12,8 @@ Trained by `benchmarks/relation_scorer` on public questions about other graphs; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,40 +37,8 @@ MAX_TOKENS, MAX_HOPS = 40, 3
 #: What the ends of a step are.
 KINDS = ("", "date", "number")
 
-#: How many texts are embedded at once.
-_TEXTS_AT_ONCE = 1024
-
 #: Stand for the entity where a walk starts, and for another one that the question names.
 TOPIC, OTHER = "[x]", "[y]"
-
-
-def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
-    """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
-    ids = [known_ids(table, text) for text in texts]
-    means = sums_of_rows(table, ids)
-    for mean, of_text in zip(means, ids, strict=True):
-        if of_text:
-            mean /= np.float32(len(of_text))
-            mean /= np.linalg.norm(mean) + 1e-9
-    return means
-
-
-def known_ids(table: TokenTable, text: str) -> list[int]:
-    """Return the ids of the tokens of a text that the table has."""
-    return [id for id in table.token_ids(text) if id != UNKNOWN]
-
-
-def sums_of_rows(table: TokenTable, ids: Sequence[Sequence[int]]) -> Array:
-    """Return the sum of the rows of the tokens of each text, (texts, e)."""
-    sums = np.zeros((len(ids), table.dimension), np.float32)
-    lengths = np.array([len(of_text) for of_text in ids], np.int64)
-    for first in range(0, len(ids), _TEXTS_AT_ONCE):
-        full = first + np.flatnonzero(lengths[first : first + _TEXTS_AT_ONCE])
-        starts = np.cumsum(lengths[full]) - lengths[full]
-        flat = list(chain.from_iterable(ids[first : first + _TEXTS_AT_ONCE]))
-        if flat:
-            sums[full] = np.add.reduceat(table.rows(flat), starts, axis=0)
-    return sums
 
 
 def question_ids(table: TokenTable, question: str) -> tuple[list[int], list[int]]:

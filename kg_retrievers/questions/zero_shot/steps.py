@@ -27,7 +27,7 @@ from kg_retrievers.graph.columns import Array, distinct, entries_between, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
-from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, words
+from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, known_ids, mean_rows, sums_of_rows, words
 from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
@@ -35,9 +35,6 @@ from kg_retrievers.questions.zero_shot.scorer import (
     TOPIC,
     RelationScorer,
     StepStates,
-    known_ids,
-    mean_rows,
-    sums_of_rows,
 )
 
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.

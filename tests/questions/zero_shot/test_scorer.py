@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index.embeddings import token_table
+from kg_retrievers.index.embeddings import mean_rows, token_table
 from kg_retrievers.questions.zero_shot.scorer import (
     KINDS,
     MAX_TOKENS,
     SCORER,
-    mean_rows,
     question_ids,
     relation_scorer,
 )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from kg_retrievers.index.embeddings import token_table
-from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer, mean_rows
+from kg_retrievers.index.embeddings import mean_rows, token_table
+from kg_retrievers.questions.zero_shot.scorer import KINDS, RelationScorer
 
 if TYPE_CHECKING:
     from benchmarks.relation_scorer.examples import Example

@@ -1,0 +1,325 @@
+"""The words with which a question asks for a measure, and what is left of it without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from kg_retrievers.graph.operations import OperationKind
+from kg_retrievers.questions.question_forms.forms import (
+    AUXILIARY,
+    NUMBERS,
+    ORDINALS,
+    WH,
+    Token,
+    is_verb,
+    joined,
+    words_of,
+)
+from kg_retrievers.questions.question_forms.values import UnreadError
+from kg_retrievers.questions.self_questions.english import verb_of
+
+_MEANS = re.compile(
+    r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically"
+    r"|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
+)
+_SUMS = re.compile(
+    r"\b(?:in total|in sum|all together|(?:add|sum)(?:s|ed|ing|med)? (?:it |them )?(?:all )?up"
+    r"|the sum of|sum of|(?:the )?grand total"
+    r"|(?:the )?(?:total|summed|cumulative|combined|aggregate)(?: (?:amount|sum|value))?(?: of)?)\b"
+)
+_MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
+_MUCH = r"(?:what|which|how (?:many|much|few|little|long|large|big|high|old|far|wide)|when)"
+_LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest|first)"
+_MOST_WORDS = (
+    r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest|last)"
+)
+_RANGES = re.compile(
+    rf"\b(?:in (?:which|what) range|from {_MUCH}\b(?: [a-z]+)?? (?:up )?(?:to|until|till) {_MUCH}\b"
+    rf"|between (?:which|what)(?: two)?(?: values)?|(?:the )?(?:range|spread|span) of|ranges? (?:from|between)"
+    rf"|(?:from )?(?:the )?(?:{_LEAST_WORDS}(?: and| to|,)(?: the)? {_MOST_WORDS}"
+    rf"|{_MOST_WORDS}(?: and| to|,)(?: the)? {_LEAST_WORDS})(?: (?:ones?|values?))?)(?= |$)"
+)
+_GREATEST = re.compile(
+    r"\b(?:at most|up to|as many as)(?= (?:how|$))|\bat most$"
+    r"|(?<!at )\b(?:the )?(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|top|most)\b"
+)
+_LEAST = re.compile(
+    r"\bat least(?= (?:how|$))|\bat least$"
+    r"|(?<!at )\b(?:the )?(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest)\b"
+)
+_SHARES = re.compile(
+    r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
+    r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
+    r"|(?:share|part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?|(?<!\d )%(?: of)?(?= |$)"
+)
+COUNTS = re.compile(
+    r"\bhow (?:many|often)\b|\b(?:the |what )?(?:total |overall )?(?:number|count|tally)s?(?: of\b|$)"
+    r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b"
+)
+_GROUPS = re.compile(
+    r"(?:, )?\b(?:per|down by|(?:for|in|of|by|from|to|at|on|with|across|within|among) (?:each|every)(?: single| one)?"
+    r"|(?:broken down|grouped|split|divided|separated|sorted|listed|ordered) (?:up )?by|according to)"
+    r"(?: of the)? (?=[a-z])|\b(?:each|every)(?: single| of the| one of the)? (?=[a-z])"
+)
+_BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
+
+#: Asks for a number in a unit.
+ASKS_UNIT = re.compile(
+    r"\bhow (?:many|much) (?:of )?(?P<unit>[a-z]+)\b|\bin (?P<other>[a-z]+)(?= ,|$| (?:is|are|does|do|has)\b)"
+)
+
+#: "port by port", "port wise".
+_TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
+_WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
+_IN_WHICH = re.compile(r"(?<=[a-z]) (?:in|of|at|for|by|from) (?:which|what) (?=[a-z])")
+_SPLIT = re.compile(r"\b(?:break|broken|split|divided?|grouped?|separated?)\b")
+_WHICH_HOW_MANY = re.compile(r"(?:which|what) (?!is|are|was|were).*\bhow many\b")
+_KNOWN_VALUE = re.compile(
+    r"\b(?:whose (?P<a>(?:[a-z]+ ){1,3})(?:is|are) known|with an? (?P<b>(?:[a-z]+ ){1,2})figure"
+    r"|with an? known (?P<c>[a-z]+)(?= |$))"
+)
+
+#: Asks for things rather than for a number.
+ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|was|were|s)")
+_ASKS_THINGS = re.compile(
+    r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
+)
+
+#: Left of a question, these ask for something that a measure does not give.
+UNREAD = frozenset([*ORDINALS, *NUMBERS[2:], "often", "only", "least", "most", "same", "where", "when", "why"])
+
+#: Before the noun for all of which something is a share.
+ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
+_HOW_MANY = re.compile(r"\bhow (?:many|much)(?: of)?\b")
+
+#: What may be computed from how many of something each thing has.
+COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
+
+#: Signs that stand for a comma.
+PAUSES = frozenset([":", ";", "-", "–", "—", "."])
+
+_Words = tuple[OperationKind, re.Pattern[str]]
+_AGGREGATES: tuple[_Words, ...] = (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS))
+EXTREMES: tuple[_Words, ...] = (("max", _GREATEST), ("min", _LEAST))
+
+#: Words around these that say nothing.
+_PLAIN_WORDS = """
+a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
+my we us you your all any each every some what which who how many much is are was were be do does did has have had
+can could will would please just kindly so give show tell list name names find need want like know get see looking
+calculate compute work up add together altogether total make made split all over got break down exist exists existing
+graph data database dataset knowledge
+base contain contains knows hold holds different distinct one ones return enumerate collection facts facts' whole
+entire number count complete overall lie lies figure figures value values from range ranges spent money what's
+amount called known
+"""
+PLAIN = frozenset(_PLAIN_WORDS.split())
+
+#: The most words of the noun of a group.
+MOST_WORDS = 3
+
+
+@dataclass
+class Asked:
+    """What a question asks of things.
+
+    Attributes:
+        kind: The operation.
+        tokens: The words that are left.
+        group: The noun by which there is a result for each, and the words around it.
+        hints: What is said of the group, such as "that operates them".
+        is_known: What of the things must be known, as in "whose height is known".
+        is_strict: Whether the words for the operation mean nothing else.
+        at: Where among the tokens the words for the share, or "how many", stood; -1 for nowhere.
+        is_split: Whether words such as "split by" ask for a number for each group.
+    """
+
+    kind: OperationKind
+    tokens: list[Token]
+    group: tuple[Token, ...] = ()
+    hints: tuple[Token, ...] = ()
+    is_known: tuple[str, ...] = ()
+    is_strict: bool = True
+    at: int = -1
+    is_split: bool = False
+
+
+def take_measure(tokens: Sequence[Token]) -> Asked | None:
+    """Take the words for a mean, sum, range, share or group from a question; None if it has none of these.
+
+    Example:
+        >>> asked = take_measure([Token(word) for word in "the average height of towers per city".split()])
+        >>> asked.kind, words_of(asked.tokens), words_of(asked.group)
+        ('mean', 'height of towers', 'city')
+    """
+    asked = Asked("list", list(tokens))
+    if found := _KNOWN_VALUE.search(words_of(asked.tokens)):
+        asked.is_known = tuple((found["a"] or found["b"] or found["c"]).split())
+        remove(asked.tokens, found)
+    if _SHARES.search(words_of(asked.tokens)):
+        return _share(asked)
+    counted = COUNTS.search(words_of(asked.tokens)) is not None
+    _take_group(asked, counted)
+    for kind, form in _AGGREGATES:
+        if _taken(asked, form) is not None:
+            while form is _RANGES and _taken(asked, form) is not None:
+                pass  # "the range, from the smallest to the largest"
+            asked.is_strict = form is not _MAYBE_SUMS
+            at = _taken(asked, COUNTS)
+            return replace(asked, kind=kind, at=-1 if at is None else at)
+    if asked.group or (counted and _asks_number(words_of(tokens))):
+        for kind, form in EXTREMES:
+            if _taken(asked, form) is not None:
+                at = _taken(asked, COUNTS)
+                return replace(asked, kind=kind, at=-1 if at is None else at)
+    return _count_by_group(asked, tokens) if asked.group else None
+
+
+def _share(asked: Asked) -> Asked:
+    """Take the words for a share."""
+    while found := _SHARES.search(words_of(asked.tokens)):
+        asked.at = remove(asked.tokens, found)
+    if found := _HOW_MANY.search(words_of(asked.tokens)):
+        before = remove(asked.tokens, found) <= asked.at
+        asked.at -= before * len(found[0].split())
+    return replace(asked, kind="share")
+
+
+def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
+    """Take the words for a count, or nothing of "ports per country"; None if a list is asked for."""
+    if _taken(asked, COUNTS) is not None:
+        return replace(asked, kind="count")
+    if asked.is_split or not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
+        return replace(asked, kind="count", is_strict=False)
+    return None
+
+
+#: Words of a measure that no plain question has.
+_MEASURING = re.compile(
+    r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
+)
+_SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
+
+
+def is_measure(text: str) -> bool:
+    """Tell whether the text for an entity is rather the word for a measure, such as "max"."""
+    return text in _SHORT_MEASURES
+
+
+def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
+    """Tell whether a question asks for a measure, by words that name no relation."""
+    found = _MEASURING.finditer(words_of(tokens).rstrip(" ?.!"))
+    return any(set(one[0].split()).isdisjoint(words_of_relations) for one in found)
+
+
+def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:
+    """Take words from a question, or from what is said of its group; return where they stood, or None."""
+    if found := form.search(words_of(asked.tokens)):
+        return remove(asked.tokens, found)
+    hints = list(asked.hints)
+    if found := form.search(words_of(hints)):
+        remove(hints, found)
+        asked.hints = tuple(hints)
+        return -1
+    return None
+
+
+def _asks_number(text: str) -> bool:
+    """Whether the first that a question asks for is the greatest or least number of something, rather than a thing."""
+    found = [one.start() for form in (_GREATEST, _LEAST, COUNTS) for one in form.finditer(text)]
+    before = text[: min(found, default=0)].split()
+    return not _ASKS_THINGS.search(text) and all(word in PLAIN or word == "," for word in before)
+
+
+def trimmed(tokens: Sequence[Token]) -> list[Token]:
+    """Return a clause without what joins it to the rest of a question."""
+    kept = list(tokens)
+    while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
+        kept.pop(0)
+    while kept and kept[-1].word in (",", "of", "the", "all"):
+        kept.pop()
+    return kept
+
+
+def split_clause(clause: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
+
+    Raises:
+        UnreadError: If the clause limits the things twice and does not say which of both is for all of them.
+    """
+    limits = [at for at, token in enumerate(clause) if token.slot or token.word[:1].isdigit()]
+    limits = [at for at in limits if not (at and joined(clause, at - 1, ("and", "or")))]
+    if len(limits) < 2 or any(token.word == "between" for token in clause):
+        return [], clause
+    at = next((at for at in range(limits[0] + 1, limits[-1]) if _begins_clause(clause, at)), 0)
+    if not at:
+        raise UnreadError
+    return clause[:at], clause[at:]
+
+
+def _begins_clause(clause: Sequence[Token], at: int) -> bool:
+    word, before = clause[at].word, clause[at - 1]
+    return word in ("that", "which", "who", *AUXILIARY) or bool(before.slot and verb_of(word))
+
+
+def _noun(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the noun with which some words begin."""
+    return tuple(takewhile(lambda token: token.telling and not is_verb(token.word), tokens[:MOST_WORDS]))
+
+
+def _groups(text: str, found: re.Match[str]) -> bool:
+    """Whether "by" stands before what things are grouped by, rather than before who did something."""
+    if re.search(r"\b(?:top|most|least|fewest|first|last|[a-z]{3,}est)\b", text) or re.match(
+        r"(?:number|count|total|amount|how)\b", text[found.end() :]
+    ):
+        return False  # "top 3 by height", "by number of members"
+    before = text[: found.start()].split()
+    verb = verb_of(before[-1]) if before else None
+    return verb is None or before[-1] not in (verb.past, verb.participle)
+
+
+def remove(tokens: list[Token], found: re.Match[str]) -> int:
+    """Remove the words that were found in the text of some tokens; return where they stood."""
+    text = found.string
+    first = text[: found.end() - len(found[0].lstrip())].count(" ")
+    del tokens[first : first + len(found[0].split())]
+    return first
+
+
+def _take_group(asked: Asked, counted: bool) -> None:
+    """Take the noun after "per", "for each" or "by"."""
+    text = words_of(asked.tokens)
+    measured = counted or _MEANS.search(text) or _SUMS.search(text)
+    if (found := _WHICH_HOW_MANY.match(text)) and (noun := _noun(asked.tokens[1:])):  # "which ship has how many masts"
+        asked.group, asked.tokens = noun, asked.tokens[1 + len(noun) :]
+        return
+    for form in (_TWICE, _WISE) if measured else ():
+        if found := form.search(text):  # "port by port", "port wise"
+            first = text[: found.start(1)].count(" ")
+            asked.group = (Token(found[1]),)
+            del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
+            return
+    found = _GROUPS.search(text) or (_IN_WHICH.search(text) if counted else None)
+    asked.is_split = found is not None and _SPLIT.search(text) is not None
+    if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
+        found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
+    if found is None and (found := re.match(r"by (?=[a-z])", text)) is None:
+        return
+    at = remove(asked.tokens, found)
+    noun = _noun(asked.tokens[at:])
+    if not noun:
+        return
+    asked.group = noun
+    rest = asked.tokens[at + len(noun) :]
+    is_first = all(token.word in PLAIN for token in asked.tokens[:at])
+    is_front = is_first or found[0].lstrip(", ").startswith("for")
+    if is_front and "," in (words := [token.word for token in rest]):  # "for each city, how many ports"
+        end = words.index(",")
+        asked.hints, asked.tokens = tuple(rest[:end]), [*asked.tokens[:at], *rest[end + 1 :]]
+    elif is_first:
+        asked.tokens = [*asked.tokens[:at], *rest]
+    else:
+        asked.hints, asked.tokens = tuple(rest), asked.tokens[:at]
