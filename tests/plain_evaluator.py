@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -77,6 +78,8 @@ def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, directio
         rows = [row for row in rows if row[1] in _comparable(graph, {row[1] for row in rows})]
     if operation.group is None:
         return _ungrouped(graph, operation, rows)
+    if operation.period:
+        return _by_period(graph, pattern, operation, rows)
     groups = {row[-1]: _ungrouped(graph, operation, [one[:-1] for one in rows if one[-1] == row[-1]]) for row in rows}
     return _table_of(graph, pattern, {key: one for key, one in groups.items() if one.known})
 
@@ -296,12 +299,52 @@ def _table_of(graph: KnowledgeGraph, pattern: Pattern, groups: dict[str, Plain])
         order = sorted(groups, key=lambda key: (labels[key], ids(key)))
     else:
         order = sorted(groups, key=lambda key: (-_sortable(groups[key].value), labels[key], ids(key)))
+    return Plain(_titled(graph, pattern, operation, labels, groups, order), order)
+
+
+def _by_period(graph: KnowledgeGraph, pattern: Pattern, operation: Operation, rows: list[tuple[str, ...]]) -> Plain:
+    """Return the table of the days, months, years, decades or centuries of dates, in order."""
+    spans: dict[str, set[str]] = {}
+    for key in {row[-1] for row in rows}:
+        value = graph.value(key)
+        if value is not None and value.first is not None and value.last is not None:
+            spans[key] = {_period(value.first, str(operation.period)), _period(value.last, str(operation.period))}
+    named = [(*row[:-1], next(iter(spans[row[-1]]))) for row in rows if len(spans.get(row[-1], ())) == 1]
+    groups = {one: _ungrouped(graph, operation, [row[:-1] for row in named if row[-1] == one]) for _, *_, one in named}
+    groups = {one: plain for one, plain in groups.items() if plain.known}
+    table = _titled(graph, pattern, operation, {one: one for one in groups}, groups, sorted(groups))
+    return Plain(table, []) if groups else NOTHING
+
+
+def _period(day: date, period: str) -> str:
+    match period:
+        case "day":
+            return day.isoformat()
+        case "month":
+            return day.isoformat()[:7]
+        case "year":
+            return f"{day.year}"
+        case "decade":
+            return f"{day.year // 10}0s"
+        case _:
+            number = (day.year + 99) // 100
+            return f"{number}{'st' if number == 21 else 'th'} century"
+
+
+def _titled(
+    graph: KnowledgeGraph,
+    pattern: Pattern,
+    operation: Operation,
+    labels: dict[str, str],
+    groups: dict[str, Plain],
+    order: list[str],
+) -> dict[str, Any]:
     rows = []
     for key in order:
         named = [[graph.label(answer) for answer in groups[key].answers]] if groups[key].answers else []
         rows.append([labels[key], *named, *([] if operation.kind == "list" else [groups[key].value])])
     titles = [operation.group, *([pattern.target] if operation.kind in ("list", "max", "min") else [])]
-    return Plain({"columns": [*titles, *([] if operation.kind == "list" else [operation.kind])], "rows": rows}, order)
+    return {"columns": [*titles, *([] if operation.kind == "list" else [operation.kind])], "rows": rows}
 
 
 def _sortable(value: Any) -> float:

@@ -26,8 +26,9 @@ _END = re.compile(
     r"|\n|:(?=\s)|\s[-\u2013\u2014]\s"
 )
 
-#: What stands before a colon or dash is a sentence of its own if somebody speaks in it; else it is a topic, as in
-#: "lakes in Norway: how many are there".
+#: What stands before a colon or dash is a sentence of its own if somebody speaks in it, or what follows names one thing
+#: by a pronoun; else it is a topic, as in "lakes in Norway: how many are there".
+_OF_ONE = re.compile(r"\b(?:it|its|he|him|his|she|her)\b", re.IGNORECASE)
 _PAUSES = frozenset([":", "-", "\u2013", "\u2014"])
 _STORY = re.compile(
     r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b",
@@ -126,7 +127,11 @@ def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int
         one.end()
         for one in _END.finditer(question)
         if not any(low <= one.start() < high for low, high in spans)
-        and (one[0].strip() not in _PAUSES or _STORY.search(question[: one.start()]))
+        and (
+            one[0].strip() not in _PAUSES
+            or _STORY.search(question[: one.start()])
+            or _OF_ONE.search(question[one.end() :])
+        )
     ]
     parts = [part for part in pairwise([0, *ends, len(question)]) if question[slice(*part)].strip()]
     texts = [question[slice(*part)].strip() for part in parts]

@@ -310,12 +310,14 @@ def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Ma
     kept = (columns.first[rows[:, -1]] != NO_DAY) & (first == last)
     without = len(np.setdiff1d(rows[~kept, 0], rows[kept, 0]))
     details = {**details, **({"without_value": without} if without else {})}
+    if not kept.any():
+        return OperationResult(None, [], [], details)
     rows = np.unique(np.column_stack([first[kept], rows[kept, :-1]]), axis=0)
     periods, starts = np.unique(rows[:, 0], return_index=True)
     table = [
         [_period_name(period, operation.period), *cells]
         for period, some in zip(periods.tolist(), np.split(rows[:, 1:], starts[1:]), strict=True)
-        if len(some) and (cells := _cells(operation, some, graph))
+        if (cells := _cells(operation, some, graph))
     ]
     whole = {"columns": _titles(operation, str(pattern.target)), "rows": table} if table else None
     return OperationResult(whole, [], distinct(rows[:, 1]).tolist(), details)

@@ -162,6 +162,8 @@ class SparqlExecutor(Executor):
         'sparql'
     """
 
+    dialect = "sparql"
+
     def __init__(
         self,
         url: str | None = None,

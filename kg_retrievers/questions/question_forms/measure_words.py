@@ -53,8 +53,10 @@ _LEAST = re.compile(
 _SHARES = re.compile(
     r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
     r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
-    r"|(?:share|part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?|(?<!\d )%(?: of)?(?= |$)"
+    r"|(?:share|(?:(?<=what )|(?<=which )|(?<=a ))part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?"
+    r"|(?<!\d )%(?: of)?(?= |$)"
 )
+_MAYBE_SHARES = re.compile(r"\b(?:share|part)\b")
 COUNTS = re.compile(
     r"\bhow (?:many|often)\b|\b(?:the |what )?(?:total |overall )?(?:number|count|tally)s?(?: of\b|$)"
     r"|\bcount(?:ed)?(?: up| them)?\b|\bbreak(?:down| down)\b"
@@ -180,7 +182,9 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
 
 def _share(asked: Asked) -> Asked:
     """Take the words for a share."""
+    asked.is_strict = False
     while found := _SHARES.search(words_of(asked.tokens)):
+        asked.is_strict |= _MAYBE_SHARES.search(found[0]) is None
         asked.at = remove(asked.tokens, found)
     if found := _HOW_MANY.search(words_of(asked.tokens)):
         before = remove(asked.tokens, found) <= asked.at

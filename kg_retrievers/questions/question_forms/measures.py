@@ -115,7 +115,7 @@ class Measures:
         if asked is None:
             return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
         if asked.kind == "share":
-            return self._share(asked)
+            return self._share(asked) if asked.is_strict or self._kind_spans(words) else None
         if asked.kind == "count" and not asked.is_strict:
             return self._fragment_by_groups(asked)
         if asked.kind in COUNTED and asked.group and asked.at >= 0:

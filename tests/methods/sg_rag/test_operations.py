@@ -175,6 +175,10 @@ def _operations(unknowns: list[str]) -> st.SearchStrategy[Operation | None]:
         st.sampled_from([None, Operation("exists"), Operation("list")]),
         st.builds(lambda kind, group: Operation(kind, group=group), st.sampled_from(["list", "count"]), group),
         st.builds(lambda kind, by, of, group: Operation(kind, by=(by,), of=of, group=group), kinds, by, of, group),
+        st.builds(
+            lambda kind, by, of, group, period: Operation(kind, by=(by,), of=of, group=group, period=period),
+            kinds, by, of, by, st.sampled_from(["day", "month", "year", "decade", "century"]),
+        ),
         st.builds(lambda by: Operation("share", by=(by,)), by),
         st.builds(lambda whole: Operation("share", whole=whole), st.integers(1, 2)),
         st.builds(lambda one, other: Operation("table", by=(one, other)), by, by),

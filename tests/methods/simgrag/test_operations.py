@@ -76,12 +76,18 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
     most = draw(st.sampled_from([0, 1, 2]))
     conditions = draw(st.lists(_condition(named, [*graph.names, *keys]), max_size=most)) if named else []
     pairs = draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=1))
+    target, operation = draw(st.sampled_from(inside)) if inside else None, draw(_operation(inside))
+    whole = operation.whole if operation else None
+    if isinstance(whole, int) and target not in {
+        end.name for end in Pattern(tuple(triples[:whole])).nodes if isinstance(end, Unknown)
+    }:
+        operation = None
     pattern: dict[str, Any] = {
-        "target": draw(st.sampled_from(inside)) if inside else None,
+        "target": target,
         "different": [(a, b) for a, b in pairs if a != b],
         "directed": draw(st.sampled_from([None, None, True, False])),
         "conditions": conditions,
-        "operation": draw(_operation(inside)),
+        "operation": operation,
     }
     kept = [triple for triple in absent if triple not in triples]
     try:
@@ -135,6 +141,8 @@ def _operation(draw: st.DrawFn, inside: list[str]) -> Operation | None:
         return Operation(kind, group=group if kind == "count" else None)
     by = (draw(st.sampled_from(inside)),)
     if kind in ("share", "table"):
+        if kind == "share" and draw(st.booleans()):
+            return Operation(kind, whole=draw(st.integers(1, 2)))
         return Operation(kind, by if kind == "share" else (*by, draw(st.sampled_from(inside))))
     of: Any = draw(st.sampled_from(["value", "count"]))
     comparison: Any = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
@@ -147,7 +155,8 @@ def _operation(draw: st.DrawFn, inside: list[str]) -> Operation | None:
     if kind == "order":
         limit, descending = draw(st.sampled_from([None, 1, 2])), draw(st.booleans())
         return Operation("order", by, of, limit=limit, descending=descending, offset=draw(st.integers(0, 2)))
-    return Operation(kind, by, of, group=group)
+    period = draw(st.sampled_from([None, "day", "month", "year", "decade", "century"])) if group else None
+    return Operation(kind, by, of, group=group, period=period)
 
 
 def found(evidence: list[Evidence], pattern: Pattern) -> Plain:
