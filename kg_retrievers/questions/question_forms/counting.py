@@ -62,8 +62,8 @@ class Counting:
             return self._add_often(form, arms, degree)
         if not degree.noun:
             way = self._walks.degree_way(form, degree, arms.group)
-            measure = words_of(degree.words[1:])
-            if way and measure and self._walks.nearness(measure, way.labels[-1]) < MAY_NAME:
+            is_named = len(degree.words) > 1 and not degree.time
+            if way and is_named and self._walks.nearness(words_of(degree.words), way.labels[-1]) < MAY_NAME:
                 return False  # "the highest score", which nothing has
             words = f"{words_of(degree.words)} {telling_words(form.clause, form.noun)}"
             if way and form.standards and not degree.time and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
