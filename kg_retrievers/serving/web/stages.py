@@ -25,6 +25,9 @@ _ANSWERING = ("verbalize", "answer", "check_citations")
 #: The most names, documents and citations that are told, and the most characters of a text.
 NAMES, DOCUMENTS, CITATIONS, CHARACTERS = 12, 20, 200, 4_000
 
+#: The most rows of a table.
+ROWS = 100
+
 #: What to do next about a question without an answer, by what is answered.
 _NEXT_STEPS = {
     NOT_UNDERSTOOD: "Name an entity of the graph and one of its relations: the examples and the schema show some.",
@@ -148,7 +151,8 @@ def _answer(state: Mapping[str, Any]) -> Event:
         ],
         "supported": state.get("supported"),
         "rejected_citations": state.get("rejected_citations") or 0,
-        "value": state.get("value"),
+        "value": None if isinstance(state.get("value"), Mapping) else state.get("value"),
+        "table": _table(state.get("value")),
         "confidence": documents[0].metadata.get("confidence") if documents else None,
         "refused": not documents,
         "reason": None,
@@ -159,6 +163,20 @@ def _answer(state: Mapping[str, Any]) -> Event:
     if not documents:
         event |= {"reason": _reason(state), "next_step": _NEXT_STEPS.get(answer, _NEXT_STEPS[NO_ANSWER])}
     return event
+
+
+def _table(value: object) -> dict[str, Any] | None:
+    """Return the first rows of a table, with the number of those that are left out."""
+    if not isinstance(value, Mapping):
+        return None
+    rows = [[_cell(cell) for cell in row] for row in value["rows"][:ROWS]]
+    columns = [one_line(str(title))[:CHARACTERS] for title in value["columns"]]
+    return {"columns": columns, "rows": rows, "more": len(value["rows"]) - len(rows)}
+
+
+def _cell(cell: object) -> list[str]:
+    several = cell if isinstance(cell, list) else [cell]
+    return [one_line(str(one))[:CHARACTERS] for one in several[:NAMES]] + _more(several)
 
 
 def _reason(state: Mapping[str, Any]) -> str:

@@ -84,6 +84,15 @@ def test_a_question_is_answered_in_stages_with_citations_and_the_graph(shown: Br
     shown.keep_picture("page-answer")
 
 
+def test_a_table_is_shown_as_a_table(shown: BrowserPage) -> None:
+    ask(shown, "How many films are there per director?")
+    assert texts(shown, ".result .text thead th") == ["director", "count"]
+    rows = texts(shown, ".result .text tbody tr")
+    assert rows[0].split("\t") == ["Christopher Nolan", "4"]
+    assert len(rows) > 5
+    shown.keep_picture("page-table")
+
+
 def test_a_pattern_is_edited_and_run_on(shown: BrowserPage) -> None:
     ask(shown, QUESTION)
     shown.page.click("text=Edit and run on")

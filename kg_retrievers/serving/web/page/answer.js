@@ -142,13 +142,21 @@ function evidence(state, event) {
 function answered(state, event) {
   const { result, stages } = state.parts;
   result.hidden = false;
-  const text = make("p", { class: event.answers.length ? "text" : "text none", dir: "auto" }, event.answer);
-  const shown = [text, confidence(event.confidence), ...notes(event), citations(state, event)];
+  const text = make("p", { class: event.refused ? "text none" : "text", dir: "auto" }, event.answer);
+  const shown = [event.table ? table(event.table) : text, confidence(event.confidence), ...notes(event), citations(state, event)];
   result.replaceChildren(...shown.filter((part) => part !== null));
   if (event.refused) refused(state, event);
   for (const row of stages.querySelectorAll(".waiting, .running")) row.className = "skipped";
   if (!state.small) state.parts.more.append(whyNot({ question: state.question, method: state.method, edited: state.edited, refused: event.refused }));
   say(`Answer: ${event.answer}`);
+}
+
+function table({ columns, rows, more }) {
+  const cell = (value) => make("td", { dir: "auto" }, Array.isArray(value) ? value.join(", ") : String(value));
+  const body = rows.map((row) => make("tr", {}, row.map(cell)));
+  const left = more ? make("caption", {}, `and ${counted(more, "row", "rows")} more`) : null;
+  const head = make("tr", {}, columns.map((title) => make("th", { scope: "col", dir: "auto" }, title)));
+  return make("div", { class: "text" }, make("table", {}, left, make("thead", {}, head), make("tbody", {}, body)));
 }
 
 function confidence(share) {
