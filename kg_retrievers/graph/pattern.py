@@ -241,6 +241,8 @@ class Pattern:
         if kind == "share" and not self.operation.by and not self.operation.whole and types == [None]:
             raise PatternError("Pattern: 'share' needs a target with a type, a 'whole', or an unknown in 'by'.")
         whole = self.operation.whole
+        if isinstance(whole, int) and whole > len(self.triples):
+            raise PatternError(f"Pattern: 'share' takes a 'whole' of at most {len(self.triples)} triples, got {whole}.")
         if isinstance(whole, int) and self.target not in _names_in(self.triples[:whole]):
             raise PatternError(f"Pattern: the first {whole} triples, the whole of 'share', do not name the target.")
 

@@ -71,6 +71,15 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
                 _nearest_labels(index, text),
                 hint_python="Name an entity of the graph, or ask for a list without conditions.",
             )
+    for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None):
+        if len(index.graph.types) and kind not in index.graph.types_below and not index.is_part:
+            raise LowConfidenceError(
+                f"The pattern names the type {kind!r}, which the graph lacks.",
+                0.0,
+                [kind],
+                [*index.graph.types][:SUGGESTED],
+                hint_python="Name a type of the graph, or leave the type out.",
+            )
     terms = dict.fromkeys(triple.relation for triple in (*pattern.triples, *pattern.absent))
     texts = [term.text for term in terms if isinstance(term, Known)]
     for text, found in zip(texts, index.nearest_relations(texts, SUGGESTED), strict=True):

@@ -34,6 +34,9 @@ from kg_retrievers.questions.question_forms.values import (
 )
 from kg_retrievers.questions.self_questions.english import is_plural
 
+#: So many things are not counted by a walk of several steps, which may pass by few.
+MANY = 5
+
 #: A greater number of things is rather a number that the graph states.
 MOST_COUNTED = 12
 
@@ -99,7 +102,7 @@ class Counting:
     def add_counted(self, form: Form, arms: Arms, noun: Sequence[Token], quantity: Quantity | None) -> bool:
         """Add the walk from what is counted to what it is counted for."""
         least = quantity.number + (quantity.comparison == ">") if quantity else 2
-        needed = least if quantity is None or quantity.comparison in (">", ">=", "=") else 1
+        needed = least if quantity is None or quantity.comparison in (">", ">=", "=") else max(least // 2, 1)
         way = self.counted_way(form.clause, noun, arms.group, needed)
         if way is None or not arms.add("count", quantity, way):
             return False
@@ -128,8 +131,10 @@ class Counting:
 
     def _many(self, way: Way, needed: int) -> bool:
         """Whether something has so many of where a walk starts, as far as a walk of one step tells."""
-        if len(way.labels) > 1 or needed < 2:
+        if needed < 2:
             return True
+        if len(way.labels) > 1:
+            return needed < MANY
         label = reversed_label(way.labels[0])
         adjacency = self._graph.adjacency
         members = self._classes.members[self._classes.end_of(way.labels)]

@@ -144,7 +144,9 @@ _TIMES = {
 #: Adjectives that point to the lower end of a number.
 _LOW = frozenset(
     re.findall(
-        r"\w+", "small short low cheap light few little slow near narrow thin poor weak shallow less least tiny close"
+        r"\w+",
+        "small short low cheap light few little slow near narrow thin poor weak shallow less least tiny close"
+        " cold cool quiet soft minor mild lean slim",
     )
 )
 _IRREGULAR = {
@@ -220,6 +222,7 @@ class Limit(NamedTuple):
         start: The position of its first word.
         end: The position after its last.
         kind: "date" or "number", where its words say so: "before 1900", "more than 1900".
+        word: The adjective that compares, as "deep" of "deeper than 500 m"; "" for none.
     """
 
     operator: Operator
@@ -227,6 +230,7 @@ class Limit(NamedTuple):
     start: int
     end: int
     kind: str = ""
+    word: str = ""
 
     @property
     def value(self) -> Value:
@@ -290,7 +294,8 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
             return Limit("between", (literal, _written(words[end + 1 : last], units)), at - 1, last)
     after = " ".join(words[end : end + 3])
     if compared := _compared(words[:at], literal):
-        return Limit(compared[0], (literal,), at - compared[1], end, compared[2])
+        adjective = base_of(before.split()[-2], "er") or ""
+        return Limit(compared[0], (literal,), at - compared[1], end, compared[2], adjective)
     operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
     if operator and _literal_end(words, end + len(operator[1][0].split()), units) is not None:
         operator = None  # "or after 2000" begins another limit

@@ -638,10 +638,18 @@ def _take_limits(reading: Reading) -> None:
         opposite = _OPPOSITE.get(limit.operator)
         reading.unread |= denied and (reading.polar or opposite is None or limit.start - at > 2)
         limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
+        following = words[limit.end] if limit.end < len(words) else ""
+        reading.unread |= unit_symbol(following) != following and not is_unit(unit_symbol(following), reading.units)
         del reading.tokens[limit.start : limit.end]
         if denied:
             del reading.tokens[at]
     reading.limits = tuple(limits)
+
+
+def _asks_period(reading: Reading) -> bool:
+    """Whether a question asks in which year, say, most things happen."""
+    asked = re.search(r"\b(?:which|what) (?:year|month|decade|century|day)\b", reading.text)
+    return bool(asked and reading.degree and (reading.degree.noun or reading.degree.often))
 
 
 def _find_unread(reading: Reading) -> None:
@@ -652,6 +660,8 @@ def _find_unread(reading: Reading) -> None:
         reading.count and (reading.quantity is not None or not words.isdisjoint(("per", "each"))),
         bool(reading.standards and (reading.limits or reading.quantity)),  # "more than 10 m higher than it"
         reading.search(_UNREAD_NUMBER) is not None,
+        any(re.fullmatch(r"\d{4}|\d{1,3}(?:st|nd|rd|th)", word) for word in words),  # "in spring 2025"
+        _asks_period(reading),
         reading.search(_EQUAL) is not None,
     )
     reading.unread = reading.unread or any(unread)

@@ -14,6 +14,8 @@ from kg_retrievers.questions.question_forms.forms import (
     ORDINALS,
     WH,
     Token,
+    base_of,
+    direction,
     is_verb,
     joined,
     words_of,
@@ -53,7 +55,7 @@ _LEAST = re.compile(
 _SHARES = re.compile(
     r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
     r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
-    r"|(?:share|(?:(?<=what )|(?<=which )|(?<=a ))part)(?= (?:of|is|are|do|does|did|has|have)\b|$| ,))(?: of)?"
+    r"|(?:share|(?:(?<=what )|(?<=which )|(?<=a ))part)(?= (?:of|is|are|do|does|did|has|have)\b))(?: of)?"
     r"|(?<!\d )%(?: of)?(?= |$)"
 )
 _MAYBE_SHARES = re.compile(r"\b(?:share|part)\b")
@@ -177,7 +179,18 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
             if _taken(asked, form) is not None:
                 at = _taken(asked, COUNTS)
                 return replace(asked, kind=kind, at=-1 if at is None else at)
+    if asked.group and (chosen := _superlative(asked)):
+        return chosen
     return _count_by_group(asked, tokens) if asked.group else None
+
+
+def _superlative(asked: Asked) -> Asked | None:
+    """Take "deepest" of "the deepest port per country": the most, or the least, by an adjective."""
+    for at, token in enumerate(asked.tokens):
+        if adjective := base_of(token.word, "est"):
+            tokens = [*asked.tokens[:at], Token(adjective), *asked.tokens[at + 1 :]]
+            return replace(asked, kind="max" if direction(adjective) > 0 else "min", tokens=tokens)
+    return None
 
 
 def _share(asked: Asked) -> Asked:
@@ -205,12 +218,18 @@ def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
 _MEASURING = re.compile(
     r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
 )
+_SAME_PERIOD = re.compile(r"\bsame (?:month|decade|century)\b")
 _SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
 
 
 def is_measure(text: str) -> bool:
     """Tell whether the text for an entity is rather the word for a measure, such as "max"."""
     return text in _SHORT_MEASURES
+
+
+def compares_periods(tokens: Sequence[Token]) -> bool:
+    """Tell whether a question asks for the same month, decade or century, which no pattern says."""
+    return _SAME_PERIOD.search(words_of(tokens)) is not None
 
 
 def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
@@ -271,7 +290,15 @@ def _begins_clause(clause: Sequence[Token], at: int) -> bool:
 
 def _noun(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """Return the noun with which some words begin."""
-    return tuple(takewhile(lambda token: token.telling and not is_verb(token.word), tokens[:MOST_WORDS]))
+    return tuple(takewhile(_is_noun, tokens[:MOST_WORDS]))
+
+
+#: These end a noun, beside what ends each.
+_AFTER_NOUN = frozenset(["since", "until", "between", "lead", "have"])
+
+
+def _is_noun(token: Token) -> bool:
+    return token.telling and not is_verb(token.word) and token.word not in _AFTER_NOUN
 
 
 def _groups(text: str, found: re.Match[str]) -> bool:
@@ -323,7 +350,7 @@ def _take_group(asked: Asked, counted: bool) -> None:
     if is_front and "," in (words := [token.word for token in rest]):  # "for each city, how many ports"
         end = words.index(",")
         asked.hints, asked.tokens = tuple(rest[:end]), [*asked.tokens[:at], *rest[end + 1 :]]
-    elif is_first:
+    elif is_first or any(token.slot or token.word[:1].isdigit() for token in rest):
         asked.tokens = [*asked.tokens[:at], *rest]
     else:
         asked.hints, asked.tokens = tuple(rest), asked.tokens[:at]

@@ -14,6 +14,7 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
+from kg_retrievers.graph.values import unit_symbol
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
@@ -139,15 +140,22 @@ class Measures:
     def _in_unit(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "how many minutes does it take": the number of an entity that has this unit."""
         named = (found["unit"] or found["other"] for found in ASKS_UNIT.finditer(words_of(tokens)))
-        unit = next((word for word in named if self._walks.is_unit(word)), None)
+        words = [*named]
+        unit = next((word for word in words if self._walks.is_unit(word)), None)
+        if (
+            unit is None
+            and any(unit_symbol(word) not in (word, "%") for word in words)
+            and any(token.slot for token in tokens)
+        ):
+            raise UnreadError  # in weeks, where days are known
         at = next((at for at, token in enumerate(tokens) if token.slot), -1)
         slot = tokens[at].slot if at >= 0 else None
         if unit is None or slot is None or sum(token.slot is not None for token in tokens) > 1:
             return None
-        words = [token for token in tokens if token.word != unit]
-        here = next(at for at, token in enumerate(words) if token.slot)
-        said = " ".join(token.word for token in words if token.telling)
-        ways = self._walks.from_entity(words, here, max_steps=1)
+        rest = [token for token in tokens if token.word != unit]
+        here = next(at for at, token in enumerate(rest) if token.slot)
+        said = " ".join(token.word for token in rest if token.telling)
+        ways = self._walks.from_entity(rest, here, max_steps=1)
         way = self._walks.best(ways, -1, ("number",), said, unit)
         if way is None:
             return None
@@ -310,7 +318,7 @@ class Measures:
     def _measure_of(self, asked: Asked, things: Things, rest: Sequence[Token]) -> tuple[float, Pattern]:
         builder = PatternBuilder(self._graph, things.kind, things.pattern)
         telling = [token for token in rest if token.word and token.word not in PLAIN and token.word != ","]
-        if any(token.word in UNREAD for token in telling):
+        if any(token.word in UNREAD or token.word[:1].isdigit() for token in rest):
             raise UnreadError
         ways, names = list[Way](), list[str]()
         of: Literal["value", "count"] = "value"
@@ -439,6 +447,10 @@ class Measures:
         """Return the pattern of a share: a list of things, as a part of all of their kind, or of some of them."""
         (start, end, kind), of_all, of_part = self._parts_of_share(asked)
         noun, clause = tuple(asked.tokens[start:end]), of_part or of_all
+        if any(token.word in ("per", "each", "every", "total", "by") for token in clause[:1]) or any(
+            token.word in ("per", "total") for token in asked.tokens
+        ):
+            raise UnreadError  # of a sum, or for each of several groups
         others = [span for span in self._kind_spans(asked.tokens) if span[2] != kind]
         said = [token for token in (*of_all, *of_part) if token.slot or token.word not in {*PLAIN, ","}]
         if len(others) == 1 and len(said) == others[0][1] - others[0][0] and self._overlap(kind, others[0][2]):

@@ -29,6 +29,7 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
+from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     MOST_CLASSES,
@@ -304,7 +305,8 @@ class FormReader:
             UnreadError: If it has no entity, or no walk from it leads to such things.
         """
         noun = next((tokens[1:size] for size in (4, 3, 2) if self._walks.names_kind(tokens[1:size])), ())
-        if not noun or not any(token.slot for token in tokens):
+        said = {token.word for token in tokens}
+        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
             raise UnreadError
         form = Form("list", tuple(noun), tuple(tokens))
         return FormReader(self._walks.within(noun))._things(form)

@@ -97,6 +97,8 @@ class Several:
         Raises:
             UnreadError: If a part is not understood; it holds the words of the part.
         """
+        if any(token.text == "%" or token.word.startswith("percent") for token in tokens):
+            return None
         words = [Token(",") if token.text == ":" else token for token in tokens]
         words = [token for token in words if token.slot or re.match(r"[\w,;?]", token.text)]
         while words and words[-1].text in ("?", ",", ";"):

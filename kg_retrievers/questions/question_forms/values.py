@@ -73,6 +73,9 @@ MOST_CLASSES = 5
 #: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
 SAME_NAME = 0.45
 
+#: How much nearer another relation must be to be meant.
+A_LITTLE = 0.1
+
 #: The least of the same word.
 SAME_WORD = 0.99
 
@@ -475,9 +478,20 @@ class WalkFinder:
         for kind in kinds:
             text, at = asking(form.clause, span, "when" if kind == "date" else "how many")
             unit = limit.value.unit if kind == "number" else ""
-            way = self.find(text, at, group, (kind,), words=words, unit=unit, max_steps=2)
+            said = f"{words} {limit.word}".strip() if kind == "number" else words
+            way = self.find(text, at, group, (kind,), words=said, unit=unit, max_steps=2)
+            if way and unit and limit.word and self._names_other_unit(text, at, group, limit.word, way):
+                return None  # "deeper than 0.5 km", where depths are in metres
             ways += [way] if way else []
         return likeliest(ways) if ways else None
+
+    def _names_other_unit(
+        self, text: Sequence[Token], at: tuple[int, int], group: int, adjective: str, way: Way
+    ) -> bool:
+        """Whether an adjective rather names a number in another unit."""
+        other = self.find(text, at, group, ("number",), words=adjective, max_steps=1, weight=ADJECTIVE_WEIGHT)
+        near = self.nearness(adjective, way.labels[-1])
+        return other is not None and self.nearness(adjective, other.labels[-1]) > near + A_LITTLE
 
     def degree_way(self, form: Form, degree: Degree, group: int) -> Way | None:
         """Return the walk to the values by which an adjective compares."""

@@ -47,7 +47,7 @@ _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
         r"|hang together|in touch|(?:get|come|lead|leads|go|goes) from",
         "each other another together if hang come comes touch way lead leads using",
     ),
-    ("common", r"in common|common|share|shared|similar|similarit(?:y|ies)|alike", "things"),
+    ("common", r"in common|common|(?<!what )(?<!which )shared?|similar|similarit(?:y|ies)|alike", "things"),
     (
         "differ",
         r"differ|differs|differences?|distinguish(?:es)?|compare|comparison|contrast|versus|vs|apart|tell apart",
@@ -63,6 +63,8 @@ _WHO_IS = re.compile(
     r"(?:and |so )?(?:who or what|who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
     r"|(?:who|what) (?:is|are|was|were) (?:that|this|it|he|she|they) _|_ (?:is|was) (?:who|what)"
 )
+
+_ASKS_KIND = re.compile(r"(?:which|what) (?!do|does|did|is|are|was|were|have|has)")
 
 #: Asks for a fact of the one entity, and not to describe it.
 _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|often))\b")
@@ -136,6 +138,8 @@ class WholeEntities:
             if rest is None:
                 continue
             named = rest[0]
+            if kind == "common" and named and _ASKS_KIND.match(text):
+                return None  # "which club do they share"
             if kind == "connect":
                 if named and found[0] in self._relation_words and text.startswith(("which", "what")):
                     return None  # "which route connects them" by a relation of this name
