@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -127,7 +128,7 @@ def tell_result(metadata: Mapping[str, Any]) -> str:
     name = "Result" if kind in ("exists", "compare") else f"Result of {kind}"
     text = result_text(metadata, MOST_NAMED)
     line = f"{name}:\n{text}" if is_table(metadata["value"]) and "\n" in text else f"{name}: {text}"
-    if not metadata["triples"] and kind in ("exists", "compare", "count", "list"):
+    if not metadata["triples"] and not metadata["value"] and kind in ("exists", "compare", "count", "list"):
         looked_for = as_data(str(details.get("query", "")))
         if pattern:
             looked_for = "; ".join(pattern_lines({**pattern, "operation": None}))
@@ -181,7 +182,9 @@ def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
         return False
     values = value if isinstance(value, list) else [value]
     if is_table(value):
-        values = [cell for row in value["rows"] for cell in row]
+        values = [one for row in value["rows"] for cell in row for one in (cell if isinstance(cell, list) else [cell])]
+        cells = [cell.strip() for cell in re.split(r"[|:;]|, ", answer.strip("| "))]
+        return all(any(_is_value(cell, one) for one in values) for cell in cells)
     least = _AT_LEAST.match(answer)
     if bool(least) != bool((metadata.get("details") or {}).get("at_least")):
         return False
@@ -195,6 +198,8 @@ def _is_value(text: str, value: object) -> bool:
         return said is not None and said[1].casefold() in (("yes", "true") if value else ("no", "false"))
     if isinstance(value, int):
         text = _COUNT.sub(lambda found: str(_COUNTS.index(found[1].casefold()) + 1), text, count=1)
+    if isinstance(value, float) and (read := read_value(text)) and read.number is not None:
+        return math.isclose(read.number, value, rel_tol=1e-5)  # shown with six digits
     wanted = Value(str(value), number=value) if isinstance(value, float) else read_value(str(value))
     return _same_value(text, wanted) or _same_words(text, str(value))
 

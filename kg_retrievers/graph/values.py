@@ -237,6 +237,16 @@ def unit_symbol(unit: str) -> str:
     return _UNITS.get(unit.casefold(), unit)
 
 
+def is_unit_name(word: str) -> bool:
+    """Tell whether a word is the name or symbol of a known unit of at least two letters.
+
+    Example:
+        >>> [word for word in ("km", "feet", "huts", "m") if is_unit_name(word)]
+        ['km', 'feet']
+    """
+    return len(word) > 1 and word.casefold() in _UNITS
+
+
 def _same_unit(one: str, other: str) -> bool:
     return not one or not other or unit_symbol(one) == unit_symbol(other)
 

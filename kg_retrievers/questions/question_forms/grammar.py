@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kg_retrievers.graph.operations import Operator
-from kg_retrievers.graph.values import Comparison, unit_symbol
+from kg_retrievers.graph.values import Comparison, is_unit_name, unit_symbol
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
     MAX_TOKENS,
@@ -639,7 +639,7 @@ def _take_limits(reading: Reading) -> None:
         reading.unread |= denied and (reading.polar or opposite is None or limit.start - at > 2)
         limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
         following = words[limit.end] if limit.end < len(words) else ""
-        reading.unread |= unit_symbol(following) != following and not is_unit(unit_symbol(following), reading.units)
+        reading.unread |= is_unit_name(following) and not is_unit(unit_symbol(following), reading.units)
         del reading.tokens[limit.start : limit.end]
         if denied:
             del reading.tokens[at]

@@ -14,7 +14,7 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
-from kg_retrievers.graph.values import unit_symbol
+from kg_retrievers.graph.values import is_unit_name
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
@@ -144,7 +144,7 @@ class Measures:
         unit = next((word for word in words if self._walks.is_unit(word)), None)
         if (
             unit is None
-            and any(unit_symbol(word) not in (word, "%") for word in words)
+            and any(is_unit_name(word) and word != "percent" for word in words)
             and any(token.slot for token in tokens)
         ):
             raise UnreadError  # in weeks, where days are known

@@ -73,6 +73,13 @@ SHAPES: list[tuple[str, Any, set[str]]] = [
         table(["home port", "mean"], ["Oslo", 105], ["Malmo", 90]),
         {"Oslo", "Malmo"},
     ),
+    (
+        "What is the deepest port of each country?",
+        table(["country", "entity 1", "max"], ["Norway", ["Oslo"], 12], ["Sweden", ["Malmo"], 7]),
+        {"Norway", "Sweden"},
+    ),
+    ("Which port is deeper than 11 m?", None, {"Oslo"}),
+    ("What share of the ports is not in Norway?", 100 / 3, set()),
     ("Top 2 ports by depth", [12, 11], {"Oslo", "Bergen"}),
     ("Which ship has the second-greatest length?", [90, 90], {"Borealis", "Vega"}),
     ("What percentage of the ports are in Norway?", 200 / 3, set()),
@@ -185,6 +192,11 @@ def test_further_words_are_not_overheard(index: GraphIndex, question: str) -> No
         "Which ship has the best safety record?",
         "Which ship is the longest, and who owns it?",
         "Which shipyards were founded last year?",
+        "Which ports are deeper than 0.01 km?",
+        "Which ports are deeper than 30 feet?",
+        "What share of the ports by country?",
+        "In which decade were the most shipyards founded?",
+        "Which ships have the same decade of construction as Vega?",
     ],
 )
 def test_what_the_graph_lacks_is_refused(retriever: SimGRAGRetriever, question: str) -> None:
