@@ -123,13 +123,14 @@ def asked_part(question: str, slots: Sequence[QuestionEntity]) -> tuple[str, lis
 
 def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the span of the last sentence that asks, with the sentences after it that end in a question mark."""
+    story = _STORY.search(question)
     ends = [
         one.end()
         for one in _END.finditer(question)
         if not any(low <= one.start() < high for low, high in spans)
         and (
             one[0].strip() not in _PAUSES
-            or _STORY.search(question[: one.start()])
+            or (story and story.end() <= one.start())
             or _OF_ONE.search(question[one.end() :])
         )
     ]

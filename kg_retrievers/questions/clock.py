@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
 from kg_retrievers.questions.question_forms.forms import NUMBERS
@@ -11,25 +11,29 @@ from kg_retrievers.questions.question_forms.forms import NUMBERS
 #: Gives the day on which a question is asked, as `date.today` does.
 Clock = Callable[[], date]
 
+_LEAD = r"(?P<lead>\b(?:before|after|since|until|by|from|in|during|of) )?"
 _NEAR = re.compile(
-    r"\b(?:in |during )?(?P<which>last|this|next|the current) (?P<unit>year|month|decade|century)\b", re.I
+    rf"{_LEAD}\b(?P<which>last|this|next|the current) (?P<unit>year|month|decade|century)\b(?!['’])", re.I
 )
-_AGO = re.compile(rf"\b(?P<n>\d{{1,4}}|an?|{'|'.join(NUMBERS[1:])}) (?P<unit>year|month|decade)s? ago\b", re.I)
+_AGO = re.compile(rf"{_LEAD}\b(?P<n>\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])}) (?P<unit>year|month|decade)s? ago\b", re.I)
 _WITHIN = re.compile(
-    rf"\b(?:in|within|during|over) the (?:last|past) (?:(?P<n>\d{{1,4}}|{'|'.join(NUMBERS[1:])}) )?"
+    rf"\b(?:in|within|during|over) the (?:last|past) (?:(?P<n>\d{{1,3}}|{'|'.join(NUMBERS[1:])}) )?"
     r"(?P<unit>year|month|decade)s?\b",
     re.I,
 )
-_DAY = re.compile(r"\b(?P<day>today|yesterday)\b", re.I)
+_DAY = re.compile(rf"{_LEAD}\b(?P<day>today|yesterday)\b", re.I)
 
-_RELATIVE = re.compile(r"\b(?:last|this|next|the current) (?:year|month)\b", re.I)
+_RELATIVE = re.compile(r"\b(?:last|this|next|past|previous|the current) (?:year|month|decade|century)\b", re.I)
+
+#: The first and the last character after a part of a question.
+Span = tuple[int, int]
 
 #: Months in a unit.
 _MONTHS = {"month": 1, "year": 12, "decade": 120, "century": 1200}
 
 
-def in_dates(question: str, today: date) -> str:
-    """Return a question with dates in place of times that are relative to a day.
+def in_dates(question: str, today: date, names: Sequence[Span] = ()) -> str:
+    """Return a question with dates in place of times that are relative to a day, but not in the names of entities.
 
     Example:
         >>> in_dates("Which bridges opened last year?", date(2026, 3, 1))
@@ -38,12 +42,15 @@ def in_dates(question: str, today: date) -> str:
         'Who joined since January 2026?'
     """
 
+    def led(found: re.Match[str], lead: str) -> str:
+        return found["lead"] or f"{lead} "
+
     def near(found: re.Match[str]) -> str:
         step = {"last": -1, "next": 1}.get(found["which"].casefold(), 0)
-        return f"in {_named(today, found['unit'].casefold(), step)}"
+        return led(found, "in") + _named(today, found["unit"].casefold(), step)
 
     def ago(found: re.Match[str]) -> str:
-        return f"in {_named(today, found['unit'].casefold(), -_number(found['n']))}"
+        return led(found, "in") + _named(today, found["unit"].casefold(), -_number(found["n"]))
 
     def within(found: re.Match[str]) -> str:
         months = _MONTHS[found["unit"].casefold()] * _number(found["n"] or "1")
@@ -51,19 +58,33 @@ def in_dates(question: str, today: date) -> str:
 
     def day(found: re.Match[str]) -> str:
         back = found["day"].casefold() == "yesterday"
-        return f"on {(today - timedelta(days=back)).isoformat()}"
+        return led(found, "on") + (today - timedelta(days=back)).isoformat()
 
-    for form, written in ((_WITHIN, within), (_AGO, ago), (_NEAR, near), (_DAY, day)):
-        question = form.sub(written, question)
-    return question
+    written, at = "", 0
+    for start, end, text in sorted(
+        (found.start(), found.end(), write(found))
+        for form, write in ((_WITHIN, within), (_AGO, ago), (_NEAR, near), (_DAY, day))
+        for found in _outside(form, question, names)
+    ):
+        if start >= at:
+            written, at = written + question[at:start] + text, end
+    return written + question[at:]
 
 
-def is_relative(question: str) -> bool:
-    """Tell whether a question names a year or month relative to today."""
-    return bool(_AGO.search(question) or _WITHIN.search(question) or _RELATIVE.search(question))
+def _outside(form: re.Pattern[str], question: str, names: Sequence[Span]) -> Iterator[re.Match[str]]:
+    """Yield where a form is found outside the names of entities."""
+    for found in form.finditer(question):
+        if not any(low < found.end() and found.start() < high for low, high in names):
+            yield found
+
+
+def is_relative(question: str, names: Sequence[Span] = ()) -> bool:
+    """Tell whether a question names a time relative to today, outside the names of entities."""
+    return any(True for form in (_AGO, _WITHIN, _RELATIVE) for _ in _outside(form, question, names))
 
 
 def _number(text: str) -> int:
+    text = text.casefold()
     return 1 if text in ("a", "an") else NUMBERS.index(text) if text in NUMBERS else int(text)
 
 
@@ -75,7 +96,8 @@ def _named(today: date, unit: str, step: int) -> str:
         case "decade":
             return f"the {10 * (today.year // 10 + step)}s"
         case "century":
-            return f"the {(today.year - 1) // 100 + 1 + step}th century"
+            number = (today.year - 1) // 100 + 1 + step
+            return f"the {number}{'st' if number == 21 else 'nd' if number == 22 else 'th'} century"
         case _:
             return str(today.year + step)
 

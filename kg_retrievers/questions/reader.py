@@ -126,8 +126,6 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def body(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Ask the language model if the others are not sure."""
-        if self.clock:
-            input = {**input, "question": in_dates(input["question"], self.clock())}
         if self.model is None or self.asks_model == "unsure":
             try:
                 reading = yield from self._without_model(input)
@@ -142,19 +140,15 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
-        if is_relative(input["question"]):
-            raise LowConfidenceError(
-                f"QuestionReader: {input['question']!r:.200} names a time relative to today, and there is no clock.",
-                0.0,
-                hint_python="Write the date, or give clock=datetime.date.today to QuestionReader.",
-                hint_shell="Write the date.",
-            )
         unlinked: EntityLinkingError | None = None
         try:
             entities = yield Call(self.zero_shot.entities, input)
         except EntityLinkingError as error:
             entities, unlinked = [], error
         question, entities = yield Call(self._asked_part, (input["question"], entities))
+        names = [(slot.start, slot.end) for slot in entities]
+        if is_relative(question, names):
+            return (yield from self._without_model({**input, "question": self._dated(question, names)}))
         asked = {**input, "question": question, "entities": entities}
         if not entities:
             named_nothing: Pattern | None = yield Call(self._by_form, asked)
@@ -179,6 +173,19 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
                 raise
             return Reading(example.pattern)
         return _likelier(zero_shot, example.pattern) if example else zero_shot
+
+    def _dated(self, question: str, names: Sequence[tuple[int, int]]) -> str:
+        """Return a question with dates in place of times relative to today, but not in the names of its entities."""
+        dated = in_dates(question, self.clock(), names) if self.clock else question
+        if dated == question:
+            raise LowConfidenceError(
+                f"QuestionReader: {question!r:.200} names a time relative to today"
+                f"{', which is not understood' if self.clock else ', and there is no clock'}.",
+                0.0,
+                hint_python="Write the date, or give clock=datetime.date.today to QuestionReader.",
+                hint_shell="Write the date.",
+            )
+        return dated
 
     def _asked_part(self, asked: tuple[str, list[QuestionEntity]]) -> tuple[str, list[QuestionEntity]]:
         return self.zero_shot.asked_part(*asked)

@@ -26,6 +26,9 @@ TODAY = date(2026, 1, 15)
         ("founded last century", "founded in the 20th century"),
         ("opened yesterday", "opened on 2026-01-14"),
         ("the last of the year", "the last of the year"),
+        ("Two years ago, who won?", "in 2024, who won?"),
+        ("founded before last year", "founded before 2025"),
+        ("founded within the last 300 years", "founded since January 1726"),
     ],
 )
 def test_a_relative_time_is_written_as_a_date(said: str, written: str) -> None:
@@ -41,5 +44,6 @@ def test_a_clock_answers_what_is_refused_without() -> None:
     with pytest.raises(LowConfidenceError, match=r"no clock.*clock=datetime\.date\.today"):
         QuestionReader(index).read(question)
     reader = QuestionReader(index, clock=lambda: TODAY)
+    assert not is_relative("Who wrote This Year?", [(10, 19)])
     documents = SimGRAGRetriever.from_index(index, pattern_generator=reader).invoke(question)
     assert documents[0].metadata["answers"] == ["Nordyard"]

@@ -27,6 +27,11 @@ _MEANS = re.compile(
     r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically"
     r"|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
 )
+
+#: "Deeper than average" limits by what no pattern says. "From first to last" may be an order.
+THAN_MEAN = re.compile(r"\bthan (?:the |an? |on )?(?:average|mean)\b")
+_ORDERS = re.compile(r"\b(?:list|rank|sort|order)\b")
+
 _SUMS = re.compile(
     r"\b(?:in total|in sum|all together|(?:add|sum)(?:s|ed|ing|med)? (?:it |them )?(?:all )?up"
     r"|the sum of|sum of|(?:the )?grand total"
@@ -167,8 +172,9 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
         return _share(asked)
     counted = COUNTS.search(words_of(asked.tokens)) is not None
     _take_group(asked, counted)
+    is_order = _ORDERS.search(words_of(tokens)) is not None
     for kind, form in _AGGREGATES:
-        if _taken(asked, form) is not None:
+        if not (is_order and form is _RANGES) and _taken(asked, form) is not None:
             while form is _RANGES and _taken(asked, form) is not None:
                 pass  # "the range, from the smallest to the largest"
             asked.is_strict = form is not _MAYBE_SUMS

@@ -34,6 +34,7 @@ from kg_retrievers.questions.question_forms.measure_words import (
     EXTREMES,
     PAUSES,
     PLAIN,
+    THAN_MEAN,
     UNREAD,
     Asked,
     remove,
@@ -110,8 +111,12 @@ class Measures:
         """
         words = [Token(",") if token.text in PAUSES else token for token in tokens]
         words = [token for token in words if token.slot or re.match(r"[\w,%]", token.text)]
-        if (number := self._in_unit(words)) is not None:
-            return number
+        if THAN_MEAN.search(words_of(words)):
+            raise UnreadError
+        return self._in_unit(words) or self._read(words)
+
+    def _read(self, words: list[Token]) -> Pattern | None:
+        """Return the pattern of a question for a measure, or for all things of a kind."""
         asked = take_measure(words)
         if asked is None:
             return self._all_of_kind(words) or self._extreme(words) or self._fragment(words)
@@ -294,7 +299,8 @@ class Measures:
         if all_of_them is None or not telling or limited:
             raise UnreadError
         way, _ = self._group_way(telling, all_of_them, ())
-        if self._walks.nearness(" ".join(token.word for token in telling), way.labels[-1]) < SAME_NAME:
+        near = [self._walks.nearness(token.word, way.labels[-1]) for token in telling]
+        if max(near) < SAME_NAME or min(near) < MAY_NAME:
             raise UnreadError
         builder = PatternBuilder(self._graph, kind)
         builder.walk(builder.target, way.labels, builder.unknown())
@@ -320,6 +326,8 @@ class Measures:
         telling = [token for token in rest if token.word and token.word not in PLAIN and token.word != ","]
         if any(token.word in UNREAD or token.word[:1].isdigit() for token in rest):
             raise UnreadError
+        if len(telling) > 1 and any(token.word in ("and", "or") for token in rest):
+            raise UnreadError  # "the depth and the length of ports"
         ways, names = list[Way](), list[str]()
         of: Literal["value", "count"] = "value"
         if asked.kind != "count":

@@ -265,6 +265,10 @@ MOST_ALIKE = 8
 LACKING_COST = 2.0
 
 
+#: A list that has one of these words is not of all things of a kind with an entity.
+_NARROWING = NEGATIVE | frozenset(["only", "outside", "except", "excluding", "beyond", "same"])
+
+
 class FormReader:
     """Reads forms.
 
@@ -306,7 +310,7 @@ class FormReader:
         """
         noun = next((tokens[1:size] for size in (4, 3, 2) if self._walks.names_kind(tokens[1:size])), ())
         said = {token.word for token in tokens}
-        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
+        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(_NARROWING):
             raise UnreadError
         form = Form("list", tuple(noun), tuple(tokens))
         return FormReader(self._walks.within(noun))._things(form)

@@ -48,7 +48,7 @@ _ITS = re.compile(
 
 #: Asks how many there are of what was named before.
 _COUNTS_ALL = re.compile(r"(?:how many|what number)(?: of (?:each|them|these|those))?(?: (?:are|is|were) .*)?")
-_LISTED = re.compile(r"_ , ((?:(?:the |its )?(?:[a-z][\w'-]* ?){1,3}(?:, and |, |and |$)){2,})")
+_LISTED = re.compile(r"_ , ((?:(?:the |its )?[a-z][\w'-]*(?: [a-z][\w'-]*){0,2}(?: , and | , | and |$)){2,})")
 _ASKS_PERSON = re.compile(r"\b(?:who|whom)\b")
 _ASKS_THING = re.compile(rf"\b(?:which|what) (?!{'|'.join(sorted(AUXILIARY))}\b)[a-z]")
 _PERSONAL = frozenset(["he", "him", "his", "she", "her"])

@@ -28,12 +28,12 @@ over first asked ask question questions answered answer person people many much 
 
 #: The same, unless a relation is called so.
 _OTHER_WORDS = """
-able answers available basic beginner begin best big broad child collected complete concern concerning concerns could
-covered deal deals entire exist existing exists few focus full go goes got guest hear hold holds idea important
-interested interesting introduce kids kindly key look looks lot main mainly make makes mean nice nutshell offer offers
-known mother boss overall pick pose put raise son paragraph picture possible present provide provided read reader
-regard regarding respect roughly rough rundown scope sense sentence sentences share simple simply someone start
-stored summary take taken talk teacher text think tour understand useful visitor whole wonder wondering word words
+able answers available basic beginner begin best big broad collected complete concern concerning concerns
+covered deal deals entire exist existing exists few focus full go goes got hear hold holds idea important
+interested interesting introduce key look looks lot main mainly make makes mean nice nutshell offer offers
+known overall pick pose put raise paragraph picture possible present provide provided read reader
+regard regarding respect roughly rough rundown scope sense sentence sentences share simple simply start
+stored summary take taken talk text think tour understand useful visitor whole wonder wondering word words
 write
 """
 _PLAIN, _OTHER = frozenset(_PLAIN_WORDS.split()), frozenset(_OTHER_WORDS.split())
@@ -57,7 +57,7 @@ _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
 _DESCRIBES = re.compile(
     r"\b(?:tell .*\babout|know (?:about|of|on)|describe|description|profile|summar(?:y|ise|ize)|portrait|information"
     r"|info|details?|everything|anything|facts|(?:learn|read|hear) .*about|introduc(?:e|tion)|background|overview"
-    r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain|stored|recorded|available)\b"
+    r"|say.* about|about|regarding|concerning|known (?:on|of)|rundown|explain)\b"
 )
 _WHO_IS = re.compile(
     r"(?:and |so )?(?:who or what|who|what) (?:is|are|was|were|s) _|_ (?:who|what) is (?:that|this|it|he|she)"
