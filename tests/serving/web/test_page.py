@@ -75,7 +75,7 @@ def test_a_question_is_answered_in_stages_with_citations_and_the_graph(shown: Br
         "Answer",
         "Check citations",
     ]
-    assert "85 %" in texts(shown, ".confidence")[0]
+    assert "96 %" in texts(shown, ".confidence")[0]
     assert texts(shown, ".cite bdi")[0] == "Memento → directed by → Christopher Nolan"
     assert len(texts(shown, ".kg-facts tbody tr")) == 4
     shown.page.click(".cite >> nth=1")
