@@ -18,6 +18,7 @@ from typing import Any
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)\s*(\S{0,12})")
+_SCALES = {"thousand": 3, "million": 6, "billion": 9}
 _SCHEMA = ("subClassOf", "subPropertyOf", "domain", "range", "inverseOf")
 
 Fact = tuple[str, str, str]
@@ -26,9 +27,6 @@ Fact = tuple[str, str, str]
 def local(iri: str) -> str:
     """Return the last part of an IRI."""
     return re.split(r"[#/]", iri)[-1]
-
-
-_SCALES = {"thousand": 3, "million": 6, "billion": 9}
 
 
 def number(text: str) -> float | None:

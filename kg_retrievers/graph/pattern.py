@@ -243,7 +243,8 @@ class Pattern:
         whole = self.operation.whole
         if isinstance(whole, int) and whole > len(self.triples):
             raise PatternError(f"Pattern: 'share' takes a 'whole' of at most {len(self.triples)} triples, got {whole}.")
-        if isinstance(whole, int) and self.target not in _names_in(self.triples[:whole]):
+        ends = (end for head, _, tail in self.triples[: whole if isinstance(whole, int) else 0] for end in (head, tail))
+        if isinstance(whole, int) and self.target not in {end.name for end in ends if isinstance(end, Unknown)}:
             raise PatternError(f"Pattern: the first {whole} triples, the whole of 'share', do not name the target.")
 
     def _check_absent(self) -> None:
@@ -326,10 +327,6 @@ class Pattern:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
         return read_as(cls, data)
-
-
-def _names_in(triples: Iterable[PatternTriple]) -> set[str]:
-    return {end.name for head, _, tail in triples for end in (head, tail) if isinstance(end, Unknown)}
 
 
 #: Words that exclude the entity that the question names.

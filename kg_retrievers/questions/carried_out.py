@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
@@ -73,11 +74,12 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
             )
     for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None):
         if len(index.graph.types) and kind not in index.graph.types_below and not index.is_part:
+            types = get_close_matches(kind, index.graph.types_below, SUGGESTED, 0.0)
             raise LowConfidenceError(
-                f"The pattern names the type {kind!r}, which the graph lacks.",
+                f"The pattern names the type {kind!r}, which the graph lacks. The nearest are {types}.",
                 0.0,
                 [kind],
-                [*index.graph.types][:SUGGESTED],
+                types,
                 hint_python="Name a type of the graph, or leave the type out.",
             )
     terms = dict.fromkeys(triple.relation for triple in (*pattern.triples, *pattern.absent))

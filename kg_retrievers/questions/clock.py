@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
+from kg_retrievers.graph.operations import Period
+from kg_retrievers.questions.operations import period_name
 from kg_retrievers.questions.question_forms.forms import NUMBERS
 
 #: Gives the day on which a question is asked, as `date.today` does.
@@ -13,7 +15,7 @@ Clock = Callable[[], date]
 
 _LEAD = r"(?P<lead>\b(?:before|after|since|until|by|from|in|during|of) )?"
 _NEAR = re.compile(
-    rf"{_LEAD}\b(?P<which>last|this|next|the current) (?P<unit>year|month|decade|century)\b(?!['’])", re.I
+    rf"{_LEAD}\b(?P<which>last|previous|this|next|the current) (?P<unit>year|month|decade|century)\b(?!['’])", re.I
 )
 _AGO = re.compile(rf"{_LEAD}\b(?P<n>\d{{1,3}}|an?|{'|'.join(NUMBERS[1:])}) (?P<unit>year|month|decade)s? ago\b", re.I)
 _WITHIN = re.compile(
@@ -39,14 +41,14 @@ def in_dates(question: str, today: date, names: Sequence[Span] = ()) -> str:
         >>> in_dates("Which bridges opened last year?", date(2026, 3, 1))
         'Which bridges opened in 2025?'
         >>> in_dates("Who joined within the last 2 months?", date(2026, 3, 1))
-        'Who joined since January 2026?'
+        'Who joined since 2026-01?'
     """
 
     def led(found: re.Match[str], lead: str) -> str:
         return found["lead"] or f"{lead} "
 
     def near(found: re.Match[str]) -> str:
-        step = {"last": -1, "next": 1}.get(found["which"].casefold(), 0)
+        step = {"last": -1, "previous": -1, "next": 1}.get(found["which"].casefold(), 0)
         return led(found, "in") + _named(today, found["unit"].casefold(), step)
 
     def ago(found: re.Match[str]) -> str:
@@ -54,7 +56,7 @@ def in_dates(question: str, today: date, names: Sequence[Span] = ()) -> str:
 
     def within(found: re.Match[str]) -> str:
         months = _MONTHS[found["unit"].casefold()] * _number(found["n"] or "1")
-        return f"since {_month(today, -months)}"
+        return f"since {_named(today, 'month', -months)}"
 
     def day(found: re.Match[str]) -> str:
         back = found["day"].casefold() == "yesterday"
@@ -90,18 +92,13 @@ def _number(text: str) -> int:
 
 def _named(today: date, unit: str, step: int) -> str:
     """Return the name of the year, month and so on that is some steps after the one of a day."""
-    match unit:
-        case "month":
-            return _month(today, step)
-        case "decade":
-            return f"the {10 * (today.year // 10 + step)}s"
-        case "century":
-            number = (today.year - 1) // 100 + 1 + step
-            return f"the {number}{'st' if number == 21 else 'nd' if number == 22 else 'th'} century"
-        case _:
-            return str(today.year + step)
-
-
-def _month(today: date, step: int) -> str:
-    months = 12 * today.year + today.month - 1 + step
-    return date(months // 12, months % 12 + 1, 1).strftime("%B %Y")
+    months = 12 * today.year + today.month - 1
+    numbers: dict[str, tuple[int, Period]] = {
+        "month": (months, "month"),
+        "year": (today.year, "year"),
+        "decade": (today.year // 10, "decade"),
+        "century": ((today.year - 1) // 100, "century"),
+    }
+    number, period = numbers[unit]
+    article = "the " if unit in ("decade", "century") else ""
+    return article + period_name(number + step, period)

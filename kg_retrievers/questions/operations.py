@@ -112,17 +112,18 @@ def bound_by(pattern: Pattern) -> dict[str, str]:
 
 
 def whole_of(pattern: Pattern) -> Pattern:
-    """Return the pattern of what the targets of "share" are a part of: its target alone, or with some of its parts."""
+    """Return the pattern of all things of which the targets of "share" are a part."""
     operation = pattern.operation
     assert operation
-    if operation.by or isinstance(operation.whole, int):
-        kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
-        if not isinstance(operation.whole, int):
-            return replace(pattern, conditions=kept)
-        triples = pattern.triples[: operation.whole]
-        named = {end.name for head, _, tail in triples for end in (head, tail) if isinstance(end, Unknown)}
-        kept = tuple(one for one in kept if one.unknown in named)
-        return replace(pattern, triples=triples, conditions=kept, absent=(), different=())
+    kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
+    if isinstance(operation.whole, int):
+        first = replace(
+            pattern, triples=pattern.triples[: operation.whole], conditions=(), absent=(), different=(), operation=None
+        )
+        named = {node.name for node in first.nodes if isinstance(node, Unknown)}
+        return replace(first, conditions=tuple(one for one in kept if one.unknown in named))
+    if operation.by:
+        return replace(pattern, conditions=kept)
     (target,) = (node for node in pattern.nodes if isinstance(node, Unknown) and node.name == pattern.target)
     whole = Unknown(target.name, operation.whole or target.type)
     return Pattern(alone=(whole,), target=target.name, typed=True, operation=Operation("list"))
@@ -281,9 +282,8 @@ def _grouped(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapp
         order = sorted(range(len(table)), key=lambda at: (table[at][1][0], table[at][0]))
     else:
         order = sorted(range(len(table)), key=lambda at: (-_number(table[at][1][-1]), table[at][1][0], table[at][0]))
-    whole = (
-        {"columns": _titles(operation, str(pattern.target)), "rows": [table[at][1] for at in order]} if table else None
-    )
+    titles = _titles(operation, str(pattern.target))
+    whole = {"columns": titles, "rows": [table[at][1] for at in order]} if table else None
     return OperationResult(whole, ids[order].tolist() if table else [], distinct(rows[:, 0]).tolist(), details)
 
 
@@ -293,14 +293,14 @@ def _titles(operation: Operation, target: str) -> list[str]:
 
 
 def _cells(operation: Operation, rows: Array, graph: KnowledgeGraph) -> list[Any]:
-    """Return what a row of a table says of the rows of one group, without the name of the group; empty for nothing."""
+    """Return the cells of a table's row after the name of the group; none if there is nothing to say."""
     one = _ungrouped(replace(operation, group=None, period=None), rows, graph)
     named = [[graph_label(graph, entity) for entity in one.answers]] if one.answers else []
     return [*named, *([] if operation.kind == "list" or (one.value is None and not named) else [one.value])]
 
 
 def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Mapping[str, Any]) -> OperationResult:
-    """Return a table with a row for each year, say; a date that may be in two of them is left out."""
+    """Return a table with one row for each period. A date that spans two periods is left out."""
     operation = pattern.operation
     assert operation
     assert operation.period
@@ -315,7 +315,7 @@ def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Ma
     rows = np.unique(np.column_stack([first[kept], rows[kept, :-1]]), axis=0)
     periods, starts = np.unique(rows[:, 0], return_index=True)
     table = [
-        [_period_name(period, operation.period), *cells]
+        [period_name(period, operation.period), *cells]
         for period, some in zip(periods.tolist(), np.split(rows[:, 1:], starts[1:]), strict=True)
         if (cells := _cells(operation, some, graph))
     ]
@@ -333,7 +333,18 @@ def _periods(days: Array, period: Period) -> Array:
     return {"month": months, "year": years, "decade": years // 10, "century": (years - 1) // 100}[period]
 
 
-def _period_name(number: int, period: Period) -> str:
+def period_name(number: int, period: Period) -> str:
+    """Return the name of a period.
+
+    Args:
+        number: The ordinal of a day, the months since the year 0, or a year. The 2020s are decade 202, the 21st century
+            is century 20.
+        period: What it numbers.
+
+    Example:
+        >>> period_name(24_312, "month"), period_name(202, "decade"), period_name(20, "century")
+        ('2026-01', '2020s', '21st century')
+    """
     match period:
         case "day":
             return date.fromordinal(number).isoformat()

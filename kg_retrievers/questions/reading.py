@@ -102,7 +102,7 @@ class TypeNouns:
         for kind, cosine in zip(self._types.values(), cosines.tolist(), strict=True):
             best[kind] = max(cosine, best.get(kind, 0.0))
         first, *others = sorted(best, key=lambda kind: -best[kind])
-        second = best[others[0]] if others else 0.0
+        second = best[others[0]] if others else SYNONYM  # alone, it must be nearer
         return first if best[first] >= SYNONYM and best[first] - second >= MARGIN else None
 
     def named(self, noun: Sequence[str]) -> str | None:

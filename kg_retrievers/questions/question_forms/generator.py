@@ -21,7 +21,7 @@ from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
-from kg_retrievers.questions.question_forms.measure_words import asks_measure, compares_periods, is_measure
+from kg_retrievers.questions.question_forms.measure_words import asks_measure, is_measure
 from kg_retrievers.questions.question_forms.measures import Measures
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.several import Several
@@ -106,8 +106,6 @@ class QuestionFormGenerator:
         if whole is not None:
             return whole
         tokens = self._tokens(question, entities)
-        if compares_periods(tokens):
-            self._refuse(question, tokens)
         try:
             for reader in (self._several(), self._measures()):
                 if (pattern := reader.read(tokens)) is not None:

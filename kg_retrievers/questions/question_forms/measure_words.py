@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from kg_retrievers.graph.operations import OperationKind
 from kg_retrievers.questions.question_forms.forms import (
@@ -20,7 +19,9 @@ from kg_retrievers.questions.question_forms.forms import (
     joined,
     words_of,
 )
+from kg_retrievers.questions.question_forms.grammar import NEGATIVE
 from kg_retrievers.questions.question_forms.values import UnreadError
+from kg_retrievers.questions.reading import MOST_WORDS
 from kg_retrievers.questions.self_questions.english import verb_of
 
 _MEANS = re.compile(
@@ -28,8 +29,10 @@ _MEANS = re.compile(
     r"|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
 )
 
-#: "Deeper than average" limits by what no pattern says. "From first to last" may be an order.
-THAN_MEAN = re.compile(r"\bthan (?:the |an? |on )?(?:average|mean)\b")
+#: No pattern says these: "deeper than average", "in the same decade as".
+UNSAID = re.compile(r"\bthan (?:the |an? |on )?(?:average|mean)\b|\bsame (?:month|decade|century)\b")
+
+#: With these, "from first to last" is an order and no range.
 _ORDERS = re.compile(r"\b(?:list|rank|sort|order)\b")
 
 _SUMS = re.compile(
@@ -39,26 +42,20 @@ _SUMS = re.compile(
 )
 _MAYBE_SUMS = re.compile(r"\b(?:together|altogether|overall|in all)\b")
 _MUCH = r"(?:what|which|how (?:many|much|few|little|long|large|big|high|old|far|wide)|when)"
-_LEAST_WORDS = r"(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest|earliest|cheapest|oldest|lightest|first)"
-_MOST_WORDS = (
-    r"(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|most|latest|dearest|newest|heaviest|last)"
-)
+_MOST = "highest|greatest|largest|biggest|maximum|maximal|max|longest|most"
+_FEWEST = "lowest|smallest|minimum|minimal|min|shortest|least|fewest"
+_MOST_WORDS = rf"(?:{_MOST}|latest|dearest|newest|heaviest|last)"
+_LEAST_WORDS = rf"(?:{_FEWEST}|earliest|cheapest|oldest|lightest|first)"
 _RANGES = re.compile(
     rf"\b(?:in (?:which|what) range|from {_MUCH}\b(?: [a-z]+)?? (?:up )?(?:to|until|till) {_MUCH}\b"
     rf"|between (?:which|what)(?: two)?(?: values)?|(?:the )?(?:range|spread|span) of|ranges? (?:from|between)"
     rf"|(?:from )?(?:the )?(?:{_LEAST_WORDS}(?: and| to|,)(?: the)? {_MOST_WORDS}"
     rf"|{_MOST_WORDS}(?: and| to|,)(?: the)? {_LEAST_WORDS})(?: (?:ones?|values?))?)(?= |$)"
 )
-_GREATEST = re.compile(
-    r"\b(?:at most|up to|as many as)(?= (?:how|$))|\bat most$"
-    r"|(?<!at )\b(?:the )?(?:highest|greatest|largest|biggest|maximum|maximal|max|longest|top|most)\b"
-)
-_LEAST = re.compile(
-    r"\bat least(?= (?:how|$))|\bat least$"
-    r"|(?<!at )\b(?:the )?(?:lowest|smallest|minimum|minimal|min|shortest|least|fewest)\b"
-)
+_GREATEST = re.compile(rf"\b(?:at most|up to|as many as)(?= (?:how|$))|\bat most$|(?<!at )\b(?:the )?(?:{_MOST}|top)\b")
+_LEAST = re.compile(rf"\bat least(?= (?:how|$))|\bat least$|(?<!at )\b(?:the )?(?:{_FEWEST})\b")
 _SHARES = re.compile(
-    r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed|calculate) )*"
+    r"\b(?:(?:what|which|how (?:large|big|high|great|much|many)|give me|an?|the|is|are|as|in|expressed) ){0,6}"
     r"(?:(?:(?<!average )(?<!mean )percentage(?: wise)?|percent|proportion|fraction|ratio|portion)\b"
     r"|(?:share|(?:(?<=what )|(?<=which )|(?<=a ))part)(?= (?:of|is|are|do|does|did|has|have)\b))(?: of)?"
     r"|(?<!\d )%(?: of)?(?= |$)"
@@ -97,8 +94,12 @@ _ASKS_THINGS = re.compile(
     r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
 )
 
-#: Left of a question, these ask for something that a measure does not give.
-UNREAD = frozenset([*ORDINALS, *NUMBERS[2:], "often", "only", "least", "most", "same", "where", "when", "why"])
+#: A measure does not read these words. A question that keeps one is refused.
+UNREAD = NEGATIVE.union(
+    ORDINALS,
+    NUMBERS[2:],
+    ["often", "only", "least", "most", "same", "where", "when", "why", "except", "excluding", "outside", "beyond"],
+)
 
 #: Before the noun for all of which something is a share.
 ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
@@ -117,7 +118,7 @@ EXTREMES: tuple[_Words, ...] = (("max", _GREATEST), ("min", _LEAST))
 #: Words around these that say nothing.
 _PLAIN_WORDS = """
 a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
-my we us you your all any each every some what which who how many much is are was were be do does did has have had
+my we us you your any each every some what which who how many much is are was were be do does did has have had
 can could will would please just kindly so give show tell list name names find need want like know get see looking
 calculate compute work up add together altogether total make made split all over got break down exist exists existing
 graph data database dataset knowledge
@@ -126,9 +127,6 @@ entire number count complete overall lie lies figure figures value values from r
 amount called known
 """
 PLAIN = frozenset(_PLAIN_WORDS.split())
-
-#: The most words of the noun of a group.
-MOST_WORDS = 3
 
 
 @dataclass
@@ -143,7 +141,6 @@ class Asked:
         is_known: What of the things must be known, as in "whose height is known".
         is_strict: Whether the words for the operation mean nothing else.
         at: Where among the tokens the words for the share, or "how many", stood; -1 for nowhere.
-        is_split: Whether words such as "split by" ask for a number for each group.
     """
 
     kind: OperationKind
@@ -153,7 +150,6 @@ class Asked:
     is_known: tuple[str, ...] = ()
     is_strict: bool = True
     at: int = -1
-    is_split: bool = False
 
 
 def take_measure(tokens: Sequence[Token]) -> Asked | None:
@@ -180,13 +176,13 @@ def take_measure(tokens: Sequence[Token]) -> Asked | None:
             asked.is_strict = form is not _MAYBE_SUMS
             at = _taken(asked, COUNTS)
             return replace(asked, kind=kind, at=-1 if at is None else at)
+    if asked.group and (chosen := _superlative(asked)):
+        return chosen
     if asked.group or (counted and _asks_number(words_of(tokens))):
         for kind, form in EXTREMES:
             if _taken(asked, form) is not None:
                 at = _taken(asked, COUNTS)
                 return replace(asked, kind=kind, at=-1 if at is None else at)
-    if asked.group and (chosen := _superlative(asked)):
-        return chosen
     return _count_by_group(asked, tokens) if asked.group else None
 
 
@@ -215,7 +211,8 @@ def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
     """Take the words for a count, or nothing of "ports per country"; None if a list is asked for."""
     if _taken(asked, COUNTS) is not None:
         return replace(asked, kind="count")
-    if asked.is_split or not re.search(rf"\b(?:{WH}|list|show|give|name)\b", words_of(tokens)):
+    text = words_of(tokens)
+    if _SPLIT.search(text) or not re.search(rf"\b(?:{WH}|list|show|give|name)\b", text):
         return replace(asked, kind="count", is_strict=False)
     return None
 
@@ -224,18 +221,12 @@ def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
 _MEASURING = re.compile(
     r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
 )
-_SAME_PERIOD = re.compile(r"\bsame (?:month|decade|century)\b")
 _SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
 
 
 def is_measure(text: str) -> bool:
     """Tell whether the text for an entity is rather the word for a measure, such as "max"."""
     return text in _SHORT_MEASURES
-
-
-def compares_periods(tokens: Sequence[Token]) -> bool:
-    """Tell whether a question asks for the same month, decade or century, which no pattern says."""
-    return _SAME_PERIOD.search(words_of(tokens)) is not None
 
 
 def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
@@ -245,7 +236,11 @@ def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -
 
 
 def _taken(asked: Asked, form: re.Pattern[str]) -> int | None:
-    """Take words from a question, or from what is said of its group; return where they stood, or None."""
+    """Take words from a question, or else from its hints.
+
+    Returns:
+        The position of the words in the question, -1 for the hints, None if they stand in neither.
+    """
     if found := form.search(words_of(asked.tokens)):
         return remove(asked.tokens, found)
     hints = list(asked.hints)
@@ -295,16 +290,15 @@ def _begins_clause(clause: Sequence[Token], at: int) -> bool:
 
 
 def _noun(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    """Return the noun with which some words begin."""
-    return tuple(takewhile(_is_noun, tokens[:MOST_WORDS]))
-
-
-#: These end a noun, beside what ends each.
-_AFTER_NOUN = frozenset(["since", "until", "between", "lead", "have"])
-
-
-def _is_noun(token: Token) -> bool:
-    return token.telling and not is_verb(token.word) and token.word not in _AFTER_NOUN
+    """Return the noun with which some words begin; a verb ends it, as in "each captain lead"."""
+    found = list[Token]()
+    for token in tokens[:MOST_WORDS]:
+        verb = verb_of(token.word)
+        ends = is_verb(token.word) or (found and verb and not verb.also_noun)
+        if not token.telling or ends or token.word in UNREAD or token.word in ("since", "until", "between"):
+            break
+        found.append(token)
+    return tuple(found)
 
 
 def _groups(text: str, found: re.Match[str]) -> bool:
@@ -319,7 +313,7 @@ def _groups(text: str, found: re.Match[str]) -> bool:
 
 
 def remove(tokens: list[Token], found: re.Match[str]) -> int:
-    """Remove the words that were found in the text of some tokens; return where they stood."""
+    """Remove the words of a match from its tokens, and return their position."""
     text = found.string
     first = text[: found.end() - len(found[0].lstrip())].count(" ")
     del tokens[first : first + len(found[0].split())]
@@ -340,7 +334,6 @@ def _take_group(asked: Asked, counted: bool) -> None:
             del asked.tokens[first : first + len(found[0].removeprefix(", ").split())]
             return
     found = _GROUPS.search(text) or (_IN_WHICH.search(text) if counted else None)
-    asked.is_split = found is not None and _SPLIT.search(text) is not None
     if found is None and (measured or not re.search(rf"\b(?:{WH}|list|show|give)\b", text)):
         found = next((one for one in _BY.finditer(text) if _groups(text, one)), None)
     if found is None and (found := re.match(r"by (?=[a-z])", text)) is None:

@@ -20,8 +20,10 @@ from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, sing
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import (
     ORDINAL,
+    PRONOUNS,
     WH,
     Token,
+    base_of,
     words_of,
 )
 from kg_retrievers.questions.question_forms.grammar import has_quantity
@@ -34,8 +36,8 @@ from kg_retrievers.questions.question_forms.measure_words import (
     EXTREMES,
     PAUSES,
     PLAIN,
-    THAN_MEAN,
     UNREAD,
+    UNSAID,
     Asked,
     remove,
     split_clause,
@@ -63,6 +65,9 @@ LIKELY = 0.5
 
 #: Nouns for the spans of time by which dates are put together.
 _PERIODS: dict[str, Period] = {"day": "day", "month": "month", "year": "year", "decade": "decade", "century": "century"}
+
+#: With these a question is about one thing that was named before.
+_OF_ONE = PRONOUNS - {"they", "them"}
 
 #: How sure a list or a count of all things of a kind is.
 ALL_OF_KIND = 0.95
@@ -111,7 +116,7 @@ class Measures:
         """
         words = [Token(",") if token.text in PAUSES else token for token in tokens]
         words = [token for token in words if token.slot or re.match(r"[\w,%]", token.text)]
-        if THAN_MEAN.search(words_of(words)):
+        if UNSAID.search(words_of(words)):
             raise UnreadError
         return self._in_unit(words) or self._read(words)
 
@@ -144,18 +149,12 @@ class Measures:
 
     def _in_unit(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "how many minutes does it take": the number of an entity that has this unit."""
-        named = (found["unit"] or found["other"] for found in ASKS_UNIT.finditer(words_of(tokens)))
-        words = [*named]
+        words = [found["unit"] or found["other"] for found in ASKS_UNIT.finditer(words_of(tokens))]
+        slots = [token.slot for token in tokens if token.slot]
         unit = next((word for word in words if self._walks.is_unit(word)), None)
-        if (
-            unit is None
-            and any(is_unit_name(word) and word != "percent" for word in words)
-            and any(token.slot for token in tokens)
-        ):
+        if slots and unit is None and any(is_unit_name(word) and word != "percent" for word in words):
             raise UnreadError  # in weeks, where days are known
-        at = next((at for at, token in enumerate(tokens) if token.slot), -1)
-        slot = tokens[at].slot if at >= 0 else None
-        if unit is None or slot is None or sum(token.slot is not None for token in tokens) > 1:
+        if unit is None or len(slots) != 1 or self._compares(tokens):
             return None
         rest = [token for token in tokens if token.word != unit]
         here = next(at for at, token in enumerate(rest) if token.slot)
@@ -165,9 +164,15 @@ class Measures:
         if way is None:
             return None
         builder = PatternBuilder(self._graph)
-        builder.walk(node_of(slot), way.labels, builder.target)
+        builder.walk(node_of(slots[0]), way.labels, builder.target)
         builder.confidence = sureness([way])
         return builder.pattern()
+
+    def _compares(self, tokens: Sequence[Token]) -> bool:
+        """Whether words compare, or name other things than an entity."""
+        words = [token.word for token in tokens]
+        compare = any(word in UNREAD or base_of(word, "er") or base_of(word, "est") for word in words)
+        return compare or not {"than", "average"}.isdisjoint(words) or bool(self._kind_spans(tokens))
 
     def _extreme(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "the highest price of all tickets", where a relation is called "price"."""
@@ -212,12 +217,14 @@ class Measures:
 
     def _all_of_kind(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "list all ports" or "how many ports are there"."""
-        spans = self._kind_spans(tokens)
+        spans, text = self._kind_spans(tokens), words_of(tokens)
+        if len(spans) == 2 and COUNTS.search(text) and words_of(tokens[spans[0][1] : spans[1][0]]) in ("and", "or"):
+            raise UnreadError  # "how many ports and ships"
         if len(spans) != 1 or any(token.slot for token in tokens):
             return None
-        (start, end, kind), text = spans[0], words_of(tokens)
+        start, end, kind = spans[0]
         rest = [token.word for at, token in enumerate(tokens) if not start <= at < end and token.word != ","]
-        if any(word not in PLAIN for word in rest):
+        if any(word not in PLAIN or word in _OF_ONE for word in rest):
             return None
         counts = COUNTS.search(text) is not None
         if not counts and not rest:
@@ -324,8 +331,10 @@ class Measures:
     def _measure_of(self, asked: Asked, things: Things, rest: Sequence[Token]) -> tuple[float, Pattern]:
         builder = PatternBuilder(self._graph, things.kind, things.pattern)
         telling = [token for token in rest if token.word and token.word not in PLAIN and token.word != ","]
-        if any(token.word in UNREAD or token.word[:1].isdigit() for token in rest):
+        if any(token.word in UNREAD or token.word[:1].isdigit() for token in (*rest, *asked.hints)):
             raise UnreadError
+        if has_quantity(asked.hints):
+            raise UnreadError  # "for each country with more than one port"
         if len(telling) > 1 and any(token.word in ("and", "or") for token in rest):
             raise UnreadError  # "the depth and the length of ports"
         ways, names = list[Way](), list[str]()

@@ -24,6 +24,7 @@ from kg_retrievers.questions.question_forms.forms import (
     Form,
     Limit,
     Token,
+    is_unit,
     joined,
     question_of,
     telling_words,
@@ -423,8 +424,7 @@ class WalkFinder:
         if not unit:
             return True
         units = self._columns.units[self.classes.members[self.classes.end_of(way.labels)]]
-        symbol = unit_symbol(unit).casefold()
-        same = [number for name, number in self._columns.unit_symbols.items() if name.casefold() == symbol]
+        same = [number for name, number in self._columns.unit_symbols.items() if is_unit(unit_symbol(unit), [name])]
         return bool(np.isin(units, same).mean() > 0.5)
 
     def _named(self, way: Way, words: str, weight: float) -> float:
@@ -454,8 +454,7 @@ class WalkFinder:
 
     def is_unit(self, word: str) -> bool:
         """Whether numbers of the graph have a unit of a name, as "kilometres"."""
-        symbols = {symbol.casefold() for symbol in self._columns.unit_symbols}
-        return unit_symbol(word).casefold() in symbols
+        return is_unit(unit_symbol(word), self._columns.unit_symbols)
 
     def has_unit(self, label: int) -> bool:
         """Whether most of the values to which a label leads have a unit."""

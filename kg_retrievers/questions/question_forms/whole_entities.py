@@ -26,7 +26,7 @@ information info details detail different properties going travelling next week 
 over first asked ask question questions answered answer person people many much someone if not no yet don't dont
 """
 
-#: The same, unless a relation is called so.
+#: Plain words too, unless a relation has the word in its name.
 _OTHER_WORDS = """
 able answers available basic beginner begin best big broad collected complete concern concerning concerns
 covered deal deals entire exist existing exists few focus full go goes got hear hold holds idea important
@@ -77,9 +77,10 @@ _OVERVIEW = re.compile(
     r"|(?:is|s|are) (?:in|here)|in (?:this|the|your|here)|know|known|have|offers?|deals? with|tour)\b"
 )
 _ASKS = re.compile(
-    r"\b(?:ask|asked|questions?|answers?|answered|data|information|info|details?|facts?|stor(?:e|es|ed)|know|known"
-    r"|record|recorded|keep|kept|about|on|regarding|concerning|concerns|attributes|fields|properties|relations"
-    r"|describe|tell)\b"
+    r"\b(?:ask|asked|questions?|answers?|answered|data|information|info|details?|facts?|about|regarding|concerning"
+    r"|concerns|attributes|fields|properties|relations|describe"
+    r"|(?:know|known|stor(?:e|es|ed)|record|recorded|keep|kept) (?:about|on|of|for)"
+    r"|(?:on|of|for) .*\b(?:know|known|stored|recorded|kept))\b"
 )
 
 #: Asks about things that were named before.
