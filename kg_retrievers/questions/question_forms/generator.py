@@ -40,6 +40,9 @@ _REPHRASE = {
     "hint_shell": "Rephrase it with a relation of the graph, or give --examples or --llm.",
 }
 
+#: A list with one of these words is of other things than those that have something to do with an entity.
+_NARROWING = frozenset(["only", "outside", "except", "excluding", "beyond"])
+
 #: The most words beside an entity of a question without a verb.
 MOST_BARE = 2
 
@@ -176,6 +179,8 @@ class QuestionFormGenerator:
         Raises:
             UnreadError: If it is not understood.
         """
+        if any(token.word in _NARROWING for token in tokens):
+            raise UnreadError
         text, slots = question_of(tokens)
         found = list[Pattern]()
         with suppress(LowConfidenceError, EntityLinkingError):

@@ -533,6 +533,9 @@ _UNREAD_NUMBER = re.compile(
     r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) (?:\d|once|twice|one\b|two\b|three\b)"
 )
 
+#: An order of all things.
+_FROM_TO = re.compile(r"\bfrom (?:the )?(?:[a-z]+est )?to (?:the )?(?:[a-z]+est\b|$)")
+
 #: Compares two as equal, which no operation does.
 _EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")
 
@@ -637,9 +640,10 @@ def _take_limits(reading: Reading) -> None:
         denied = at >= 0 and words[at] in ("not", "never")
         opposite = _OPPOSITE.get(limit.operator)
         reading.unread |= denied and (reading.polar or opposite is None or limit.start - at > 2)
-        limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
         following = words[limit.end] if limit.end < len(words) else ""
-        reading.unread |= is_unit_name(following) and not is_unit(unit_symbol(following), reading.units)
+        foreign = is_unit_name(following) and not is_unit(unit_symbol(following), reading.units)
+        limit = limit._replace(unit=following if foreign else "")
+        limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
         del reading.tokens[limit.start : limit.end]
         if denied:
             del reading.tokens[at]
@@ -662,6 +666,7 @@ def _find_unread(reading: Reading) -> None:
         reading.search(_UNREAD_NUMBER) is not None,
         any(re.fullmatch(r"\d{4}|\d{1,3}(?:st|nd|rd|th)", word) for word in words),  # "in spring 2025"
         _asks_period(reading),
+        reading.search(_FROM_TO) is not None,
         reading.search(_EQUAL) is not None,
     )
     reading.unread = reading.unread or any(unread)

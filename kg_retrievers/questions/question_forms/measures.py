@@ -150,21 +150,26 @@ class Measures:
     def _in_unit(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of "how many minutes does it take": the number of an entity that has this unit."""
         words = [found["unit"] or found["other"] for found in ASKS_UNIT.finditer(words_of(tokens))]
-        slots = [token.slot for token in tokens if token.slot]
-        unit = next((word for word in words if self._walks.is_unit(word)), None)
-        if slots and unit is None and any(is_unit_name(word) and word != "percent" for word in words):
-            raise UnreadError  # in weeks, where days are known
-        if unit is None or len(slots) != 1 or self._compares(tokens):
+        unit = next((word for word in words if is_unit_name(word) or self._walks.is_unit(word)), None)
+        at = [at for at, token in enumerate(tokens) if token.slot]
+        if unit in (None, "percent") or len(at) != 1 or self._compares(tokens):
             return None
-        rest = [token for token in tokens if token.word != unit]
-        here = next(at for at, token in enumerate(rest) if token.slot)
-        said = " ".join(token.word for token in rest if token.telling)
-        ways = self._walks.from_entity(rest, here, max_steps=1)
-        way = self._walks.best(ways, -1, ("number",), said, unit)
+        assert unit
+        slot = tokens[at[0]].slot
+        assert slot
+        said = " ".join(token.word for token in tokens if token.telling and token.word != unit)
+        ways = self._walks.from_entity(tokens, at[0], max_steps=1)
+        named, way = (self._walks.best(ways, -1, ("number",), said, one) for one in ("", unit))
+        if (
+            named
+            and self._walks.has_unit(named.labels[-1])
+            and (way is None or self._walks.is_nearer(said, named, way))
+        ):
+            raise UnreadError  # in weeks, where days are known
         if way is None:
             return None
         builder = PatternBuilder(self._graph)
-        builder.walk(node_of(slots[0]), way.labels, builder.target)
+        builder.walk(node_of(slot), way.labels, builder.target)
         builder.confidence = sureness([way])
         return builder.pattern()
 
@@ -464,10 +469,9 @@ class Measures:
         """Return the pattern of a share: a list of things, as a part of all of their kind, or of some of them."""
         (start, end, kind), of_all, of_part = self._parts_of_share(asked)
         noun, clause = tuple(asked.tokens[start:end]), of_part or of_all
-        if any(token.word in ("per", "each", "every", "total", "by") for token in clause[:1]) or any(
-            token.word in ("per", "total") for token in asked.tokens
-        ):
-            raise UnreadError  # of a sum, or for each of several groups
+        first = clause[0].word if clause else ""
+        if first in ("each", "every", "by", "to") or any(token.word in ("per", "total") for token in asked.tokens):
+            raise UnreadError  # of a sum, for each of several groups, or of one kind to another
         others = [span for span in self._kind_spans(asked.tokens) if span[2] != kind]
         said = [token for token in (*of_all, *of_part) if token.slot or token.word not in {*PLAIN, ","}]
         if len(others) == 1 and len(said) == others[0][1] - others[0][0] and self._overlap(kind, others[0][2]):

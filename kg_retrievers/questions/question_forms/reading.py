@@ -29,7 +29,7 @@ from kg_retrievers.questions.question_forms.forms import (
     telling_words,
     words_of,
 )
-from kg_retrievers.questions.question_forms.grammar import NEGATIVE
+from kg_retrievers.questions.question_forms.grammar import NAMES_CLASS, NEGATIVE
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
     MOST_CLASSES,
@@ -265,10 +265,6 @@ MOST_ALIKE = 8
 LACKING_COST = 2.0
 
 
-#: A list that has one of these words is not of all things of a kind with an entity.
-_NARROWING = NEGATIVE | frozenset(["only", "outside", "except", "excluding", "beyond", "same"])
-
-
 class FormReader:
     """Reads forms.
 
@@ -310,7 +306,7 @@ class FormReader:
         """
         noun = next((tokens[1:size] for size in (4, 3, 2) if self._walks.names_kind(tokens[1:size])), ())
         said = {token.word for token in tokens}
-        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(_NARROWING):
+        if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
             raise UnreadError
         form = Form("list", tuple(noun), tuple(tokens))
         return FormReader(self._walks.within(noun))._things(form)
@@ -387,7 +383,19 @@ class FormReader:
         best = int(np.argmax(shares))
         if form.kind == "count" and not self._is_about(form, read[best]):
             raise UnreadError  # "how many lines of code", of which the graph says nothing
+        if form.kind == "best" and self._names_other(form, read[best]):
+            raise UnreadError  # "the revenue of the deepest port"
         return self._composer.pattern(form, read[best], float(shares[best]))
+
+    def _names_other(self, form: Form, arms: Arms) -> bool:
+        """Whether a word of a question for the best of some things is the name of a relation that is not read."""
+        degree, noun = form.degree, " ".join(token.word for token in form.noun)
+        read = (*(degree.noun if degree else ()), *(degree.words if degree else ()))
+        read += form.noun if self.noun_score(noun) >= NAMES_CLASS else ()
+        labels = [label for _, _, way in arms.ways for label in way.labels]
+        rest = {token.word for token in form.clause if token.telling and token not in read and not verb_of(token.word)}
+        named = rest & self.words_of_relations
+        return any(all(self._walks.nearness(word, label) < MAY_NAME for label in labels) for word in named)
 
     def _is_about(self, form: Form, arms: Arms) -> bool:
         """Whether the noun of a count means something of the graph, as far as its kinds tell."""

@@ -479,6 +479,8 @@ class WalkFinder:
             unit = limit.value.unit if kind == "number" else ""
             said = f"{words} {limit.word}".strip() if kind == "number" else words
             way = self.find(text, at, group, (kind,), words=said, unit=unit, max_steps=2)
+            if way and limit.unit and self.has_unit(way.labels[-1]):
+                return None  # in feet, where metres are known
             if way and unit and limit.word and self._names_other_unit(text, at, group, limit.word, way):
                 return None  # "deeper than 0.5 km", where depths are in metres
             ways += [way] if way else []
@@ -489,8 +491,11 @@ class WalkFinder:
     ) -> bool:
         """Whether an adjective rather names a number in another unit."""
         other = self.find(text, at, group, ("number",), words=adjective, max_steps=1, weight=ADJECTIVE_WEIGHT)
-        near = self.nearness(adjective, way.labels[-1])
-        return other is not None and self.nearness(adjective, other.labels[-1]) > near + A_LITTLE
+        return other is not None and self.is_nearer(adjective, other, way)
+
+    def is_nearer(self, words: str, one: Way, other: Way) -> bool:
+        """Whether words rather name the relation to which one of two walks leads."""
+        return self.nearness(words, one.labels[-1]) > self.nearness(words, other.labels[-1]) + A_LITTLE
 
     def degree_way(self, form: Form, degree: Degree, group: int) -> Way | None:
         """Return the walk to the values by which an adjective compares."""
