@@ -173,6 +173,11 @@ def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
         >>> count = {"answers": [], "value": 6}
         >>> agrees("6", count), agrees("6 huts", count), agrees("7", count), agrees("at least 6", count)
         (True, True, False, False)
+        >>> agrees("10.6667 m", {"answers": [], "value": 32 / 3})
+        True
+        >>> table = {"columns": ["port", "ships"], "rows": [["Oslo", 2]]}
+        >>> agrees("Oslo: 2", {"answers": [], "value": table}), agrees("Oslo: 3", {"answers": [], "value": table})
+        (True, False)
     """
     names = [*result_answers(metadata), *_with_values(metadata)] if metadata["answers"] else []
     if any(_same_words(answer, name) or _same_value(answer, read_value(name)) for name in names):

@@ -108,6 +108,8 @@ REFUSED_OPERATIONS: dict[str, tuple[Any, str]] = {
         {"kind": "list", "by": "x", "of": "count", "comparison": "=", "number": 0},
         "say so by 'absent' triples instead",
     ),
+    "period of nothing": ({"kind": "count", "period": "year"}, "the period 'year' needs a 'group'"),
+    "strange period": ({"kind": "count", "group": "y", "period": "week"}, "period must be 'day', 'month', 'year'"),
     "descending": ({"kind": "order", "by": "x", "descending": 1}, "descending must be a valid boolean"),
 }  # fmt: skip
 
@@ -135,6 +137,14 @@ REFUSED_PATTERNS: dict[str, tuple[Callable[[], Pattern], str]] = {
     "count of nothing": (
         lambda: Pattern.of((X, "r", Y), operation=Operation("count")),
         "the operation 'count' needs a target",
+    ),
+    "share of more triples": (
+        lambda: Pattern.of((X, "r", Y), target="x", operation=Operation("share", whole=2)),
+        "'share' takes a 'whole' of at most 1 triples, got 2",
+    ),
+    "share of others": (
+        lambda: Pattern.of((Y, "r", "A"), (X, "r", Y), target="x", operation=Operation("share", whole=1)),
+        "the first 1 triples, the whole of 'share', do not name the target",
     ),
     "absent and present": (
         lambda: Pattern.of((X, "r", Y), absent=[(X, "r", Y)]),

@@ -111,3 +111,10 @@ def test_empty_graph() -> None:
         check_known_texts(empty, counted((FILM, "directed by", "Ann")))
     with pytest.raises(LowConfidenceError):
         check_known_texts(empty, counted((FILM, "directed by", Unknown("who"))))
+
+
+def test_a_type_that_the_graph_lacks_is_refused() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "lasts", "126 min")], types={"Her": ["Film"], "Jonze": ["Person"]})
+    pattern = Pattern.of(alone=[Unknown("x", "Filmes")], target="x", typed=True, operation="count")
+    with pytest.raises(LowConfidenceError, match=r"the type 'Filmes', which the graph lacks. The nearest are \['Film'"):
+        check_known_texts(GraphIndex.build(graph, default_embeddings()), pattern)

@@ -126,7 +126,9 @@ class WholeEntities:
         if found is None or _ASKS_FACT.search(text) or not {*found[0].split()}.isdisjoint(self._relation_words):
             return None
         known = {word for word in text.split() if _DESCRIBES.fullmatch(word)}
-        return _pattern("describe", nodes) if self._without_kind(text, known) else None
+        rest = self._without_kind(text, known)
+        asks_kind = rest is not None and rest[0] and _ASKS_KIND.match(text)  # "which band is the song about"
+        return None if rest is None or asks_kind else _pattern("describe", nodes)
 
     def _of_several(self, text: str, nodes: Sequence[Term]) -> Pattern | None:
         """Return the pattern of a question for what connects entities, or how two of them compare."""

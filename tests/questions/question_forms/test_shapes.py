@@ -196,12 +196,27 @@ def test_further_words_are_not_overheard(index: GraphIndex, question: str) -> No
         "Which ports are deeper than 30 feet?",
         "What share of the ports by country?",
         "In which decade were the most shipyards founded?",
+        "How many ports and ships are there?",
+        "For each country except Norway, how many ports are there?",
+        "What is the average depth of ports outside Norway?",
+        "What is the population of the deepest port?",
+        "Which ports are deeper than average?",
+        "What is the average depth and population of the ports?",
+        "List the ports by depth from the shallowest to the deepest",
+        "How many metres longer is Aurora than the longest ship?",
+        "How many weeks long is Aurora?",
         "Which ships have the same decade of construction as Vega?",
     ],
 )
 def test_what_the_graph_lacks_is_refused(retriever: SimGRAGRetriever, question: str) -> None:
     with pytest.raises(RefusalError):
         retriever.invoke(question)
+
+
+def test_a_long_list_beside_a_colon_ends(retriever: SimGRAGRetriever) -> None:
+    """With a pattern that goes back, six names took minutes."""
+    with pytest.raises(RefusalError):
+        retriever.invoke("Nordyard: " + "director, " * 150 + "director 7")
 
 
 def test_answers_show_tables(index: GraphIndex) -> None:

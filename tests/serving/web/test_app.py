@@ -126,6 +126,17 @@ def test_an_edit_that_cannot_be_used_is_told_in_words(
     assert said in response.json()["error"]
 
 
+def test_a_table_is_told_up_to_100_rows(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = ask(client, question="How many films are there per director?")[-1]
+    assert answer["value"] is None
+    assert answer["table"]["columns"] == ["director", "count"]
+    assert answer["table"]["rows"][0] == [["Christopher Nolan"], ["4"]]
+    assert answer["table"]["more"] == 0
+    monkeypatch.setattr("kg_retrievers.serving.web.stages.ROWS", 2)
+    short = ask(client, question="How many films are there per director?")[-1]["table"]
+    assert (short["rows"], short["more"]) == (answer["table"]["rows"][:2], len(answer["table"]["rows"]) - 2)
+
+
 def test_a_refusal_says_why_and_what_to_do_next(client: TestClient) -> None:
     events = ask(client, question="Where is Paris?")
     answer = events[-1]
