@@ -109,6 +109,26 @@ class TypeNouns:
         """Return the type that a noun names, by its whole name or the last word of it; None where none or several."""
         return self._types.get(" ".join(noun).casefold().replace("-", " "))
 
+    def spans(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
+        """Return where words name types, in order: the first position, the one after the last, and the type.
+
+        Of those that overlap, the first and longest is taken.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("A", "shows", "B")], types={"A": ["oil painting"], "B": ["room"]})
+            >>> TypeNouns(graph).spans("oil paintings in each room".split())
+            [(0, 2, 'oil painting'), (4, 5, 'room')]
+        """
+        found, at = list[tuple[int, int, str]](), 0
+        while at < len(words):
+            sizes = range(min(MOST_WORDS, len(words) - at), 0, -1)
+            named = ((size, self.named(words[at : at + size])) for size in sizes if all(words[at : at + size]))
+            size, kind = next(((size, kind) for size, kind in named if kind), (1, None))
+            if kind:
+                found.append((at, at + size, kind))
+            at += size
+        return found
+
     def asked(self, question: str) -> str | None:
         """Return the type of what a question asks for, where its noun names one.
 

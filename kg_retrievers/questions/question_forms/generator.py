@@ -245,13 +245,11 @@ class QuestionFormGenerator:
 
     def _usual(self, tokens: Sequence[Token]) -> list[Token]:
         """Return words with the usual noun in place of another one for things of a type."""
-        nouns, usual, at = type_nouns(self.index), list[Token](), 0
-        while at < len(tokens):
-            spans = ((size, [token.word for token in tokens[at : at + size]]) for size in (3, 2, 1))
-            size = next((size for size, words in spans if all(words) and nouns.named(words)), 0)
-            alone = [tokens[at]] if tokens[at].slot else [*map(Token, nouns.usual(tokens[at].text).split())]
-            usual += tokens[at : at + size] if size else alone
-            at += size or 1
+        nouns = type_nouns(self.index)
+        named = {at for start, end, _ in nouns.spans([token.word for token in tokens]) for at in range(start, end)}
+        usual = list[Token]()
+        for at, token in enumerate(tokens):
+            usual += [token] if token.slot or at in named else map(Token, nouns.usual(token.text).split())
         return usual
 
     def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:

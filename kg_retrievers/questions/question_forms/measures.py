@@ -243,18 +243,8 @@ class Measures:
         return builder.pattern()
 
     def _kind_spans(self, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
-        """Return where kinds are named, the longest first of those that overlap, in order."""
-        found, at = list[tuple[int, int, str]](), 0
-        while at < len(tokens):
-            for size in (3, 2, 1):
-                span = tokens[at : at + size]
-                words = [token.word for token in span]
-                if len(span) == size and all(words) and (kind := self._kinds.named(words)):
-                    found.append((at, at + size, kind))
-                    at += size - 1
-                    break
-            at += 1
-        return found
+        """Return where kinds are named; see `TypeNouns.spans`."""
+        return self._kinds.spans([token.word for token in tokens])
 
     # --- the things ---
 

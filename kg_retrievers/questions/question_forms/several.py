@@ -212,12 +212,7 @@ def parts_of(tokens: Sequence[Token]) -> list[Part]:
     if not tokens or tokens[0].word in AUXILIARY:
         return []
     slots = [token for token in tokens if token.slot]
-    if tokens[0].slot and len(slots) == 1 and (found := _LISTED.fullmatch(text)):
-        nouns = [noun.removeprefix("the ").split() for noun in re.split(r" ?, (?:and )?| and ", found[1])]
-        made = [[Token("what"), Token("is"), Token("the"), *map(Token, noun), Token("of"), slots[0]] for noun in nouns]
-        return [Part(tuple(part), len(part) - 1) for part in made]
-    if len(slots) == 1 and (found := _OF_ONE.fullmatch(text) or _ITS.fullmatch(text)):
-        nouns = [noun.split() for noun in found.groups() if noun]
+    if len(slots) == 1 and (nouns := _nouns_of_one(text)):
         made = [[Token("what"), Token("is"), Token("the"), *map(Token, noun), Token("of"), slots[0]] for noun in nouns]
         return [Part(tuple(part), len(part) - 1) for part in made]
     pieces = list(_pieces(tokens, text))
@@ -230,6 +225,14 @@ def parts_of(tokens: Sequence[Token]) -> list[Part]:
         return []
     parts = [Part(tuple(first), at)]
     return [*parts, *(_further(piece, parts[0]) for piece in pieces[1:])]
+
+
+def _nouns_of_one(text: str) -> list[list[str]]:
+    """Return the words of each noun that is asked of one entity; none if the text has another form."""
+    if found := _LISTED.fullmatch(text):
+        return [noun.removeprefix("the ").split() for noun in re.split(r" ?, (?:and )?| and ", found[1])]
+    found = _OF_ONE.fullmatch(text) or _ITS.fullmatch(text)
+    return [noun.split() for noun in found.groups() if noun] if found else []
 
 
 def _more_of_answer(tokens: Sequence[Token]) -> list[Token]:

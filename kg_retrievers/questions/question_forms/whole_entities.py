@@ -152,25 +152,12 @@ class WholeEntities:
 
     def _without_kind(self, text: str, allowed: Collection[str]) -> tuple[str | None] | None:
         """Return the kind that a text names beside words that say nothing else, in a tuple; None if it says more."""
-        words, named = text.split(), None
-        at = 0
-        while at < len(words):
-            kind, size = self._kind_at(words, at)
-            if kind:
-                named = named or kind
-                at += size
-                continue
-            is_other = words[at] in _OTHER and words[at] not in self._relation_words
-            if words[at] != "_" and words[at] not in _PLAIN and words[at] not in allowed and not is_other:
-                return None
-            at += 1
-        return (named,)
-
-    def _kind_at(self, words: Sequence[str], at: int) -> tuple[str | None, int]:
-        for size in (3, 2, 1):
-            if at + size <= len(words) and (kind := self._kinds.named(words[at : at + size])):
-                return kind, size
-        return None, 0
+        words = text.split()
+        spans = self._kinds.spans(words)
+        named = {at for start, end, _ in spans for at in range(start, end)}
+        plain = _PLAIN | (_OTHER - {*self._relation_words}) | {"_", *allowed}
+        says_more = any(word not in plain for at, word in enumerate(words) if at not in named)
+        return None if says_more else (spans[0][2] if spans else None,)
 
     def _of_graph(self, text: str) -> Pattern | None:
         """Return the pattern of a question about the graph, or about things of a kind in general."""
