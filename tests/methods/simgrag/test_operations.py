@@ -77,11 +77,11 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
     conditions = draw(st.lists(_condition(named, [*graph.names, *keys]), max_size=most)) if named else []
     pairs = draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=1))
     target, operation = draw(st.sampled_from(inside)) if inside else None, draw(_operation(inside))
-    whole = operation.whole if operation else None
-    if isinstance(whole, int) and target not in {
-        end.name for end in Pattern(tuple(triples[:whole])).nodes if isinstance(end, Unknown)
-    }:
-        operation = None
+    first = [*dict.fromkeys(triples)]  # as the pattern keeps them
+    if operation and isinstance(operation.whole, int):
+        named = {end for head, _, tail in first[: operation.whole] for end in (head, tail)}
+        if operation.whole > len(first) or not any(isinstance(end, Unknown) and end.name == target for end in named):
+            operation = None
     pattern: dict[str, Any] = {
         "target": target,
         "different": [(a, b) for a, b in pairs if a != b],
