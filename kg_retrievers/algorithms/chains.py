@@ -32,31 +32,40 @@ class Chain(NamedTuple):
 
 
 class _Side:
-    """How far entities are from some, level by level."""
+    """How far entities are from some, level by level: -1 if not reached, -2 if no chain may pass through them."""
 
-    def __init__(self, adjacency: Adjacency, starts: Array, goal: int, passes: Passes) -> None:
-        self._adjacency, self._goal, self._passes = adjacency, goal, passes
+    def __init__(self, adjacency: Adjacency, starts: Array, passes: Passes) -> None:
+        self._adjacency, self._passes = adjacency, passes
         self.distances = np.full(len(adjacency.indptr) - 1, -1, np.int8)
         self.distances[starts] = 0
-        self.frontier, self.level = starts, 0
+        self._reached, self.level = starts, 0
+
+    @property
+    def frontier(self) -> Array:
+        """The entities of the last level, ascending; they are sorted when they are first asked for."""
+        self._reached = distinct(self._reached)
+        return self._reached
 
     @property
     def cost(self) -> int:
         """How many adjacency entries the next level looks at."""
-        indptr = self._adjacency.indptr
-        return int((indptr[self.frontier + 1] - indptr[self.frontier]).sum())
+        indptr, frontier = self._adjacency.indptr, self.frontier
+        return int((indptr[frontier + 1] - indptr[frontier]).sum())
 
-    def grow(self) -> None:
-        """Reach the entities of the next level."""
+    def grow(self) -> Array:
+        """Reach the next level by the entities that chains may pass through; return its entities, some repeated."""
         check_deadline()
-        indptr = self._adjacency.indptr
-        entries, _ = entries_between(indptr[self.frontier], indptr[self.frontier + 1])
+        frontier, indptr = self.frontier, self._adjacency.indptr
+        if self.level:
+            may_pass = self._passes(frontier)
+            self.distances[frontier[~may_pass]] = -2
+            frontier = frontier[may_pass]
+        entries, _ = entries_between(indptr[frontier], indptr[frontier + 1])
         near = self._adjacency.neighbors[entries]
-        near = distinct(near[self.distances[near] < 0])
-        near = near[self._passes(near) | (near == self._goal)]
+        self._reached = near[self.distances[near] == -1]
         self.level += 1
-        self.distances[near] = self.level
-        self.frontier = near
+        self.distances[self._reached] = self.level
+        return self._reached
 
     def chains_to(self, entity: int) -> Iterator[Chain]:
         """Yield the shortest chains from an entity to the nearest start, those by entities of few facts first."""
@@ -101,18 +110,19 @@ def shortest_chains(
     """
     if end in start:
         return []
-    one = _Side(adjacency, start, end, passes)
-    other = _Side(adjacency, np.array([end], start.dtype), int(start[0]) if len(start) == 1 else -1, passes)
-    while through is None and one.level + other.level < max_hops:
-        side = min((one, other), key=lambda side: side.cost)
-        if not len(side.frontier):
+    one, other = _Side(adjacency, start, passes), _Side(adjacency, np.array([end], start.dtype), passes)
+    if through is not None:
+        return _passing(adjacency, one, other, through[passes(through)], max_hops)
+    while one.level + other.level < max_hops:
+        side, opposite = sorted((one, other), key=lambda side: side.cost)
+        if not side.cost:
             break
-        side.grow()
-        opposite = other if side is one else one
-        met = side.frontier[opposite.distances[side.frontier] >= 0]
+        reached = side.grow()
+        met = distinct(reached[opposite.distances[reached] >= 0])
+        met = met[passes(met) | (opposite.distances[met] == 0)]
         if len(met):
             return _joined(adjacency, one, other, met)
-    return [] if through is None else _passing(adjacency, one, other, through, max_hops)
+    return []
 
 
 def _passing(adjacency: Adjacency, one: _Side, other: _Side, through: Array, max_hops: int) -> list[Chain]:

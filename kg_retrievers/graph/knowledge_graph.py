@@ -480,9 +480,9 @@ cannot hold with on_loss="drop".
         """Return the ids of the types of an entity, given by its id."""
         return self._row("entity_types", entity)
 
-    def type_entities(self, kind: int) -> list[int]:
-        """Return the ids of the entities of a type, given by its id in `types`; ascending."""
-        return self._row("type_entities", kind)
+    def type_entities(self, kind: int) -> Array:
+        """Return the ids of the entities of a type, given by its id in `types`; ascending, int32."""
+        return self._rows("type_entities", np.array([kind]))[0]
 
     @cached_property
     def types_below(self) -> dict[str, frozenset[int]]:

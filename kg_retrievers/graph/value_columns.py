@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph.cache import LocalLock
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.values import DATES_HOLD, NUMBERS_HOLD, Value, unit_symbol
 
@@ -58,7 +58,7 @@ class ValueColumns:
         if not self._unread[entities].any():
             return
         with self._lock:
-            new = np.unique(entities[self._unread[entities]])
+            new = distinct(entities[self._unread[entities]])
             for first in range(0, len(new), NAMES_AT_ONCE):
                 check_deadline()
                 some = new[first : first + NAMES_AT_ONCE]
@@ -169,7 +169,7 @@ def value_range(columns: ValueColumns, entities: Array) -> tuple[int, int] | Non
 
     Stops reading when half of them have none, so that few names of a relation without values are read.
     """
-    ids, without = np.unique(entities), 0
+    ids, without = distinct(entities), 0
     for first in range(0, len(ids), NAMES_AT_ONCE):
         some = ids[first : first + NAMES_AT_ONCE]
         columns.read(some)

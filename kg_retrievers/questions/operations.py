@@ -179,11 +179,16 @@ def _with_values(rows: Array, graph: KnowledgeGraph) -> tuple[Array, dict[str, A
     columns = graph.lazy_values
     entities, at = np.unique(rows[:, 1], return_inverse=True)
     kept = ranked_values(columns, entities)[0][at]
-    without = len(np.setdiff1d(rows[~kept, 0], rows[kept, 0]))
-    units = np.unique(columns.units[rows[kept, 1]]).tolist()
+    without = _count_without(rows, kept)
+    units = distinct(columns.units[rows[kept, 1]]).tolist()
     symbols = {number: symbol for symbol, number in columns.unit_symbols.items()}
     unit = symbols[units[-1]] if units and not _are_dates(rows[kept, 1], graph) else ""
     return rows[kept], {**({"without_value": without} if without else {}), **({"unit": unit} if unit else {})}
+
+
+def _count_without(rows: Array, kept: Array) -> int:
+    """Return how many targets are in none of the rows that are kept."""
+    return len(np.setdiff1d(distinct(rows[~kept, 0]), distinct(rows[kept, 0]), assume_unique=True))
 
 
 def _are_dates(entities: Array, graph: KnowledgeGraph) -> bool:
@@ -193,7 +198,7 @@ def _are_dates(entities: Array, graph: KnowledgeGraph) -> bool:
 def _aggregate(operation: Operation, rows: Array, graph: KnowledgeGraph) -> Any:
     """Return the sum, the mean or the range of values or counts; None where there are none."""
     if operation.of == "value" and operation.kind == "range":
-        entities = np.unique(rows[:, 1])
+        entities = distinct(rows[:, 1])
         _, keys = ranked_values(graph.lazy_values, entities)
         order = np.lexsort((entities, keys[:, 1], keys[:, 0]))
         return [plain_value(graph, int(entities[at])) for at in (order[0], order[-1])] if len(order) else None
@@ -305,10 +310,10 @@ def _by_period(pattern: Pattern, rows: Array, graph: KnowledgeGraph, details: Ma
     assert operation
     assert operation.period
     columns = graph.lazy_values
-    columns.read(np.unique(rows[:, -1]))
+    columns.read(rows[:, -1])
     first, last = (_periods(days[rows[:, -1]], operation.period) for days in (columns.first, columns.last))
     kept = (columns.first[rows[:, -1]] != NO_DAY) & (first == last)
-    without = len(np.setdiff1d(rows[~kept, 0], rows[kept, 0]))
+    without = _count_without(rows, kept)
     details = {**details, **({"without_value": without} if without else {})}
     if not kept.any():
         return OperationResult(None, [], [], details)

@@ -13,7 +13,7 @@ import numpy as np
 from kg_retrievers.algorithms.bindings import NO_LIMITS, Join, JoinEdge, Limits
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import Candidates, GraphIndex
@@ -210,8 +210,8 @@ class _Filters:
             return self.everything if members is None else members
         below = graph.types_below.get(node.type, ()) if self._typed else ()
         nearest = sorted(below) or nearest_only(self._index.nearest_types([node.type], 1)[0]).ids.tolist()
-        of_types = [np.array(graph.type_entities(kind), np.int32) for kind in nearest]
-        return np.unique(np.concatenate([*of_types, *([] if self._typed else [graph.untyped])]))
+        of_types = [graph.type_entities(kind) for kind in nearest]
+        return distinct(np.concatenate([*of_types, *([] if self._typed else [graph.untyped])]))
 
 
 class PatternJoin:

@@ -68,7 +68,7 @@ def test_names_and_types() -> None:
     assert (graph.aliases("Q1"), graph.aliases("Q2")) == (["Дюна"], [])
     assert (graph.types_of("Q1"), graph.types_of("Q2")) == (["film", "book"], [])
     assert graph.name_entities(graph.names.find("Dune")) == [0, 1, 3]
-    assert graph.type_entities(graph.types.find("film")) == [0, 4]
+    assert graph.type_entities(graph.types.find("film")).tolist() == [0, 4]
 
 
 @pytest.mark.parametrize(

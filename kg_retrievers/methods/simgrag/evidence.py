@@ -125,7 +125,7 @@ def _type_costs(
     for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
         nearest = nearest_only(nearest) if only and node_types == "distance" else nearest
         below = graph.types_below.get(str(node.type), ()) if only else ()
-        of_types = [np.array(graph.type_entities(kind), np.int32) for kind in sorted(below) or nearest.ids.tolist()]
+        of_types = [graph.type_entities(kind) for kind in sorted(below) or nearest.ids.tolist()]
         if node_types == "candidates" and isinstance(node, Unknown):
             costs[node] = np.zeros(1), [distinct(np.concatenate(of_types))]
         elif node_types == "distance" and of_types:
