@@ -161,7 +161,7 @@ def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:
     """
     matches = nearest_matches(find(_plain(part)))
     if any(match.truncated for match in matches) or len(matches) >= MAX_MATCHES:
-        raise _cut(part.operation.kind if part.operation else "the nearest")
+        raise _cut(part.operation.kind if part.operation else "list")
     found = dict[Term, Array]()
     for at, node in enumerate(part.nodes):
         if node.type is not None and matches:
