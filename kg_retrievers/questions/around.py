@@ -68,7 +68,8 @@ def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidenc
     operation = pattern.operation
     assert operation
     graph = index.graph
-    entities = [_entities_of(index, node) for node in pattern.alone if isinstance(node, Known)]
+    known = [node for node in pattern.alone if isinstance(node, Known)]
+    entities = [_entities_of(index, node) for node in known]
     if any(not len(some) for some in entities):
         return []
     unknown = next((node for node in pattern.alone if isinstance(node, Unknown)), None)
@@ -85,8 +86,8 @@ def evidence_around(index: GraphIndex, pattern: Pattern, k: int) -> list[Evidenc
         case _:
             found = [_overview(index.whole.graph) if unknown is None else _overview_of(index.whole, unknown)]
     named = [
-        [node.text, graph.entities[int(entity)]]
-        for node, some in zip([node for node in pattern.alone if isinstance(node, Known)], entities, strict=True)
+        [node.text, graph.entities[entity]]
+        for node, some in zip(known, entities, strict=True)
         for entity in some.tolist()
     ]
     told = {"entities": named, "pattern": replace(pattern, confidence=None).to_dict()}
@@ -329,25 +330,19 @@ def _overview_of(index: GraphIndex, unknown: Unknown) -> Evidence:
     """Return the relations of a type, with how many of its entities have each, and an example."""
     graph = index.graph
     members = _of_kind(index, unknown)
-    rows, triples = list[tuple[int, str, int, Triple]](), list[Triple]()
+    rows = list[tuple[int, str, int, int, Triple]]()
     for label in range(2 * len(graph.relations)):
         firsts, lasts = graph.adjacency.ranges_with(members, label)
         having = np.flatnonzero(lasts > firsts)
         if len(having):
-            first = int(having[0])
-            fact = _fact(graph, int(members[first]), label, int(graph.adjacency.neighbors[firsts[first]]))
-            rows.append((-len(having), _named_relation(graph, label), label, fact))
-    table = [
-        [name, -count, plain_value(graph, _other(graph, label, fact))] for count, name, label, fact in sorted(rows)
-    ]
-    triples = [fact for *_, fact in sorted(rows)]
+            end = int(graph.adjacency.neighbors[firsts[having[0]]])
+            fact = _fact(graph, int(members[having[0]]), label, end)
+            rows.append((-len(having), _named_relation(graph, label), label, end, fact))
+    rows.sort()
+    table = [[name, -count, plain_value(graph, end)] for count, name, _, end, _ in rows]
     return Evidence(
-        tuple(dict.fromkeys(triples))[:SAMPLE],
+        tuple(dict.fromkeys(fact for *_, fact in rows))[:SAMPLE],
         1.0,
         value=_table(["relation", "entities", "example"], table),
         details={"entities_of_type": len(members)},
     )
-
-
-def _other(graph: KnowledgeGraph, label: int, fact: Triple) -> int:
-    return graph.entities.find(fact.head if is_backward(label) else fact.tail)

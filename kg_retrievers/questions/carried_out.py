@@ -180,16 +180,6 @@ class Directions:
         """The graph; of a connected one, some facts of each relation."""
         return self.index.whole.graph
 
-    @property
-    def _meet(self) -> dict[tuple[int, int], bool]:
-        """The pairs of labels that were compared so far."""
-        return self.index.whole.derived.get("meeting labels", (), dict)
-
-    @property
-    def _two_kinds(self) -> dict[int, bool]:
-        """Of the relations that were looked at so far, whether heads and tails are of different kinds."""
-        return self.index.whole.derived.get("kinds of ends", (), dict)
-
     def correct(
         self,
         edges: Sequence[Edge],
@@ -214,7 +204,9 @@ class Directions:
         choices = product([False, True], repeat=len(edges)) if len(edges) <= MAX_TURNED else [(False,) * len(edges)]
 
         def may_be(position: int, turned: bool) -> bool:
-            free = not turned or not allowed(position, False) or self._is_one_way(edges[position].relations)
+            free = (
+                not turned or not allowed(position, False) or all(map(self._has_two_kinds, edges[position].relations))
+            )
             return free and allowed(position, turned)
 
         @cache
@@ -228,17 +220,15 @@ class Directions:
             return none
         return first
 
-    def _is_one_way(self, relations: Collection[int]) -> bool:
-        """Tell whether the heads of each of the relations are of another kind than its tails."""
-        return all(map(self._has_two_kinds, relations))
-
     def _has_two_kinds(self, relation: int) -> bool:
-        if relation not in self._two_kinds:
+        """Tell whether the heads of a relation are of another kind than its tails."""
+        known: dict[int, bool] = self.index.whole.derived.get("kinds of ends", (), dict)
+        if relation not in known:
             heads, tails = (self._sources(label_of(relation, backward)) for backward in (False, True))
             shared = int(np.isin(heads, tails).sum())
             fewer, more = sorted([len(heads), len(tails)])
-            self._two_kinds[relation] = shared <= SHARED_OF_FEWER * fewer and shared <= SHARED_OF_MORE * more
-        return self._two_kinds[relation]
+            known[relation] = shared <= SHARED_OF_FEWER * fewer and shared <= SHARED_OF_MORE * more
+        return known[relation]
 
     def _fits(
         self,
@@ -268,8 +258,7 @@ class Directions:
         if len(entities) > MANY:
             return np.isin(entities, graph.relation_samples.all_sources_of(label, adjacency))
         firsts, lasts = adjacency.ranges_with(entities, label)
-        having: Array = firsts < lasts
-        return having
+        return np.asarray(firsts < lasts)
 
     def _sources(self, label: int) -> Array:
         """Return the entities that have an edge of a label, ascending."""
@@ -277,15 +266,16 @@ class Directions:
 
     def _meets(self, one: int, other: int) -> bool:
         """Tell whether an entity has edges of both adjacency labels."""
+        known: dict[tuple[int, int], bool] = self.index.whole.derived.get("meeting labels", (), dict)
         pair = (min(one, other), max(one, other))
-        if pair not in self._meet:
+        if pair not in known:
             samples = self.graph.relation_samples
             fewer, more = sorted(pair, key=lambda label: int(samples.sources[label]))
             meet = bool(self._having(self.graph, samples.sources_of(fewer), more).any())
             if not meet and not samples.has_all(fewer):
                 meet = bool(np.isin(self._sources(fewer), self._sources(more)).any())
-            self._meet[pair] = meet
-        return self._meet[pair]
+            known[pair] = meet
+        return known[pair]
 
 
 class CarriedOut(NamedTuple):

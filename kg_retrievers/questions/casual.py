@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
@@ -165,13 +165,17 @@ def _without_courtesy(question: str, first: int, last: int, spans: Sequence[tupl
     return (low, high) if len(words) > 1 else (first, last)
 
 
+def outside(form: re.Pattern[str], text: str, spans: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
+    """Yield where a form is found in a text outside some spans, such as the names of entities."""
+    return (found for found in form.finditer(text) if not _meets(found.span(), spans))
+
+
 def _meets(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
     return any(low < span[1] and span[0] < high for low, high in others)
 
 
 def _has_pronoun(text: str, slots: Sequence[QuestionEntity]) -> bool:
-    spans = [(slot.start, slot.end) for slot in slots]
-    return any(not _meets(match.span(), spans) for match in _PRONOUN.finditer(text))
+    return next(outside(_PRONOUN, text, [(slot.start, slot.end) for slot in slots]), None) is not None
 
 
 #: The shortest word that is taken for misspelt; how alike it must be to a word of the graph, and to a frequent word.

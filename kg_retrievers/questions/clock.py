@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
 from kg_retrievers.graph.operations import Period
+from kg_retrievers.questions.casual import outside
 from kg_retrievers.questions.operations import period_name
 from kg_retrievers.questions.question_forms.forms import NUMBERS
 
@@ -66,23 +67,16 @@ def in_dates(question: str, today: date, names: Sequence[Span] = ()) -> str:
     for start, end, text in sorted(
         (found.start(), found.end(), write(found))
         for form, write in ((_WITHIN, within), (_AGO, ago), (_NEAR, near), (_DAY, day))
-        for found in _outside(form, question, names)
+        for found in outside(form, question, names)
     ):
         if start >= at:
             written, at = written + question[at:start] + text, end
     return written + question[at:]
 
 
-def _outside(form: re.Pattern[str], question: str, names: Sequence[Span]) -> Iterator[re.Match[str]]:
-    """Yield where a form is found outside the names of entities."""
-    for found in form.finditer(question):
-        if not any(low < found.end() and found.start() < high for low, high in names):
-            yield found
-
-
 def is_relative(question: str, names: Sequence[Span] = ()) -> bool:
     """Tell whether a question names a time relative to today, outside the names of entities."""
-    return any(True for form in (_AGO, _WITHIN, _RELATIVE) for _ in _outside(form, question, names))
+    return any(True for form in (_AGO, _WITHIN, _RELATIVE) for _ in outside(form, question, names))
 
 
 def _number(text: str) -> int:

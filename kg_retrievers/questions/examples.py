@@ -324,8 +324,7 @@ class ExamplePatternGenerator(LinkingGenerator):
 
         Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
         """
-        distances: Array = np.sqrt(np.maximum(2 - 2 * np.einsum("ij,j->i", self._vectors[templates], vector), 0))
-        return distances
+        return np.asarray(np.sqrt(np.maximum(2 - 2 * np.einsum("ij,j->i", self._vectors[templates], vector), 0)))
 
     def _request(self, slots: Sequence[_Slot]) -> PartRequest:
         """Return the part of a connected graph that tells the labels of the entities in slots."""

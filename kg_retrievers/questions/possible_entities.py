@@ -149,9 +149,6 @@ class _Filters:
         keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
         return np.concatenate([keyed, *(candidates.ids for candidates in nearest_named(self._index, others))])
 
-    def _nearest(self, name: str) -> Array:
-        return nearest_named(self._index, [name])[0].ids
-
     def reaching(self, node: Term, entities: Array, triples: Sequence[PatternTriple]) -> Array:
         """Return which of the entities that a node may be have all of some absent triples."""
         places = dict[Hashable, int]()
@@ -166,12 +163,6 @@ class _Filters:
             edges.append(JoinEdge(head, tail, self.relations(triple.relation), directed=self._directed))
         return Join(self._graph.adjacency, edges, candidates).bindings([places[node, None]])[:, 0]
 
-    def _both(self, one: Array, other: Array) -> Array:
-        """Return the entities that are in both of two sets."""
-        if one is self.everything or other is self.everything:
-            return other if one is self.everything else one
-        return np.intersect1d(one, other, assume_unique=True)
-
     def relations(self, relation: Term) -> Array | None:
         """Return the ids of the relations that a term means; None for any."""
         if not isinstance(relation, Known):
@@ -182,13 +173,15 @@ class _Filters:
         """Return the entities that a node may be, by itself."""
         if isinstance(node, Unknown):
             named = self.satisfying(node.name)
+        elif node.entity is None:
+            named = nearest_named(self._index, [node.text])[0].ids
         else:
-            named = self._nearest(node.text) if node.entity is None else self._pinned(node.entity)
-        return self._both(named, self._of_type(node))
-
-    def _pinned(self, key: str) -> Array:
-        entity = self._graph.entities.find(key)
-        return np.array([entity] if entity >= 0 else [], np.int32)
+            entity = self._graph.entities.find(node.entity)
+            named = np.array([entity] if entity >= 0 else [], np.int32)
+        of_type = self._of_type(node)
+        if named is self.everything or of_type is self.everything:
+            return of_type if named is self.everything else named
+        return np.intersect1d(named, of_type, assume_unique=True)
 
     def distance(self, pattern: Pattern) -> float:
         """Return how far the names and relations of a pattern are from the nearest ones of the graph, all together."""

@@ -76,7 +76,8 @@ class TypeNouns:
                 whole[form].append(name)
                 last[form.split()[-1]].append(name)
         self._types = {noun: names[0] for noun, names in {**last, **whole}.items() if len(names) == 1}
-        self._of_relations = {
+        #: The words of the names of relations.
+        self.relation_words = {
             word for name in graph.relations for word in readable(local_name(name)).casefold().split()
         }
 
@@ -95,7 +96,7 @@ class TypeNouns:
     def _nearest(self, word: str) -> str | None:
         verb = verb_of(word)
         is_noun = word.isalpha() and (verb is None or verb.also_noun) and not word.endswith(("ing", "ed"))
-        if not is_noun or word in FUNCTION_WORDS or word in self._of_relations or not self._types:
+        if not is_noun or word in FUNCTION_WORDS or word in self.relation_words or not self._types:
             return None
         cosines = self._vectors @ mean_rows(token_table(), [singular_of(word)])[0]
         best = dict[str, float]()

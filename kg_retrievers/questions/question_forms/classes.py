@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain
+from functools import lru_cache, partial
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -92,16 +92,8 @@ NAMES = 32
 #: beyond a half; with other words of relations that lead to it, beyond a half; with the nearest relation of its own;
 #: with that, beyond a half; with the nearest three of these, on average; with its members' names together; with the
 #: names nearest to it, of half of the members.
-NAMED, NAMED_MORE, TO_IT_MORE, ITS, ITS_MORE, ITS_THREE, NAMES_MEAN, NAMES_BEST = (
-    1.8,
-    3.2,
-    2.4,
-    2.1,
-    -1.9,
-    3.2,
-    2.3,
-    1.7,
-)
+NAMED, NAMED_MORE, TO_IT_MORE, ITS = 1.8, 3.2, 2.4, 2.1
+ITS_MORE, ITS_THREE, NAMES_MEAN, NAMES_BEST = -1.9, 3.2, 2.3, 1.7
 
 #: The same of people: how near words of a class are to what is said of people, and the nouns that name it to a person;
 #: and of any noun, for the logarithm of how many relations a class has.
@@ -162,12 +154,8 @@ class ClassWords:
         said_of = np.max(self._vectors @ near_to.T, axis=1)
         said = np.maximum(self._named.best(said_of), self._its.of_classes(self._its.best(said_of), 1))
         self._people = OF_PEOPLE * said + PERSON * self._named.best(np.max(self._vectors @ person.T, axis=1))
-        self._near: Callable[[str], Array] = lru_cache(maxsize=1024)(lambda noun: self._nearness(table, noun))
-
-    def nearness(self, noun: str) -> Array:
-        """Return how likely each class is what a noun means, as logits; (classes)."""
-        near: Array = self._near(noun)
-        return near
+        #: Returns how likely each class is what a noun means, as logits; (classes).
+        self.nearness: Callable[[str], Array] = lru_cache(maxsize=1024)(partial(self._nearness, table))
 
     def closeness(self, vectors: Array) -> float:
         """Return the greatest cosine of some vectors with a word for things of a class, rather than for values."""
@@ -179,14 +167,13 @@ class ClassWords:
     def _nearness(self, table: TokenTable, noun: str) -> Array:
         last = noun.split()[-1]
         if last in PEOPLE:
-            people: Array = self._size + self._people
-            return people
+            return np.asarray(self._size + self._people)
         vectors = mean_rows(table, [last, singular(last)])
         cosines = np.max(self._vectors @ vectors.T, axis=1)
         named, to_it = self._named.best(cosines), self._to_it.best(cosines)
         of_each = self._its.best(cosines)
         its = self._its.of_classes(of_each, 1)
-        near: Array = (
+        return np.asarray(
             self._size
             + NAMED * named
             + NAMED_MORE * np.maximum(named - 0.5, 0)
@@ -197,7 +184,6 @@ class ClassWords:
             + NAMES_MEAN * np.max(self._means @ vectors.T, axis=1)
             + NAMES_BEST * self._names.best_half(self._names.best(cosines))
         )
-        return near
 
 
 class _Segments:
@@ -221,8 +207,7 @@ class _Segments:
         """Return the greatest cosine of each list, at least 0."""
         if not len(self._starts):
             return np.zeros(0)
-        best: Array = np.maximum.reduceat(np.maximum(cosines[self.words], 0.0), self._starts)
-        return best
+        return np.asarray(np.maximum.reduceat(np.maximum(cosines[self.words], 0.0), self._starts))
 
     def of_classes(self, of_lists: Array, most: int) -> Array:
         """Return the sum of the greatest few values of each class."""
@@ -231,16 +216,14 @@ class _Segments:
     def best_half(self, of_lists: Array) -> Array:
         """Return the mean of the greater half of the values of each class."""
         half = np.maximum(self._counts // 2, 1)
-        means: Array = self._greatest(of_lists, half) / half
-        return means
+        return np.asarray(self._greatest(of_lists, half) / half)
 
     def _greatest(self, of_lists: Array, most: Array) -> Array:
         """Return the sum of the greatest values of each class, of so many as are given for it; (classes)."""
         order = np.lexsort((-of_lists, self._classes))
         rank = np.arange(len(order)) - self._first[self._classes]
         kept = of_lists[order] * (rank < most[self._classes])
-        sums: Array = np.bincount(self._classes, kept, minlength=len(self._counts))
-        return sums
+        return np.asarray(np.bincount(self._classes, kept, minlength=len(self._counts)))
 
 
 def singular(word: str) -> str:
@@ -388,8 +371,7 @@ class GraphClasses:
         """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
         if not noun:
             return np.zeros(len(self.labels))
-        near: Array = np.where(self._values, 0.0, self._words.nearness(noun) / NOUN_WEIGHT)
-        return near
+        return np.where(self._values, 0.0, self._words.nearness(noun) / NOUN_WEIGHT)
 
     def closeness(self, noun: str) -> float:
         """Return the greatest cosine of a noun with a noun that names a class of things."""
@@ -403,10 +385,10 @@ class GraphClasses:
         rows = mean_rows(self._table, [noun, singular(noun)]) @ mean_rows(self._table, named).T
         return bool(rows.max() >= CALLED)
 
-    def containing(self, entities: Sequence[int]) -> list[bool]:
+    def containing(self, entities: Array) -> list[bool]:
         """Return for each class whether it has one of some entities."""
         found = np.zeros(len(self.labels), bool)
-        labels, _ = leading_labels(self._graph.adjacency, np.array([one for one in entities if one >= 0], np.int64))
+        labels, _ = leading_labels(self._graph.adjacency, entities[entities >= 0])
         found[self.of_label[labels]] = True
         has: list[bool] = found.tolist()
         return has
@@ -463,18 +445,10 @@ def told_ends(graph: KnowledgeGraph) -> list[Array]:
     They are all, where the graph keeps all; else the ends of some facts.
     """
     samples = graph.relation_samples
-    labels = range(len(samples.sources))
     if samples.is_whole:
-        return [samples.ends_of(label) for label in labels]
-    indptr = samples.facts_indptr.tolist()
-    return [
-        distinct(
-            (samples.heads if is_backward(label) else samples.tails)[
-                indptr[relation_of(label)] : indptr[relation_of(label) + 1]
-            ]
-        )
-        for label in labels
-    ]
+        return [samples.ends_of(label) for label in range(len(samples.sources))]
+    bounds = pairwise(samples.facts_indptr.tolist())
+    return [distinct(ends[low:high]) for low, high in bounds for ends in (samples.tails, samples.heads)]
 
 
 def told_values(graph: KnowledgeGraph) -> ValueColumns:

@@ -21,7 +21,6 @@ from kg_retrievers.questions.question_forms.values import (
     keys_of,
     sureness,
 )
-from kg_retrievers.questions.reading import node_of, type_nouns
 
 _Triple = tuple[Term, Term, Term]
 
@@ -118,7 +117,6 @@ class Composer:
     def __init__(self, walks: WalkFinder) -> None:
         """Keep them."""
         self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
-        self._types = type_nouns(walks.zero_shot.index)
 
     def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
         """Return the pattern of what was found, in a class with this share."""
@@ -163,15 +161,14 @@ class Composer:
         """Return the type that a noun of a clause names."""
         words = [token.word for token in noun if token.word]
         after = clause.index(noun[-1]) + 1 if noun and noun[-1] in clause else len(clause)
-        return self._types.of_noun(words, clause[after].word if after < len(clause) else "")
+        return self._walks.kinds.of_noun(words, clause[after].word if after < len(clause) else "")
 
     def _add_other(self, builder: PatternBuilder, role: str, what: object, way: Way) -> None:
         """Add what is true, absent or only mentioned."""
         match role:
             case "absent entity":
                 assert isinstance(what, Token)
-                assert what.slot
-                builder.walk(node_of(what.slot), way.labels, builder.target, absent=True)
+                builder.walk(what.node, way.labels, builder.target, absent=True)
             case "truth":
                 self._add_truth(builder, way, True)
             case "other entity":
@@ -197,20 +194,19 @@ class Composer:
     def _add_comparison(self, builder: PatternBuilder, degree: Degree, way: Way, by: Unknown, standard: Token) -> None:
         """Add that a value is greater or less than that of an entity, which must have one."""
         values = self._walks.ends(standard, way.labels)
-        if len(values) != 1 or not standard.slot:
+        if len(values) != 1:
             raise UnreadError
         builder.conditions.append(Condition(by.name, degree.comparison, values[0]))
-        builder.walk(node_of(standard.slot), way.labels, builder.unknown())
+        builder.walk(standard.node, way.labels, builder.unknown())
 
     def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term, both: bool) -> None:
-        slots = [token.slot for token in tokens if token.slot]
-        if len(slots) == 1 or both:
-            for slot in slots:
-                builder.walk(node_of(slot), way.labels, end)
+        if len(tokens) == 1 or both:
+            for token in tokens:
+                builder.walk(token.node, way.labels, end)
             return
         any_of = builder.unknown()
         builder.walk(any_of, way.labels, end)
-        builder.conditions.append(Condition(any_of.name, "in", tuple(keys_of(slots))))
+        builder.conditions.append(Condition(any_of.name, "in", tuple(keys_of(tokens))))
 
     def add_limit(self, builder: PatternBuilder, limit: Limit, way: Way, start: Term) -> None:
         """Add a walk to a value with its condition."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
+from kg_retrievers.graph import Known
 from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Comparison, Value, read_value, unit_symbol
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
+from kg_retrievers.questions.reading import node_of
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
+
+#: Words by what they are or say, where they are many.
+WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
 
 #: The most words of a question that has a form.
 MAX_TOKENS = 200
@@ -21,11 +28,7 @@ _WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 ORDINALS = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 ORDINAL = rf"{'|'.join(ORDINALS)}|[2-9](?:nd|rd|th)|1\d(?:st|nd|rd|th)"
 
-_CENTURIES = re.findall(
-    r"[\w-]+",
-    "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth "
-    "twenty-first",
-)
+_CENTURIES: list[str] = WORDS["centuries from the eleventh on"]
 _CENTURY_WORD = re.compile(rf"(?i)\b({'|'.join(_CENTURIES)})(?= century)")
 
 #: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.
@@ -54,6 +57,17 @@ class Token:
     def telling(self) -> bool:
         """Whether it is a word that may name something of the graph."""
         return bool(self.word) and self.word[0].isalpha() and self.word not in FUNCTION_WORDS
+
+    @property
+    def node(self) -> Known:
+        """The node of its entity, which it must have."""
+        assert self.slot
+        return node_of(self.slot)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all that its entity may be; none for a word."""
+        return self.slot.entities[: self.slot.best] if self.slot else ()
 
 
 def tokens_of(question: str, slots: Sequence[QuestionEntity]) -> list[Token]:
@@ -124,36 +138,14 @@ def words_of(tokens: Sequence[Token]) -> str:
 
 
 #: Words on -est and -er that compare nothing.
-_PLAIN = frozenset(
-    re.findall(
-        r"\w+",
-        "arrest best chest contest crest digest east everest forest fest guest harvest honest interest invest manifest "
-        "after another either ever former however leader letter member never neither number offer order other over "
-        "paper together under whether "
-        "whatever whichever whoever whomever whenever wherever "
-        "modest nest northwest pest priest protest quest request rest southwest suggest test tempest vest west",
-    )
-)
+_PLAIN = frozenset(WORDS["words on -est and -er that compare nothing"])
 
 #: Adjectives of time: which way their comparatives and superlatives point along a date.
-_TIMES = {
-    "old": -1, "eld": -1, "early": -1, "first": -1, "ancient": -1, "soon": -1, "young": 1, "new": 1, "late": 1,
-    "recent": 1, "last": 1, "modern": 1,
-}  # fmt: skip
+_TIMES: dict[str, int] = WORDS["adjectives of time"]
 
 #: Adjectives that point to the lower end of a number.
-_LOW = frozenset(
-    re.findall(
-        r"\w+",
-        "small short low cheap light few little slow near narrow thin poor weak shallow less least tiny close"
-        " cold cool quiet soft minor mild lean slim",
-    )
-)
-_IRREGULAR = {
-    "less": "little", "least": "little", "fewer": "few", "fewest": "few", "farther": "far", "further": "far",
-    "farthest": "far", "furthest": "far", "latest": "late", "later": "late", "earlier": "early", "earliest": "early",
-    "elder": "eld", "eldest": "eld",
-}  # fmt: skip
+_LOW = frozenset(WORDS["adjectives of the lower end"])
+_IRREGULAR: dict[str, str] = WORDS["irregular comparatives and superlatives"]
 
 
 def base_of(word: str, ending: str) -> str | None:
@@ -277,7 +269,8 @@ def _span_at(words: Sequence[str], at: int) -> Limit | None:
         first, end = last - 99, at + len(century[0].split())
     else:
         return None
-    start = _lead_start(words, at, r"in the|in|during the|of the|the")
+    lead = re.search(r"(?:^|(?<=\s))(?:in the|in|during the|of the|the)$", " ".join(words[max(at - 2, 0) : at]))
+    start = at - (len(lead[0].split()) if lead else 0)
     return Limit("between", (str(first), str(last)), start, end)
 
 
@@ -332,12 +325,6 @@ def _kind_said(lead: str, literal: str) -> str:
         return "date"
     numeric = r"(?:under|below|over|above|exceeding|(?:no |not )?(?:less|fewer|more|lower|higher|greater) than)\b"
     return "number" if re.match(numeric, lead) else ""
-
-
-def _lead_start(words: Sequence[str], at: int, leads: str) -> int:
-    before = " ".join(words[max(at - 2, 0) : at])
-    found = re.search(rf"(?:^|(?<=\s))(?:{leads})$", before)
-    return at - len(found[0].split()) if found else at
 
 
 def _is_date(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Never
 
 from kg_retrievers.core.stages import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
-from kg_retrievers.graph import Pattern, local_name, readable
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.kinds import is_kind, kind_relations
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
@@ -21,7 +21,7 @@ from kg_retrievers.questions.pattern_parts import names_nothing
 from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
-from kg_retrievers.questions.question_forms.measure_words import asks_measure, is_measure
+from kg_retrievers.questions.question_forms.measure_words import SHORT_MEASURES, asks_measure
 from kg_retrievers.questions.question_forms.measures import Measures
 from kg_retrievers.questions.question_forms.reading import FormReader
 from kg_retrievers.questions.question_forms.several import Several
@@ -76,17 +76,6 @@ class QuestionFormGenerator:
 
         return self.index.derived.get("question forms", (self.index.graph,), make)
 
-    def _whole_entities(self) -> WholeEntities:
-        def make() -> WholeEntities:
-            names = (readable(local_name(name)).casefold() for name in self.index.graph.relations)
-            return WholeEntities(type_nouns(self.index), {word for name in names for word in name.split()})
-
-        return self.index.derived.get("whole entities", (self.index.graph,), make)
-
-    def _is_noun(self, slot: QuestionEntity) -> bool:
-        """Whether an entity is a kind of things, or called like one: rather a noun than a name."""
-        return self._is_kind(slot.entities[: slot.best])
-
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another question.
 
@@ -104,19 +93,20 @@ class QuestionFormGenerator:
         return None if pattern is None else replace(pattern, truncated=self.index.truncated)
 
     def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
-        named = [one for one in entities if not self._is_noun(one)]
-        whole = self._whole_entities().read(self._usual(tokens_of(question, named)))
+        named = [one for one in entities if not self._is_kind(one.entities[: one.best])]
+        nouns = type_nouns(self.index)
+        whole = WholeEntities(nouns).read(self._usual(tokens_of(question, named)))
         if whole is not None:
             return whole
-        tokens = self._tokens(question, entities)
+        tokens, walks = self._tokens(question, named), self._reader().walks
         try:
-            for reader in (self._several(), self._measures()):
+            for reader in (Several(walks), Measures(walks, self._read_list)):
                 if (pattern := reader.read(tokens)) is not None:
                     return pattern
         except UnreadError as error:
             self._refuse(question, tokens, error.part)
         pattern = self._read_form(question, entities, tokens)
-        if pattern is None and asks_measure(tokens, self._reader().words_of_relations):
+        if pattern is None and asks_measure(tokens, nouns.relation_words):
             self._refuse(question, tokens)
         return pattern
 
@@ -126,13 +116,14 @@ class QuestionFormGenerator:
         if read_form(tokens, lambda word: 0.0, units) is None:
             return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
-        form = read_form(tokens, reader.noun_score, units)
+        form = read_form(tokens, reader.walks.classes.closeness, units)
         if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
             return None
         if form.both and self._is_plain(question, entities, form):
             return None
-        if form.kind == "exists" and _asks_which(form.clause):
-            return None
+        words = [token.word for token in form.clause]
+        if form.kind == "exists" and "or" in words and "true" not in words:
+            return None  # alternatives, as in "Is it a town or a village?"
         try:
             if _limits_are_alternatives(tokens, units):
                 raise UnreadError
@@ -153,25 +144,7 @@ class QuestionFormGenerator:
             if part
             else "needs an operation that was not understood"
         )
-        raise LowConfidenceError(
-            f"QuestionFormGenerator: {question!r:.200} {what}.",
-            0.0,
-            words,
-            **_REPHRASE,
-        ) from None
-
-    def _several(self) -> Several:
-        def make() -> Several:
-            return Several(self._reader().walks, type_nouns(self.index))
-
-        return self.index.derived.get("questions of several parts", (self.index.graph,), make)
-
-    def _measures(self) -> Measures:
-        return self.index.derived.get(
-            "measures",
-            (self.index.graph,),
-            lambda: Measures(self._reader().walks, type_nouns(self.index), self._read_list),
-        )
+        raise LowConfidenceError(f"QuestionFormGenerator: {question!r:.200} {what}.", 0.0, words, **_REPHRASE) from None
 
     def _read_list(self, tokens: Sequence[Token]) -> Pattern:
         """Return the pattern of a question for a list of things, given by its words.
@@ -229,11 +202,7 @@ class QuestionFormGenerator:
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
-        entities = [
-            slot
-            for slot in entities
-            if not self._is_kind(slot.entities[: slot.best]) and not is_measure(question[slot.start : slot.end])
-        ]
+        entities = [slot for slot in entities if question[slot.start : slot.end] not in SHORT_MEASURES]
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
@@ -254,8 +223,8 @@ class QuestionFormGenerator:
 
     def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
-        if reader.is_named(form):
-            return True
+        if form.degree and form.degree.raw in reader.walks.kinds.relation_words:
+            return True  # a superlative may be part of the name of a relation, as in "highest point"
         if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)
@@ -301,12 +270,6 @@ class QuestionFormGenerator:
             if found_one := self._entity(stem):
                 return Token(text, found_one.slot)
         return token
-
-
-def _asks_which(tokens: Sequence[Token]) -> bool:
-    """Whether a question that begins like a yes-no one offers alternatives: "Is it a town or a village?"."""
-    words = [token.word for token in tokens]
-    return "or" in words and "true" not in words
 
 
 def _limits_are_alternatives(tokens: Sequence[Token], units: Collection[str]) -> bool:

@@ -8,19 +8,17 @@ from dataclasses import dataclass, replace
 
 from kg_retrievers.graph.operations import OperationKind
 from kg_retrievers.questions.question_forms.forms import (
-    AUXILIARY,
     NUMBERS,
     ORDINALS,
     WH,
+    WORDS,
     Token,
     base_of,
     direction,
     is_verb,
-    joined,
     words_of,
 )
 from kg_retrievers.questions.question_forms.grammar import NEGATIVE
-from kg_retrievers.questions.question_forms.values import UnreadError
 from kg_retrievers.questions.reading import MOST_WORDS
 from kg_retrievers.questions.self_questions.english import verb_of
 
@@ -28,9 +26,6 @@ _MEANS = re.compile(
     r"\b(?:(?:on|in|as) (?:the |an? )?average|in the mean|typically"
     r"|(?:the |an? )?(?:average|(?<!i )mean|avg|typical)\b(?: of)?)"
 )
-
-#: No pattern says these: "deeper than average", "in the same decade as".
-UNSAID = re.compile(r"\bthan (?:the |an? |on )?(?:average|mean)\b|\bsame (?:month|decade|century)\b")
 
 #: With these, "from first to last" is an order and no range.
 _ORDERS = re.compile(r"\b(?:list|rank|sort|order)\b")
@@ -72,11 +67,6 @@ _GROUPS = re.compile(
 )
 _BY = re.compile(r"\bby (?:the |their |its |each )?(?=[a-z])")
 
-#: Asks for a number in a unit.
-ASKS_UNIT = re.compile(
-    r"\bhow (?:many|much) (?:of )?(?P<unit>[a-z]+)\b|\bin (?P<other>[a-z]+)(?= ,|$| (?:is|are|does|do|has)\b)"
-)
-
 #: "port by port", "port wise".
 _TWICE = re.compile(r"(?:, )?\b([a-z]+) (?:by|for|after) \1\b")
 _WISE = re.compile(r"\b([a-z]+)(?:-| )wise\b")
@@ -88,8 +78,8 @@ _KNOWN_VALUE = re.compile(
     r"|with an? known (?P<c>[a-z]+)(?= |$))"
 )
 
+
 #: Asks for things rather than for a number.
-ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|was|were|s)")
 _ASKS_THINGS = re.compile(
     r"\b(?:which|who|whom|whose|where|list|name|show|give|top|rank|ranking|order|sort)\b|\bwhat (?!is|are|was|were|s)"
 )
@@ -101,32 +91,14 @@ UNREAD = NEGATIVE.union(
     ["often", "only", "least", "most", "same", "where", "when", "why", "except", "excluding", "outside", "beyond"],
 )
 
-#: Before the noun for all of which something is a share.
-ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
 _HOW_MANY = re.compile(r"\bhow (?:many|much)(?: of)?\b")
-
-#: What may be computed from how many of something each thing has.
-COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
-
-#: Signs that stand for a comma.
-PAUSES = frozenset([":", ";", "-", "–", "—", "."])
 
 _Words = tuple[OperationKind, re.Pattern[str]]
 _AGGREGATES: tuple[_Words, ...] = (("mean", _MEANS), ("range", _RANGES), ("sum", _SUMS), ("sum", _MAYBE_SUMS))
 EXTREMES: tuple[_Words, ...] = (("max", _GREATEST), ("min", _LEAST))
 
 #: Words around these that say nothing.
-_PLAIN_WORDS = """
-a an the this that these those out it its they them their there here of on in to for with by and as at i i'm i'd me
-my we us you your any each every some what which who how many much is are was were be do does did has have had
-can could will would please just kindly so give show tell list name names find need want like know get see looking
-calculate compute work up add together altogether total make made split all over got break down exist exists existing
-graph data database dataset knowledge
-base contain contains knows hold holds different distinct one ones return enumerate collection facts facts' whole
-entire number count complete overall lie lies figure figures value values from range ranges spent money what's
-amount called known
-"""
-PLAIN = frozenset(_PLAIN_WORDS.split())
+PLAIN = frozenset(WORDS["say nothing about measures"])
 
 
 @dataclass
@@ -221,12 +193,9 @@ def _count_by_group(asked: Asked, tokens: Sequence[Token]) -> Asked | None:
 _MEASURING = re.compile(
     r"\b(?:percent(?:age)?|proportion|on average|average|in total|altogether|how often|at (?:most|least)$)|%"
 )
-_SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
 
-
-def is_measure(text: str) -> bool:
-    """Tell whether the text for an entity is rather the word for a measure, such as "max"."""
-    return text in _SHORT_MEASURES
+#: Words of a measure that may be the text for an entity.
+SHORT_MEASURES = frozenset(["max", "min", "mean", "avg", "sum", "total"])
 
 
 def asks_measure(tokens: Sequence[Token], words_of_relations: Collection[str]) -> bool:
@@ -256,37 +225,6 @@ def _asks_number(text: str) -> bool:
     found = [one.start() for form in (_GREATEST, _LEAST, COUNTS) for one in form.finditer(text)]
     before = text[: min(found, default=0)].split()
     return not _ASKS_THINGS.search(text) and all(word in PLAIN or word == "," for word in before)
-
-
-def trimmed(tokens: Sequence[Token]) -> list[Token]:
-    """Return a clause without what joins it to the rest of a question."""
-    kept = list(tokens)
-    while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
-        kept.pop(0)
-    while kept and kept[-1].word in (",", "of", "the", "all"):
-        kept.pop()
-    return kept
-
-
-def split_clause(clause: list[Token]) -> tuple[list[Token], list[Token]]:
-    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
-
-    Raises:
-        UnreadError: If the clause limits the things twice and does not say which of both is for all of them.
-    """
-    limits = [at for at, token in enumerate(clause) if token.slot or token.word[:1].isdigit()]
-    limits = [at for at in limits if not (at and joined(clause, at - 1, ("and", "or")))]
-    if len(limits) < 2 or any(token.word == "between" for token in clause):
-        return [], clause
-    at = next((at for at in range(limits[0] + 1, limits[-1]) if _begins_clause(clause, at)), 0)
-    if not at:
-        raise UnreadError
-    return clause[:at], clause[at:]
-
-
-def _begins_clause(clause: Sequence[Token], at: int) -> bool:
-    word, before = clause[at].word, clause[at - 1]
-    return word in ("that", "which", "who", *AUXILIARY) or bool(before.slot and verb_of(word))
 
 
 def _noun(tokens: Sequence[Token]) -> tuple[Token, ...]:

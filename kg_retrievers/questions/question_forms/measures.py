@@ -15,34 +15,27 @@ from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation, Period
 from kg_retrievers.graph.values import is_unit_name
-from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import CALLED, MEMBERS, singular
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import (
+    AUXILIARY,
     ORDINAL,
     PRONOUNS,
     WH,
     Token,
     base_of,
+    joined,
     words_of,
 )
 from kg_retrievers.questions.question_forms.grammar import has_quantity
 from kg_retrievers.questions.question_forms.measure_words import (
-    ALL_OF_THEM,
-    ASKS_UNIT,
-    ASKS_WHICH,
-    COUNTED,
     COUNTS,
     EXTREMES,
-    PAUSES,
     PLAIN,
     UNREAD,
-    UNSAID,
     Asked,
     remove,
-    split_clause,
     take_measure,
-    trimmed,
 )
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
@@ -52,10 +45,31 @@ from kg_retrievers.questions.question_forms.values import (
     WalkFinder,
     Way,
     likeliest,
+    stand_in,
     sureness,
 )
-from kg_retrievers.questions.reading import TypeNouns, node_of
+from kg_retrievers.questions.self_questions.english import verb_of
 from kg_retrievers.questions.zero_shot.steps import measured_by
+
+#: No pattern says these: "deeper than average", "in the same decade as".
+UNSAID = re.compile(r"\bthan (?:the |an? |on )?(?:average|mean)\b|\bsame (?:month|decade|century)\b")
+
+#: Asks for a number in a unit.
+ASKS_UNIT = re.compile(
+    r"\bhow (?:many|much) (?:of )?(?P<unit>[a-z]+)\b|\bin (?P<other>[a-z]+)(?= ,|$| (?:is|are|does|do|has)\b)"
+)
+
+#: Asks for things rather than for a number.
+ASKS_WHICH = re.compile(r"\b(?:which|who|whom|whose|where)\b|\bwhat (?!is|are|was|were|s)")
+
+#: Before the noun for all of which something is a share.
+ALL_OF_THEM = re.compile(r"\b(?:all|every|each|total|whole)(?: of)?(?: the)?$")
+
+#: What may be computed from how many of something each thing has.
+COUNTED = frozenset(["mean", "sum", "max", "min", "range"])
+
+#: Signs that stand for a comma.
+PAUSES = frozenset([":", ";", "-", "–", "—", "."])
 
 #: Reads a question for a list, given by its words; the pattern has a target.
 ReadList = Callable[[Sequence[Token]], Pattern]
@@ -100,13 +114,12 @@ class Measures:
 
     Args:
         walks: Finds walks to values and groups.
-        kinds: The nouns for kinds.
         read_list: Reads the question for the things.
     """
 
-    def __init__(self, walks: WalkFinder, kinds: TypeNouns, read_list: ReadList) -> None:
+    def __init__(self, walks: WalkFinder, read_list: ReadList) -> None:
         """Keep them."""
-        self._walks, self._kinds, self._read_list, self._graph = walks, kinds, read_list, walks.graph
+        self._walks, self._kinds, self._read_list, self._graph = walks, walks.kinds, read_list, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question; None if it asks for nothing of this.
@@ -155,8 +168,6 @@ class Measures:
         if unit in (None, "percent") or len(at) != 1 or self._compares(tokens):
             return None
         assert unit
-        slot = tokens[at[0]].slot
-        assert slot
         said = " ".join(token.word for token in tokens if token.telling and token.word != unit)
         ways = self._walks.from_entity(tokens, at[0], max_steps=1)
         named, way = (self._walks.best(ways, -1, ("number",), said, one) for one in ("", unit))
@@ -169,7 +180,7 @@ class Measures:
         if way is None:
             return None
         builder = PatternBuilder(self._graph)
-        builder.walk(node_of(slot), way.labels, builder.target)
+        builder.walk(tokens[at[0]].node, way.labels, builder.target)
         builder.confidence = sureness([way])
         return builder.pattern()
 
@@ -422,9 +433,7 @@ class Measures:
 
     def _from(self, things: Things, opening: Sequence[str], closing: Sequence[str] = ()) -> list[Way]:
         """Return the walks from things that words before and after their noun ask for."""
-        name = words_of(things.noun)
-        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
-        text = [*map(Token, opening), slot, *map(Token, closing)]
+        text = [*map(Token, opening), stand_in(words_of(things.noun)), *map(Token, closing)]
         if not len(things.members):
             return []
         return self._walks.from_entity(text, len(opening), max_steps=2, starts=spread(things.members, MEMBERS))
@@ -499,3 +508,34 @@ class Measures:
         if things is None or things.pattern is None or not len(self._walks.targets_of(things.pattern)):
             raise UnreadError  # of nothing, there is rather another relation that is meant
         return things
+
+
+def trimmed(tokens: Sequence[Token]) -> list[Token]:
+    """Return a clause without what joins it to the rest of a question."""
+    kept = list(tokens)
+    while kept and kept[0].word in (",", "of", "the", "all", "that", "out", "every", "each"):
+        kept.pop(0)
+    while kept and kept[-1].word in (",", "of", "the", "all"):
+        kept.pop()
+    return kept
+
+
+def split_clause(clause: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Return the clause of all things and that of a part of them, as of "in Norway that are older than 10 years".
+
+    Raises:
+        UnreadError: If the clause limits the things twice and does not say which of both is for all of them.
+    """
+    limits = [at for at, token in enumerate(clause) if token.slot or token.word[:1].isdigit()]
+    limits = [at for at in limits if not (at and joined(clause, at - 1, ("and", "or")))]
+    if len(limits) < 2 or any(token.word == "between" for token in clause):
+        return [], clause
+    at = next((at for at in range(limits[0] + 1, limits[-1]) if _begins_clause(clause, at)), 0)
+    if not at:
+        raise UnreadError
+    return clause[:at], clause[at:]
+
+
+def _begins_clause(clause: Sequence[Token], at: int) -> bool:
+    word, before = clause[at].word, clause[at - 1]
+    return word in ("that", "which", "who", *AUXILIARY) or bool(before.slot and verb_of(word))

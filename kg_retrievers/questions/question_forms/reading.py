@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph import Pattern, local_name, readable
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_names
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.classes import NOUN_WEIGHT, PEOPLE
 from kg_retrievers.questions.question_forms.composing import Composer, PatternBuilder
-from kg_retrievers.questions.question_forms.counting import MOST_COUNTED, Counting
 from kg_retrievers.questions.question_forms.forms import (
     Degree,
     Form,
@@ -26,30 +23,193 @@ from kg_retrievers.questions.question_forms.forms import (
     Quantity,
     Token,
     is_verb,
+    joined,
     telling_words,
     words_of,
 )
 from kg_retrievers.questions.question_forms.grammar import NAMES_CLASS, NEGATIVE
 from kg_retrievers.questions.question_forms.values import (
     MAY_NAME,
-    MOST_CLASSES,
+    NAME_WEIGHT,
     NEAR,
     SAME_NAME,
+    SAME_WORD,
     Arms,
     UnreadError,
     WalkFinder,
     Way,
     best_by_class,
-    entity_groups,
     keys_of,
     kinds_of,
     likeliest,
     span_of,
     sureness,
 )
-from kg_retrievers.questions.reading import node_of
-from kg_retrievers.questions.self_questions.english import verb_of
+from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 from kg_retrievers.questions.zero_shot.scorer import softmax
+
+#: How many classes a noun may mean, of those nearest to it.
+MOST_CLASSES = 5
+
+#: So many things are not counted by a walk of several steps, which may pass by few.
+MANY = 5
+
+#: A greater number of things is rather a number that the graph states.
+MOST_COUNTED = 12
+
+
+#: How much likelier it makes a class that its things have a number that is called by the very word for it.
+CALLED_NUMBER = 8.0
+
+#: How much likelier it makes a walk that its relation calls the counted things by their noun.
+CALLED_WEIGHT = 4.0
+
+
+class Counting:
+    """Finds the walks from things of a class to counted or compared things, and walks that must lead nowhere.
+
+    Args:
+        walks: Finds walks.
+    """
+
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep it."""
+        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
+
+    def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
+        """Add the walk by which the things of a class are compared; False where there is none."""
+        if degree.often:
+            return self._add_often(form, arms, degree)
+        if not degree.noun:
+            way = self._walks.degree_way(form, degree, arms.group)
+            is_named = len(degree.words) > 1 and not degree.time
+            if way and is_named and self._walks.nearness(words_of(degree.words), way.labels[-1]) < MAY_NAME:
+                return False  # "the highest score", which nothing has
+            words = f"{words_of(degree.words)} {telling_words(form.clause, form.noun)}"
+            if way and form.standards and not degree.time and self._walks.nearness(words, way.labels[-1]) < SAME_NAME:
+                return False  # "better than it", by any number
+            return arms.add("value", degree, way)
+        if way := self._walks.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
+            is_called = self._walks.nearness(words_of(degree.noun[-1:]), way.labels[-1]) >= SAME_WORD
+            arms.log += CALLED_NUMBER * is_called  # rather a number of pages than pages to count
+            return arms.add("value", degree, way)
+        if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
+            way = self._walks.number_way(degree.noun, arms.group, least=MAY_NAME)
+            if way:
+                return arms.add("value", degree, way)
+        return self.add_counted(form, arms, degree.noun, None)
+
+    def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
+        """Add what happens most often: another noun of the clause is counted, or a number says how often."""
+        rest = _rest(form, ())
+        if way := self._walks.number_way(rest, arms.group):
+            return arms.add("value", degree, way)
+        nouns = [token for token in rest if is_plural(token.word)]
+        return bool(nouns) and self.add_counted(form, arms, nouns[:1], None)
+
+    def add_quantity(self, form: Form, arms: Arms, quantity: Quantity) -> bool:
+        """Add how many of something the things of a class must have, or how great a number of theirs must be."""
+        limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
+        if quantity.number > MOST_COUNTED and arms.add("limit", limit, self._walks.limit_way(form, limit, arms.group)):
+            return True
+        if way := self._walks.number_way(quantity.noun, arms.group, _rest(form, quantity.noun)):
+            return arms.add("limit", limit, way)
+        return self.add_counted(form, arms, quantity.noun, quantity)
+
+    def add_counted(self, form: Form, arms: Arms, noun: Sequence[Token], quantity: Quantity | None) -> bool:
+        """Add the walk from what is counted to what it is counted for."""
+        least = quantity.number + (quantity.comparison == ">") if quantity else 2
+        needed = least if quantity is None or quantity.comparison in (">", ">=", "=") else max(least // 2, 1)
+        way = self.counted_way(form.clause, noun, arms.group, needed)
+        if way is None or not arms.add("count", quantity, way):
+            return False
+        return self._move_entities(arms, noun, form, way.start)
+
+    def counted_way(self, clause: Sequence[Token], noun: Sequence[Token], group: int, needed: int) -> Way | None:
+        """Return the likeliest walk from things that a noun means to a class, and how likely it is with the noun."""
+        plain = [token for token in noun if not token.slot]
+        near = self._walks.noun_nearness(plain)
+        tokens = list(clause)
+        span = span_of(tokens, plain)
+        if span[0] == span[1]:
+            tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
+        found = list[Way]()
+        words = telling_words(clause, plain)
+        walks = self._walks.within(plain)
+        for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
+            noun_log = NOUN_WEIGHT * float(near[counted])
+            for way in walks.from_class(tokens, span, counted):
+                fits = self._classes.end_of(way.labels) == group and self._walks.meets(walks, way)
+                if fits and self._many(way, needed):
+                    named = NAME_WEIGHT * min(self._walks.nearness(words, label) for label in way.labels)
+                    named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
+                    found.append(replace(way, log=way.log + noun_log + named))
+        return likeliest(found) if found else None
+
+    def _many(self, way: Way, needed: int) -> bool:
+        """Whether something has so many of where a walk starts, as far as a walk of one step tells."""
+        if needed < 2:
+            return True
+        if len(way.labels) > 1:
+            return needed < MANY
+        label = reversed_label(way.labels[0])
+        adjacency = self._graph.adjacency
+        members = self._classes.members[self._classes.end_of(way.labels)]
+        firsts, lasts = adjacency.ranges_with(members, label)
+        return bool((lasts - firsts).max(initial=0) >= needed)
+
+    def _move_entities(self, arms: Arms, noun: Sequence[Token], form: Form, counted: int) -> bool:
+        """Let entities inside the noun of what is counted speak of that."""
+        for number, (role, what, way) in enumerate(list(arms.ways)):
+            if role != "entity" or not isinstance(what, tuple):
+                continue
+            if not all(form.clause[at] in noun for at in what):
+                continue
+            plain = [token for token in noun if not token.slot]
+            text = [Token("which"), *plain, Token("of"), form.clause[what[0]]]
+            moved = best_by_class(self._walks.from_entity(text, len(text) - 1), self._classes).get(counted)
+            if moved is None:
+                return False
+            arms.ways[number] = ("counted entity", what, moved)
+            arms.log += moved.log - way.log
+        return True
+
+    def add_negative(self, form: Form, arms: Arms) -> bool:
+        """Add what must not hold; False where it is not found."""
+        negative = list(form.negative)
+        slots = [at for at, token in enumerate(negative) if token.slot]
+        if not slots:
+            return self._add_lacking(form, arms)
+        if not any(token.telling for token in negative):
+            if self._is_one(negative, arms.group) and not self._is_one(form.clause, arms.group):
+                certain = Way((), 0.0, 1.0)  # it is one of what is looked for, as in "who designed it but not Ann?"
+                return all(arms.add("other entity", negative[at], certain) for at in slots)
+            negative = [*before_slot(form.clause), *negative]
+        else:
+            asking = [] if form.noun and form.noun[0].word in PEOPLE else [Token("which")]
+            negative = [*asking, *form.noun, *negative]
+        for at in (at for at, token in enumerate(negative) if token.slot):
+            others = [i for i, token in enumerate(negative) if i != at and token.slot]
+            text = [token for i, token in enumerate(negative) if i not in others]
+            place = at - sum(i < at for i in others)
+            ways = best_by_class(self._walks.from_entity(text, place), self._classes)
+            if not arms.add("absent entity", negative[at], ways.get(arms.group)):
+                return False
+        return True
+
+    def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
+        """Whether an entity among some words is of a class."""
+        return self._classes.containing(self._walks.ids_of(*tokens))[group]
+
+    def _add_lacking(self, form: Form, arms: Arms) -> bool:
+        """Add what members of the class do not have at all."""
+        words = telling_words(form.negative)
+        if not words:
+            return False
+        text = [Token("what"), Token("it"), *form.negative]
+        ways = self._walks.from_class(text, (1, 2), arms.group, max_steps=1)
+        named = [replace(way, log=way.log + NAME_WEIGHT * self._walks.nearness(words, way.labels[-1])) for way in ways]
+        return arms.add("lacking", None, likeliest(named) if named else None)
 
 
 class Comparing:
@@ -69,52 +229,40 @@ class Comparing:
         Raises:
             UnreadError: If a part of it is not found.
         """
-        at = [at for at, token in enumerate(form.clause) if token.slot]
-        slots = [form.clause[i].slot for i in at]
+        compared = tuple(token for token in form.clause if token.slot)
         degree = form.degree
-        if len(slots) != 2 or degree is None or form.limits or form.quantity or form.negative:
+        if len(compared) != 2 or degree is None or form.limits or form.quantity or form.negative:
             raise UnreadError
-        keys = keys_of([slot for slot in slots if slot])
-        fits = [self._classes.containing([self._graph.entities.find(key)]) for key in keys]
+        fits = [self._classes.containing(np.array([self._graph.entities.find(key)])) for key in keys_of(compared)]
         clause = [token for token in form.clause if not token.slot and token.word not in ("and", "or", ",", ":")]
         best: Arms | None = None
         for group in range(len(self._classes.labels)):
             if not all(of_one[group] for of_one in fits):
                 continue
             arms = Arms(group, 0.0, NEAR)
-            compared = tuple(form.clause[i] for i in at)
             plain = Form(form.kind, form.noun, tuple(clause), degree=degree, standards=compared)
             if self._counting.add_degree(plain, arms, degree) and (best is None or arms.log > best.log):
                 best = arms
         if best is None:
             raise UnreadError
         role, _, way = best.ways[0]
-        return self._comparison(form, degree, slots, keys, role, way)
+        return self._comparison(form, degree, compared, role, way)
 
-    def _comparison(
-        self,
-        form: Form,
-        degree: Degree,
-        slots: Sequence[QuestionEntity | None],
-        keys: Sequence[str],
-        role: str,
-        way: Way,
-    ) -> Pattern:
+    def _comparison(self, form: Form, degree: Degree, compared: Sequence[Token], role: str, way: Way) -> Pattern:
         builder = PatternBuilder(self._graph)
         builder.confidence = sureness([way])
         labels = way.labels if role == "value" else way.back
         counts = "value" if role == "value" else "count"
         if form.kind == "compare":
             sides = [builder.unknown(), builder.unknown()]
-            for slot, side in zip(slots, sides, strict=True):
-                assert slot
-                builder.walk(node_of(slot), labels, side)
+            for token, side in zip(compared, sides, strict=True):
+                builder.walk(token.node, labels, side)
             by = tuple(side.name for side in sides)
             builder.operation = Operation("compare", by=by, of=counts, comparison=degree.comparison)  # type: ignore[arg-type]
             return builder.pattern()
         by_unknown = builder.unknown()
         builder.walk(builder.target, labels, by_unknown)
-        builder.conditions.append(Condition(builder.target.name, "in", tuple(keys)))
+        builder.conditions.append(Condition(builder.target.name, "in", tuple(keys_of(compared))))
         kind = "max" if degree.sign > 0 else "min"
         builder.operation = Operation(kind, by=(by_unknown.name,), of=counts)  # type: ignore[arg-type]
         return builder.pattern()
@@ -156,11 +304,10 @@ class Whether:
                 raise UnreadError
             return self._fact(form, *slots)
         builder = PatternBuilder(self._graph)
-        slot = form.clause[slots[0]].slot
-        assert slot
+        entity = form.clause[slots[0]]
         builder.operation = Operation("exists")
-        if (owned := _HAS.match(words_of(form.clause))) and (label := self._owned(slot, owned[1])) is not None:
-            builder.walk(node_of(slot), (label,), builder.unknown())
+        if (owned := _HAS.match(words_of(form.clause))) and (label := self._owned(entity, owned[1])) is not None:
+            builder.walk(entity.node, (label,), builder.unknown())
             builder.confidence = OWNED
             return builder.pattern()
         way = self._value_of_entity(form, slots[0])
@@ -168,19 +315,19 @@ class Whether:
             raise UnreadError
         builder.confidence = sureness([way])
         if form.limits:
-            self._composer.add_limit(builder, form.limits[0], way, node_of(slot))
+            self._composer.add_limit(builder, form.limits[0], way, entity.node)
         else:
             truth = builder.unknown()
-            builder.walk(node_of(slot), way.labels, truth)
+            builder.walk(entity.node, way.labels, truth)
             builder.conditions.append(Condition(truth.name, "=", True))
         return builder.pattern()
 
-    def _owned(self, slot: QuestionEntity, noun: str) -> int | None:
+    def _owned(self, entity: Token, noun: str) -> int | None:
         """Return the adjacency label to what a noun names, if one alone has the name and things like an entity have it.
 
         Only the names of relations count: others may be had in many ways.
         """
-        alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
+        alike = self._classes.containing(self._walks.ids_of(entity))
         backs = [
             label
             for label in range(len(self._classes.of_label))
@@ -218,10 +365,7 @@ class Whether:
         """Read whether a walk joins two entities."""
         found = list[tuple[Way, int, int]]()
         for here, there in ((one, other), (other, one)):
-            slot = form.clause[there].slot
-            assert slot
-            ids = [self._graph.entities.find(key) for key in slot.entities[: slot.best]]
-            fits = self._classes.containing(ids)
+            fits = self._classes.containing(self._walks.ids_of(form.clause[there]))
             ways = self._walks.from_entity(form.clause, here, max_steps=2)
             found += [(way, here, there) for way in ways if fits[self._classes.end_of(way.labels)]]
         if not found:
@@ -237,10 +381,7 @@ class Whether:
             here, there = (here, there) if logit >= 0 else (there, here)
             sure *= 1 / (1 + float(np.exp(-abs(logit) / DIRECTION_SCALE)))
         builder = PatternBuilder(self._graph)
-        first, last = form.clause[here].slot, form.clause[there].slot
-        assert first
-        assert last
-        builder.walk(node_of(first), best.labels, node_of(last))
+        builder.walk(form.clause[here].node, best.labels, form.clause[there].node)
         builder.operation = Operation("exists")
         builder.confidence = sure
         return builder.pattern()
@@ -304,7 +445,8 @@ class FormReader:
         Raises:
             UnreadError: If it has no entity, or no walk from it leads to such things.
         """
-        noun = next((tokens[1:size] for size in (4, 3, 2) if self._walks.names_kind(tokens[1:size])), ())
+        kinds = self._walks.kinds
+        noun = next((tokens[1:end] for end in (4, 3, 2) if kinds.named([token.word for token in tokens[1:end]])), ())
         said = {token.word for token in tokens}
         if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
             raise UnreadError
@@ -321,43 +463,25 @@ class FormReader:
                 raise
             return self._things(form)
 
-    def noun_score(self, word: str) -> float:
-        """Return the greatest cosine of a word with a noun that names a class."""
-        return self._classes.closeness(word)
-
-    def is_named(self, form: Form) -> bool:
-        """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
-        if form.degree is None or not form.degree.raw:
-            return False
-        return form.degree.raw in self.words_of_relations
-
-    @cached_property
-    def words_of_relations(self) -> frozenset[str]:
-        """The words of the names of all relations."""
-        names = (readable(local_name(name)).casefold() for name in self._graph.relations)
-        return frozenset(word for name in names for word in name.split())
-
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
+        words = " ".join(token.word for token in form.noun if token.word)
         if not self._ends_in_number(labels):
             return False
-        words = " ".join(token.word for token in form.noun if token.word)
-        if self._walks.has_unit(labels[-1]):
-            return False
         named = self._walks.nearness(words, labels[-1])
-        return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
+        return (named >= SAME_NAME or len(labels) == 1) and named > self._classes.closeness(words)
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
-        if not self._ends_in_number(labels) or self._walks.has_unit(labels[-1]):
+        words = " ".join(token.word for token in form.noun if token.word)
+        if not self._ends_in_number(labels):
             return False
-        unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
-        return (len(labels) == 1 and unknown) or self._walks.nearness(
-            telling_words(form.clause), labels[-1]
-        ) >= MAY_NAME
+        unknown = len(labels) == 1 and self._classes.closeness(words) < SAME_NAME
+        return unknown or self._walks.nearness(telling_words(form.clause), labels[-1]) >= MAY_NAME
 
     def _ends_in_number(self, labels: Sequence[int]) -> bool:
-        return self._classes.end_kind(labels) in ("number", "date")
+        """Whether a walk leads to dates or to numbers without a unit."""
+        return self._classes.end_kind(labels) in ("number", "date") and not self._walks.has_unit(labels[-1])
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
@@ -391,10 +515,10 @@ class FormReader:
         """Whether a word of a question for the best of some things is the name of a relation that is not read."""
         degree, noun = form.degree, " ".join(token.word for token in form.noun)
         read = (*(degree.noun if degree else ()), *(degree.words if degree else ()))
-        read += form.noun if self.noun_score(noun) >= NAMES_CLASS else ()
+        read += form.noun if self._classes.closeness(noun) >= NAMES_CLASS else ()
         labels = [label for _, _, way in arms.ways for label in way.labels]
         rest = {token.word for token in form.clause if token.telling and token not in read and not verb_of(token.word)}
-        named = rest & self.words_of_relations
+        named = rest & self._walks.kinds.relation_words
         return any(all(self._walks.nearness(word, label) < MAY_NAME for label in labels) for word in named)
 
     def _is_about(self, form: Form, arms: Arms) -> bool:
@@ -404,7 +528,7 @@ class FormReader:
             return True
         labels = [label for _, _, way in arms.ways for label in way.labels]
         near = max((self._walks.nearness(words, label) for label in labels), default=1.0) if words else 1.0
-        return max(near, self.noun_score(words)) >= MAY_NAME
+        return max(near, self._classes.closeness(words)) >= MAY_NAME
 
     def _entity_ways(
         self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array, *, without: Sequence[int] = ()
@@ -445,9 +569,7 @@ class FormReader:
         """Return walks that start from things like an entity, but not from itself: it has none of what is counted."""
         if len(group) > 1 or len(entity_groups(tokens)) > 1:
             return []
-        slot = tokens[group[0]].slot
-        assert slot
-        alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
+        alike = self._classes.containing(self._walks.ids_of(tokens[group[0]]))
         found = list[Way]()
         largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
         for one in sorted(largest[:MOST_ALIKE]):
@@ -477,7 +599,7 @@ class FormReader:
         """Whether the things of a class can be compared with the entity of a form, if it has one, and all is read."""
         if not form.standards:
             return True
-        ids = [self._graph.entities.find(key) for token in form.standards for key in _keys(token)]
+        ids = np.array([self._graph.entities.find(key) for token in form.standards for key in _keys(token)], np.int64)
         read = (*form.noun, *degree.noun, *degree.words)
         rest = [token.word for token in form.clause if token.telling and token not in read]
         return self._classes.containing(ids)[group] and (not rest or (len(rest) == 1 and verb_of(rest[0]) is not None))
@@ -529,3 +651,36 @@ def _without_counted(
     first, last = span_of(tokens, noun)
     left = [*tokens[:first], *tokens[last:]]
     return left, [at - (last - first) * (at >= last) for at in group]
+
+
+def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
+    """Return the telling words of a clause that are in neither of its nouns."""
+    return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]
+
+
+def likeliest_classes(near: Array, most: int, margin: float = 0.5) -> list[int]:
+    """Return the classes nearest to a noun, the nearest first."""
+    order = np.argsort(-near, kind="stable")[:most].tolist()
+    return [group for group in order if near[group] >= near[order[0]] - margin and near[group] > 0]
+
+
+def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
+    """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
+    groups = list[tuple[int, ...]]()
+    for at, token in enumerate(tokens):
+        if not token.slot:
+            continue
+        if groups and joined(tokens, groups[-1][-1] + 1, ("and",) if both else ("or",)) == at:
+            groups[-1] = (*groups[-1], at)
+        else:
+            groups.append((at,))
+    return groups
+
+
+def before_slot(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words before the last entity, but those of function right before it."""
+    last = max((at for at, token in enumerate(tokens) if token.slot), default=len(tokens))
+    kept = list(tokens[:last])
+    while kept and not kept[-1].telling and len(kept) > 1:
+        kept.pop()
+    return kept

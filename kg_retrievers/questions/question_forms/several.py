@@ -13,7 +13,6 @@ from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions.question_forms.composing import PatternBuilder
 from kg_retrievers.questions.question_forms.forms import AUXILIARY, PRONOUNS, Token, joined, words_of
 from kg_retrievers.questions.question_forms.values import (
@@ -23,9 +22,9 @@ from kg_retrievers.questions.question_forms.values import (
     WalkFinder,
     Way,
     likeliest,
+    stand_in,
     sureness,
 )
-from kg_retrievers.questions.reading import TypeNouns, node_of
 
 _WH = r"(?:who|whom|whose|what|which|when|where|how)"
 _PREPOSITION = r"(?:(?:in|on|at|for|from|to|by|with|of|under|into|since) )?"
@@ -58,7 +57,7 @@ _PLURAL = frozenset(["they", "them", "their"])
 _BARE = frozenset(["year", "date", "day", "month", "century", "place", "time"])
 
 #: Stands for the answers to the first part.
-_ANSWER = Token("it", QuestionEntity(0, 2, "it", (), 0, True))
+_ANSWER = stand_in("it")
 
 #: The most parts of a question.
 MOST_PARTS = 4
@@ -84,12 +83,11 @@ class Several:
 
     Args:
         walks: Finds walks.
-        kinds: The nouns for kinds.
     """
 
-    def __init__(self, walks: WalkFinder, kinds: TypeNouns) -> None:
-        """Keep them."""
-        self._walks, self._kinds, self._graph = walks, kinds, walks.graph
+    def __init__(self, walks: WalkFinder) -> None:
+        """Keep it."""
+        self._walks, self._kinds, self._graph = walks, walks.kinds, walks.graph
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question; None if it has one part only.
@@ -118,17 +116,13 @@ class Several:
         if len(parts) > MOST_PARTS:
             raise UnreadError(parts[MOST_PARTS].tokens)
         for part in parts:
-            slot = part.tokens[part.at].slot
-            starts = answers if part.of_answer else self._walks.ids_of(part.tokens[part.at])
+            named = part.tokens[part.at]
+            starts = answers if part.of_answer else self._walks.ids_of(named)
             way = self._way(part, starts)
             builder.confidence *= way.confidence
             end = builder.unknown(None, readable(local_name(self._graph.relations[relation_of(way.labels[-1])])))
             names.append(end.name)
-            if part.of_answer:
-                builder.walk(answer, way.labels, end)
-            else:
-                assert slot
-                builder.walk(node_of(slot), way.labels, end)
+            builder.walk(answer if part.of_answer else named.node, way.labels, end)
             if part is first:
                 answers, answer = self._walks.reached(starts, way.labels), end
         builder.target, builder.operation = answer, Operation("table", by=tuple(names))
@@ -171,9 +165,8 @@ class Several:
         best = likeliest(sorted(common, key=lambda way: way.labels))
         builder, ends = PatternBuilder(self._graph), list[str]()
         for token in (tokens[at], tokens[other]):
-            assert token.slot
             end = builder.unknown()
-            builder.walk(node_of(token.slot), best.labels, end)
+            builder.walk(token.node, best.labels, end)
             ends.append(end.name)
         builder.operation = Operation("compare", by=tuple(ends), comparison="=")
         builder.confidence = sureness([best])

@@ -25,7 +25,6 @@ from kg_retrievers.questions.question_forms.forms import (
     Limit,
     Token,
     is_unit,
-    joined,
     question_of,
     telling_words,
     words_of,
@@ -67,9 +66,6 @@ class Way:
         """The adjacency labels of the way back."""
         return tuple(reversed_label(label) for label in reversed(self.labels))
 
-
-#: How many classes a noun may mean, of those nearest to it.
-MOST_CLASSES = 5
 
 #: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
 SAME_NAME = 0.45
@@ -144,14 +140,10 @@ def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:
     """Return the likeliest walk to each class."""
     by_class: dict[int, list[Way]] = defaultdict(list)
     for way in ways:
-        by_class[classes.end_of(way.labels)].append(replace(way, log=way.log - detour_cost(way, classes)))
+        ends = classes.of_label[list(way.labels)].tolist()
+        again = len(ends) - len({*ends})
+        by_class[ends[-1]].append(replace(way, log=way.log - DETOUR_COST * again))
     return {group: likeliest(of_one) for group, of_one in by_class.items()}
-
-
-def detour_cost(way: Way, classes: GraphClasses) -> float:
-    """Return how much less likely it makes a walk that it leads to things of one class more than once."""
-    ends = classes.of_label[list(way.labels)].tolist()
-    return DETOUR_COST * (len(ends) - len({*ends}))
 
 
 def likeliest(ways: Sequence[Way]) -> Way:
@@ -161,28 +153,9 @@ def likeliest(ways: Sequence[Way]) -> Way:
     return replace(ways[best], share=float(shares[best]))
 
 
-def likeliest_classes(near: Array, most: int, margin: float = 0.5) -> list[int]:
-    """Return the classes nearest to a noun, the nearest first."""
-    order = np.argsort(-near, kind="stable")[:most].tolist()
-    return [group for group in order if near[group] >= near[order[0]] - margin and near[group] > 0]
-
-
-def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
-    """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
-    groups = list[tuple[int, ...]]()
-    for at, token in enumerate(tokens):
-        if not token.slot:
-            continue
-        if groups and joined(tokens, groups[-1][-1] + 1, ("and",) if both else ("or",)) == at:
-            groups[-1] = (*groups[-1], at)
-        else:
-            groups.append((at,))
-    return groups
-
-
-def keys_of(slots: Iterable[QuestionEntity]) -> list[str]:
-    """Return the keys of all that some entities may be."""
-    return [key for slot in slots for key in slot.entities[: slot.best]]
+def keys_of(tokens: Iterable[Token]) -> list[str]:
+    """Return the keys of all that the entities of some words may be."""
+    return [key for token in tokens for key in token.keys]
 
 
 def span_of(tokens: Sequence[Token], part: Sequence[Token]) -> tuple[int, int]:
@@ -203,15 +176,6 @@ def asking(tokens: Sequence[Token], span: tuple[int, int], opening: str) -> tupl
     kept, rest = list(tokens[:start]), list(tokens[span[1] :])
     middle = list(tokens[span[0] : span[1]]) or [Token("it")]
     return [*words, *kept, *middle, *rest], (len(words) + len(kept), len(words) + len(kept) + len(middle))
-
-
-def before_slot(tokens: Sequence[Token]) -> list[Token]:
-    """Return the words before the last entity, but those of function right before it."""
-    last = max((at for at, token in enumerate(tokens) if token.slot), default=len(tokens))
-    kept = list(tokens[:last])
-    while kept and not kept[-1].telling and len(kept) > 1:
-        kept.pop()
-    return kept
 
 
 #: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
@@ -238,6 +202,11 @@ def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
     return (*dates, "number") if value.number is not None else dates
 
 
+def stand_in(name: str) -> Token:
+    """Return a name as an entity that stands for others, from which walks start in its place."""
+    return Token(name, QuestionEntity(0, len(name), name, (), 0, True))
+
+
 class WalkFinder:
     """Finds walks from entities and from all members of a class, and those to dates, numbers or truth values.
 
@@ -253,21 +222,16 @@ class WalkFinder:
     ) -> None:
         """Keep them."""
         self.zero_shot, self.classes, self._columns, self._table = zero_shot, classes, columns, table
-        self.graph, self._steps = zero_shot.index.graph, zero_shot.steps
+        self.graph, self._steps, self.kinds = zero_shot.index.graph, zero_shot.steps, type_nouns(zero_shot.index)
         self._units: dict[int, str] = {}
         self._kind: Array | None = None
 
     def within(self, noun: Sequence[Token]) -> WalkFinder:
         """Return the finder of walks from and to things of the kind that a noun names, or of all things."""
-        kind = type_nouns(self.zero_shot.index).of_noun([token.word for token in noun if token.word])
+        kind = self.kinds.of_noun([token.word for token in noun if token.word])
         narrowed = copy(self)
         narrowed._kind = None if kind is None else kind_members(self.graph, kind)
         return narrowed
-
-    def names_kind(self, noun: Sequence[Token]) -> bool:
-        """Whether a noun names a kind."""
-        words = [token.word for token in noun]
-        return bool(words) and type_nouns(self.zero_shot.index).named(words) is not None
 
     def leads_to_kind(self, token: Token, labels: Sequence[int]) -> bool:
         """Whether a walk from an entity leads to a thing of the kind, if one is asked for."""
@@ -275,9 +239,9 @@ class WalkFinder:
             return True
         return bool(np.isin(self.reached(self.ids_of(token), labels), self._kind).any())
 
-    def ids_of(self, token: Token) -> Array:
-        """Return the ids of the entities that a token may be; int64."""
-        ids = [self.graph.entities.find(key) for key in keys_of([token.slot] if token.slot else [])]
+    def ids_of(self, *tokens: Token) -> Array:
+        """Return the ids of the entities that some tokens may be; int64."""
+        ids = [self.graph.entities.find(key) for key in keys_of(tokens)]
         return np.array([one for one in ids if one >= 0], np.int64)
 
     def from_entity(
@@ -323,8 +287,7 @@ class WalkFinder:
             return []
         some = spread(own, MEMBERS)
         name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
-        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
-        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
+        whole = [*tokens[: span[0]], stand_in(name), *tokens[span[1] :]]
         ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
         return [replace(way, start=group) for way in ways]
 

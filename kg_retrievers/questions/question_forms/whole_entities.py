@@ -7,36 +7,17 @@ from collections.abc import Collection, Sequence
 
 from kg_retrievers.graph import Pattern, Term, Unknown
 from kg_retrievers.graph.operations import Operation, OperationKind
-from kg_retrievers.questions.question_forms.forms import Token
+from kg_retrievers.questions.question_forms.forms import WORDS, Token
 from kg_retrievers.questions.reading import TypeNouns, node_of
 
 #: How sure such a question is, if all of its words are known.
 SURE = 0.95
 
 #: Words that say nothing about which of these questions it is.
-_PLAIN_WORDS = """
-a an the this that these those it its he she they him her them there here of on in to for with by and or as at i i'd
-i'm i've you've me my we us you your some any all each every other both two one more most everything anything
-something what which who whom whose how where why is are was were be been am do does did has have had can could will
-would may might should please just kindly thanks thank so let s d m ll ve e g ie give show tell say says said
-explain list name want need like know learn find see help get looking new exactly actually really briefly short
-brief quick quickly little bit general way ways sort kind kinds type types seen before about between from into through
-via graph data dataset database knowledge base collection facts fact set file things thing stuff entity entities
-information info details detail different properties going travelling next week soon today now hi hello again up out
-over first asked ask question questions answered answer person people many much someone if not no yet don't dont
-"""
+_PLAIN = frozenset(WORDS["say nothing about whole entities"])
 
 #: Plain words too, unless a relation has the word in its name.
-_OTHER_WORDS = """
-able answers available basic beginner begin best big broad collected complete concern concerning concerns
-covered deal deals entire exist existing exists few focus full go goes got hear hold holds idea important
-interested interesting introduce key look looks lot main mainly make makes mean nice nutshell offer offers
-known overall pick pose put raise paragraph picture possible present provide provided read reader
-regard regarding respect roughly rough rundown scope sense sentence sentences share simple simply start
-stored summary take taken talk text think tour understand useful visitor whole wonder wondering word words
-write
-"""
-_PLAIN, _OTHER = frozenset(_PLAIN_WORDS.split()), frozenset(_OTHER_WORDS.split())
+_OTHER = frozenset(WORDS["say nothing about whole entities unless a relation has them"])
 
 #: What each kind of question is recognised by, and the further words that it may have.
 _SHAPES: tuple[tuple[OperationKind, str, str], ...] = (
@@ -89,25 +70,19 @@ _IN_GRAPH = re.compile(
     r"\b(?:in|of|from|within|inside) (?:the |this |these |that |your |our )*"
     r"(?:data\w*|graph|facts|knowledge(?: base| graph)?|collection(?: of facts)?|file|set|list)\b"
 )
-_OF_THE_GRAPH_WORDS = """
-overview contain contains cover covers hold content contents schema describe summarise summarize outline store stores
-stored inside record recorded available attributes relations fields keep kept known classes class objects object i
-topic topics subject tell facts sum
-"""
-_OF_THE_GRAPH = frozenset(_OF_THE_GRAPH_WORDS.split())
+_OF_THE_GRAPH = frozenset(WORDS["of the whole graph"])
 
 
 class WholeEntities:
     """Reads these questions by their words alone: each must be known to say nothing else.
 
     Args:
-        kinds: The nouns for the kinds of things.
-        relation_words: The words of the names of relations, which may ask for facts of these instead.
+        kinds: The nouns for the kinds of things, and the words of relations, which may ask for facts of these instead.
     """
 
-    def __init__(self, kinds: TypeNouns, relation_words: Collection[str]) -> None:
+    def __init__(self, kinds: TypeNouns) -> None:
         """Keep them."""
-        self._kinds, self._relation_words = kinds, relation_words
+        self._kinds, self._relation_words = kinds, kinds.relation_words
 
     def read(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question about whole entities, or the whole graph; None for another question."""
@@ -155,7 +130,7 @@ class WholeEntities:
         words = text.split()
         spans = self._kinds.spans(words)
         named = {at for start, end, _ in spans for at in range(start, end)}
-        plain = _PLAIN | (_OTHER - {*self._relation_words}) | {"_", *allowed}
+        plain = _PLAIN | (_OTHER - self._relation_words) | {"_", *allowed}
         says_more = any(word not in plain for at, word in enumerate(words) if at not in named)
         return None if says_more else (spans[0][2] if spans else None,)
 

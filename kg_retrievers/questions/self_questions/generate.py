@@ -20,11 +20,7 @@ _WHO = "generate_questions"
 
 
 def generate_questions(
-    graph: KnowledgeGraph,
-    count: int = 1000,
-    *,
-    seed: int = 0,
-    max_hops: int = MAX_HOPS,
+    graph: KnowledgeGraph, count: int = 1000, *, seed: int = 0, max_hops: int = MAX_HOPS
 ) -> list[Question]:
     """Write questions that a graph can answer, with answers and patterns, for examples and for training.
 

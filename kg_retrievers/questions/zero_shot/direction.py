@@ -7,57 +7,22 @@ or that acts.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC
 
-#: Nouns for who or what is above another, or before it; and verbs of what it does to the other.
-_NOUNS_ABOVE = """
-adviser advisor ancestor basis before boss captain chief coach commander employer father founder godfather
-godmother guardian guide head headquarters holding host instructor leader manager master mentor mother original
-overseer owner parent precondition predecessor prerequisite principal professor requirement superior supervisor
-teacher trainer tutor
-"""
-_VERBS_ABOVE = """
-advise coach command control employ father guide head instruct lead manage mentor oversee own parent
-precede raise supervise teach train tutor
-"""
+#: Nouns for who or what is above another, or before it, or below or after it, and verbs of what they do to the other;
+#: words of a claim that say nothing of the relation; pasts that `verb_of` may not know; what words measure.
+WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
 
-#: Nouns for who or what is below another, or after it; and verbs of what it does.
-_NOUNS_BELOW = """
-affiliate after apprentice arrangement assistant backup branch child continuation copy daughter dependent deputy
-derivative descendant disciple edition employee follow-up follower fork godchild heir imprint independence independent
-member mentee moon offshoot part property protege protégé pupil remake replacement report sequel son spin-off spinoff
-standby student subordinate subsidiary substitute successor trainee tributary under variant variation version
-"""
-_VERBS_BELOW = """
-answer apprentice arrange assist base belong borrow copy depend derive descend drain flow follow fork grow join learn
-need originate overflow rely replace report require spin study substitute succeed supersede take transcribe work
-"""
-
-#: Words of a claim that say nothing of the relation.
-_IDLE = frozenset([
-    "a", "also", "an", "are", "as", "at", "be", "been", "being", "currently", "did", "directly", "do", "does", "ever",
-    "exactly", "former", "had", "has", "have", "in", "is", "it", "later", "not", "now", "of", "old", "once", "one",
-    "right", "that", "the", "then", "to", "true", "was", "were",
-])  # fmt: skip
-
+_IDLE = frozenset(WORDS["say nothing of a relation"])
 _BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being"])
-
-#: Pasts that `verb_of` may not know.
-_BASES = {
-    "led": "lead",
-    "fed": "feed",
-    "taught": "teach",
-    "took": "take",
-    "came": "come",
-    "learnt": "learn",
-    "spun": "spin",
-}
 
 
 class Said(NamedTuple):
@@ -88,7 +53,7 @@ def stem_of(word: str) -> str:
         ('supervis', 'supervis', 'teach', 'teach')
     """
     known = None if word.endswith("ee") else verb_of(word)
-    word = _BASES.get(word) or (known.base if known and known.base else word)
+    word = WORDS["pasts"].get(word) or (known.base if known and known.base else word)
     word = f"{word[:-3]}y" if word.endswith(("ies", "ied")) and len(word) > 4 else word
     if word.endswith("ee"):
         return word
@@ -99,11 +64,11 @@ def stem_of(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-_ABOVE = frozenset(map(stem_of, (_NOUNS_ABOVE + _VERBS_ABOVE).split()))
-_BELOW = frozenset(map(stem_of, (_NOUNS_BELOW + _VERBS_BELOW).split()))
+_ABOVE = frozenset(map(stem_of, WORDS["nouns above"] + WORDS["verbs above"]))
+_BELOW = frozenset(map(stem_of, WORDS["nouns below"] + WORDS["verbs below"]))
 
 #: The stems of nouns that are no verbs.
-_NOUNS = (_ABOVE | _BELOW) - frozenset(map(stem_of, (_VERBS_ABOVE + _VERBS_BELOW).split()))
+_NOUNS = (_ABOVE | _BELOW) - frozenset(map(stem_of, WORDS["verbs above"] + WORDS["verbs below"]))
 
 #: Words that end the name of a relation of which the head is what the name says: "subsidiary of".
 _OF = frozenset(["of", "to", "for", "from", "under", "on", "into", "after", "in"])

@@ -38,12 +38,7 @@ from kg_retrievers.questions.zero_shot.ranking import (
     walk_features,
 )
 from kg_retrievers.questions.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer, softmax
-from kg_retrievers.questions.zero_shot.sentence_encoder import (
-    Encoder,
-    StepMeanings,
-    read_phrase,
-    sentence_encoder,
-)
+from kg_retrievers.questions.zero_shot.sentence_encoder import Encoder, StepMeanings, read_phrase, sentence_encoder
 from kg_retrievers.questions.zero_shot.steps import (
     GraphSteps,
     Word,
@@ -187,14 +182,12 @@ class Choice:
     @cached_property
     def covered(self) -> Array:
         """How well the walks together cover each telling word of the question, (words)."""
-        covered: Array = np.max([arm.words[walk] for arm, walk in self.pairs], axis=0)
-        return covered
+        return np.asarray(np.max([arm.words[walk] for arm, walk in self.pairs], axis=0))
 
     @cached_property
     def ends_covered(self) -> Array:
         """The same with the words for their ends, (words)."""
-        covered: Array = np.max([arm.end_words[walk] for arm, walk in self.pairs], axis=0)
-        return covered
+        return np.asarray(np.max([arm.end_words[walk] for arm, walk in self.pairs], axis=0))
 
     @property
     def placed(self) -> Array:

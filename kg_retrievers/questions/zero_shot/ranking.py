@@ -61,25 +61,18 @@ def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: Gr
     return Coverage(words, np.maximum(words, ends), of_steps, np.array(means))
 
 
-def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
-    """Return how near what a question asks for is to what the ends of each walk are, (n).
+def named_ends(question: Sequence[Word], ends: Sequence[int], steps: GraphSteps) -> Array:
+    """Return how near what a question asks for is to what labels lead to, (n).
 
     The nearest cosine of a word such as "towns" in "which towns" with the types of the ends and the names of their
     further relations; 0 where either says nothing.
     """
     asked = [word.vector for word in asked_noun(question)]
     if not asked:
-        return np.zeros(len(walks))
+        return np.zeros(len(ends))
     rows = np.stack(asked)
-    nearest = {label: steps.end_nearness(rows, label).max() for label in {walk[-1] for walk in walks}}
-    return np.clip(np.array([nearest[walk[-1]] for walk in walks], np.float64), 0, 1)
-
-
-def kinds_of_ends(asked: str | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
-    """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
-    if asked is None:
-        return np.zeros(len(walks))
-    return np.where(steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
+    nearest = {label: steps.end_nearness(rows, label).max() for label in set(ends)}
+    return np.clip(np.array([nearest[label] for label in ends], np.float64), 0, 1)
 
 
 #: What `walk_features` returns, column by column.
@@ -94,9 +87,9 @@ class Ends(NamedTuple):
     """How well the ends of walks are what a question asks for, one number a walk.
 
     Attributes:
-        kinds: See `kinds_of_ends`.
+        kinds: 1 if they are of the kind that is asked for, else -1; 0 where no kind is asked for.
         named: See `named_ends`.
-        types: See `types_of_ends`.
+        types: How many of them are of the type that is asked for, from -1 to 1; 0 if none is.
         said: See `said_of_ends`.
         measures: See `measures_of_ends`.
     """
@@ -117,22 +110,23 @@ def compare_ends(
     steps: GraphSteps,
 ) -> Ends:
     """Compare the ends of walks with the kind of value, the noun, the type and the direction that a question says."""
+    none, last = np.zeros(len(walks)), [walk[-1] for walk in walks]
     return Ends(
-        kinds_of_ends(asked, walks, steps),
-        named_ends(question, walks, steps),
-        types_of_ends(type, walks, steps),
+        none if asked is None else np.where(steps.kinds[last] == KINDS.index(asked), 1.0, -1.0),
+        named_ends(question, last, steps),
+        none if type is None else steps.type_shares(type)[last],
         said_of_ends(said, walks, steps),
-        measures_of_ends(question, walks, steps),
+        measures_of_ends(question, last, steps),
     )
 
 
-def measures_of_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
-    """Return 1 for walks to numbers of what a question measures, -1 to those of other measures, 0 for others, (n)."""
+def measures_of_ends(question: Sequence[Word], ends: Sequence[int], steps: GraphSteps) -> Array:
+    """Return 1 for labels of numbers of what a question measures, -1 for those of other measures, else 0; (n)."""
     asked = measured_by(word.text for word in question)
-    found = np.zeros(len(walks))
-    for at, walk in enumerate(walks):
-        own = steps.measures[relation_of(walk[-1])]
-        if asked and own and steps.kinds[walk[-1]] > 0:
+    found = np.zeros(len(ends))
+    for at, label in enumerate(ends):
+        own = steps.measures[relation_of(label)]
+        if asked and own and steps.kinds[label] > 0:
             found[at] = -1.0 if asked.isdisjoint(own) else 1.0
     return found
 
@@ -153,13 +147,6 @@ def said_of_ends(said: Said | None, walks: Sequence[Sequence[int]], steps: Graph
 
     first = {label: compared(label) for label in {walk[0] for walk in walks}}
     return np.array([first[walk[0]] for walk in walks])
-
-
-def types_of_ends(type: str | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
-    """Return how many of the ends of each walk are of a type, from -1 to 1; 0 if none is asked for, (n)."""
-    if type is None:
-        return np.zeros(len(walks))
-    return np.asarray(steps.type_shares(type)[[walk[-1] for walk in walks]])
 
 
 def compare_meanings(question: Array, walks: Sequence[Sequence[int]], steps: StepMeanings) -> Array:
@@ -287,8 +274,7 @@ def confidence_features(walks: Array, share: float, covered: Array, doubts: Doub
 
 
 def _unit(vector: Array) -> Array:
-    unit: Array = vector / (np.linalg.norm(vector) + 1e-9)
-    return unit
+    return np.asarray(vector / (np.linalg.norm(vector) + 1e-9))
 
 
 #: How many beginnings of walks are followed at each hop.
@@ -313,12 +299,7 @@ class ScoredWalk(NamedTuple):
 
 
 def rank_walks(
-    scorer: RelationScorer,
-    question: Encoded,
-    steps: StepStates,
-    around: Surroundings,
-    *,
-    max_hops: int,
+    scorer: RelationScorer, question: Encoded, steps: StepStates, around: Surroundings, *, max_hops: int
 ) -> tuple[list[ScoredWalk], float]:
     """Return the walks that a question may ask for, the likeliest first, and how likely nothing around fits.
 
@@ -384,8 +365,7 @@ def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Arra
     stop, nothing = decisions.ends[row]
     logits = np.concatenate([decisions.steps[row, columns], [stop if hop else -np.inf, nothing]]).astype(np.float64)
     top = logits.max()
-    logs: Array = logits - top - np.log(np.exp(logits - top).sum())
-    return logs
+    return np.asarray(logits - top - np.log(np.exp(logits - top).sum()))
 
 
 def _likeliest(longer: Sequence[tuple[Array, Array, Array]], best: float) -> tuple[Array, Array, Array]:
@@ -517,8 +497,7 @@ def lacked_labels(steps: GraphSteps, own: Array) -> Array:
     shares[other[has[label]]] = True
     shares[label[has[other]]] = True
     shares[own] = shares[reversed_label(own)] = False
-    found: Array = np.flatnonzero(shares)
-    return found
+    return np.flatnonzero(shares)
 
 
 def best_lacked(

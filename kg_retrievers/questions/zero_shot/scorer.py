@@ -98,7 +98,35 @@ class Decisions(NamedTuple):
     cover: Array
 
 
-class RelationScorer:
+class Network:
+    """Weights by name, and the layers that both networks of this package have.
+
+    Args:
+        weights: The tensors by name.
+        epsilon: What is added to a variance before the root is taken.
+    """
+
+    def __init__(self, weights: Mapping[str, Array], epsilon: float) -> None:
+        """Keep the weights."""
+        self._weights, self._epsilon = weights, np.float32(epsilon)
+
+    def _linear(self, name: str, x: Array) -> Array:
+        return np.asarray(x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"])
+
+    def _normed(self, name: str, x: Array) -> Array:
+        centred = x - x.mean(axis=-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self._epsilon)
+        return np.asarray(scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"])
+
+    def _attended(self, name: str, x: Array, heads: int, bias: Array | float = 0.0) -> Array:
+        """Return what self-attention reads for each of the states `x`, with a bias on the logits; like `x`."""
+        t, d = x.shape
+        q, k, v = self._linear(f"{name}.qkv", x).reshape(t, 3, heads, d // heads).transpose(1, 2, 0, 3)
+        weights = softmax(q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // heads)) + bias)
+        return self._linear(f"{name}.out", (weights @ v).transpose(1, 0, 2).reshape(t, d))
+
+
+class RelationScorer(Network):
     """Scores steps of walks against a question. Threads may share one.
 
     Args:
@@ -109,7 +137,7 @@ class RelationScorer:
 
     def __init__(self, weights: Mapping[str, Array], table: TokenTable) -> None:
         """Keep the weights."""
-        self._weights = weights
+        super().__init__(weights, 1e-5)
         self.walk_weights = weights["ranking.walks"]
         self.confidence_weights = weights["ranking.confidence"]
         self._table = table
@@ -191,51 +219,33 @@ class RelationScorer:
         new = np.tanh(n1 + _sigmoid(r1 + r2) * n2)
         return Prefixes((1 - update) * new + update * h, decisions.cover[rows])
 
-    def _linear(self, name: str, x: Array) -> Array:
-        y: Array = x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return y
-
-    def _normed(self, name: str, x: Array) -> Array:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))
-        y: Array = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        return y
-
     def _layer(self, name: str, x: Array, distances: Array) -> Array:
-        t, d = x.shape
-        qkv = self._linear(f"{name}.qkv", self._normed(f"{name}.norm1", x)).reshape(t, 3, HEADS, d // HEADS)
-        q, k, v = qkv.transpose(1, 2, 0, 3)
-        weights = softmax(
-            q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // HEADS)) + self._weights[f"{name}.bias"][:, distances]
+        x = x + self._attended(
+            name, self._normed(f"{name}.norm1", x), HEADS, self._weights[f"{name}.bias"][:, distances]
         )
-        x = x + self._linear(f"{name}.out", (weights @ v).transpose(1, 0, 2).reshape(t, d))
         hidden = gelu(self._linear(f"{name}.up", self._normed(f"{name}.norm2", x)))
-        y: Array = x + self._linear(f"{name}.down", hidden)
-        return y
+        return np.asarray(x + self._linear(f"{name}.down", hidden))
 
 
 def unit(x: Array) -> Array:
     """Return vectors of length 1 along the last axis."""
-    y: Array = x / np.maximum(np.sqrt((x**2).sum(axis=-1, keepdims=True)), np.float32(1e-12))
-    return y
+    return np.asarray(x / np.maximum(np.sqrt((x**2).sum(axis=-1, keepdims=True)), np.float32(1e-12)))
 
 
 def softmax(x: Array) -> Array:
     """Return shares that sum to 1 along the last axis."""
     raised = np.exp(x - x.max(axis=-1, keepdims=True))
-    y: Array = raised / raised.sum(axis=-1, keepdims=True)
-    return y
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 def _sigmoid(x: Array) -> Array:
-    y: Array = 1 / (1 + np.exp(-x))
-    return y
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def gelu(x: Array) -> Array:
     """Return the activation of BERT and its kin, by its tanh form."""
-    y: Array = np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
-    return y
+    turned = np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x))
+    return np.asarray(np.float32(0.5) * x * (1 + turned))
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import TokenTable, embed, read_packaged, token_table
-from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC, gelu, softmax, unit
+from kg_retrievers.questions.zero_shot.scorer import OTHER, TOPIC, Network, gelu, unit
 
 #: The encoder of the package.
 ENCODER = Path(__file__).parent / "sentence_encoder.safetensors"
@@ -47,7 +47,7 @@ def read_phrase(question: str) -> str:
     return question.replace(TOPIC, "x").replace(OTHER, "y")
 
 
-class SentenceEncoder:
+class SentenceEncoder(Network):
     """Encodes short English texts. Threads may share one.
 
     Args:
@@ -57,7 +57,8 @@ class SentenceEncoder:
 
     def __init__(self, weights: Mapping[str, Array], table: TokenTable) -> None:
         """Count the layers."""
-        self._weights, self._table = weights, table
+        super().__init__(weights, 1e-12)
+        self._table = table
         self._remembered: Callable[[str], Array] = lru_cache(maxsize=REMEMBERED)(self._vector)
         self._layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
 
@@ -74,8 +75,7 @@ class SentenceEncoder:
 
     def place(self, step: Array, place: str) -> Array:
         """Return the vector of a step in one of the places `ROLES`."""
-        placed: Array = step @ self._weights["roles"][ROLES.index(place)]
-        return placed
+        return np.asarray(step @ self._weights["roles"][ROLES.index(place)])
 
     def _vector(self, text: str) -> Array:
         """Return the vector of a text. Each goes alone, so that others do not change how its sums are rounded."""
@@ -87,23 +87,9 @@ class SentenceEncoder:
         return unit(x.mean(axis=0))
 
     def _layer(self, name: str, x: Array) -> Array:
-        t, d = x.shape
-        q, k, v = self._linear(f"{name}.qkv", x).reshape(t, 3, HEADS, d // HEADS).transpose(1, 2, 0, 3)
-        shares = softmax(q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // HEADS)))
-        attended = (shares @ v).transpose(1, 0, 2).reshape(t, d)
-        x = self._normed(f"{name}.norm1", x + self._linear(f"{name}.out", attended))
+        x = self._normed(f"{name}.norm1", x + self._attended(name, x, HEADS))
         hidden = gelu(self._linear(f"{name}.up", x))
         return self._normed(f"{name}.norm2", x + self._linear(f"{name}.down", hidden))
-
-    def _linear(self, name: str, x: Array) -> Array:
-        y: Array = x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return y
-
-    def _normed(self, name: str, x: Array) -> Array:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        scale = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(1e-12))
-        y: Array = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        return y
 
 
 def places(walk: Sequence[int]) -> list[tuple[str, int]]:

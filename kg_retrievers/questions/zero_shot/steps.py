@@ -28,14 +28,8 @@ from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.embeddings import UNKNOWN, TokenTable, known_ids, mean_rows, sums_of_rows, words
-from kg_retrievers.questions.zero_shot.direction import Said, relation_says, stem_of
-from kg_retrievers.questions.zero_shot.scorer import (
-    KINDS,
-    OTHER,
-    TOPIC,
-    RelationScorer,
-    StepStates,
-)
+from kg_retrievers.questions.zero_shot.direction import WORDS, Said, relation_says, stem_of
+from kg_retrievers.questions.zero_shot.scorer import KINDS, OTHER, TOPIC, RelationScorer, StepStates
 
 #: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
 _ASKS = (
@@ -71,32 +65,11 @@ _SHARING = re.compile(
 _TWICE = re.compile(r"\b(?:grand|great-?)\w+|\b(?:twice|two|three)\b", re.IGNORECASE)
 
 
-#: Words of questions and relations by what they measure, with its units.
-_MEASURES = {
-    "length": """long short length distance far km kilometres kilometers m metres meters cm mm ft inch yd mi mile miles
-        mileage""",
-    "height": "tall high height elevation altitude summit",
-    "width": "wide narrow width broad breadth span beam",
-    "depth": "deep shallow depth draught draft",
-    "weight": "heavy weigh weighs weight mass kg grams gram g mg lb oz tonnes tons displacement",
-    "money": """cost costs price priced expensive cheap worth value budget revenue turnover salary earn earns paid fee
-        fare fine rent € eur euro euros $ usd dollar dollars £ gbp pounds chf ¥ jpy money funding fund""",
-    "time": "long short duration min minutes h hours days weeks months takes last lasts lasting",
-    "age": "old young age born birth founded opened built established year",
-    "area": "big large small area surface size hectares acres acre ha sqm km2 km² m²",
-    "capacity": "big large small capacity seats hold holds berths beds places volume litres ml m³ size containers teu",
-    "people": """people inhabitants residents population live members employees staff crew workers sailors spectators
-        visitors listeners students pupils patients participants enrolled passengers speakers readers circulation""",
-    "speed": "fast slow speed knots kn kmh km/h mph m/s",
-    "data": "disk size kb mb gb tb",
-    "power": "power powerful output mw kw watts megawatts gw voltage kv hp",
-    "temperature": "hot cold warm temperature °c °f",
-    "contact": "phone telephone email address postcode zip website",
-}
+#: Words of questions and relations, and units, by what they measure.
 _MEASURED_BY = {
-    word: frozenset(name for name, some in _MEASURES.items() if word in some.split())
-    for words_of_one in _MEASURES.values()
-    for word in words_of_one.split()
+    word: frozenset(name for name, some in WORDS["measures"].items() if word in some)
+    for words_of_one in WORDS["measures"].values()
+    for word in words_of_one
 }
 
 
@@ -313,7 +286,8 @@ class RelationEnds(NamedTuple):
         around_heads = _around(graph.adjacency, samples.heads, indptr, label_of(relations, False))
         around_tails = _around(graph.adjacency, samples.tails, indptr, label_of(relations, True))
         alike = [
-            _have_common_relations(heads, tails) or _have_common_entities(graph, relation)
+            len({*heads} & {*tails}) >= COMMON_RELATIONS * len({*heads, *tails}) > 0
+            or _have_common_entities(graph, relation)
             for relation, (heads, tails) in enumerate(zip(around_heads, around_tails, strict=True))
         ]
         return cls(
@@ -373,10 +347,6 @@ def _have_common_entities(graph: KnowledgeGraph, relation: int) -> bool:
         firsts, lasts = graph.adjacency.ranges_with(some, more)
         both = firsts < lasts
     return int(both.sum()) >= COMMON_ENTITIES * len(some) > 0
-
-
-def _have_common_relations(heads: Sequence[int], tails: Sequence[int]) -> bool:
-    return len({*heads} & {*tails}) >= COMMON_RELATIONS * len({*heads, *tails}) > 0
 
 
 def _kinds(graph: KnowledgeGraph, tails: Array, indptr: Array) -> Array:
@@ -506,7 +476,8 @@ class GraphSteps:
         starts = mean_rows(table, known)
         self.is_typed = np.array([bool(kind) for pair in types for kind in reversed(pair)], bool)
         self._graph, self._typed, self._said = graph, dict[str, Array](), dict[int, Said | None]()
-        shared: list[int] = np.flatnonzero(_shared(self.same)).tolist()
+        saying = np.bincount(self.same, minlength=len(self.same))[self.same]
+        shared: list[int] = np.flatnonzero(saying > 1).tolist()
         self._back = {label: np.flatnonzero(self.same == self.same[label]) for label in shared}
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
@@ -538,8 +509,7 @@ class GraphSteps:
         At most `FURTHER` for the nouns of its further relations: what has a country is hardly one.
         """
         own, further = ((rows @ words[label].T).max(axis=1) for words in (self._own_words, self._further_words))
-        near: Array = np.maximum(own, np.minimum(further, FURTHER))
-        return near
+        return np.asarray(np.maximum(own, np.minimum(further, FURTHER)))
 
     def turned_back(self, label: int) -> Array:
         """Return the labels that undo a step: its own way back, and what the graph stores as its inverse."""
@@ -588,11 +558,6 @@ class GraphSteps:
 def _turned(said: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return what is said of heads and tails of each relation as what is said of the ends of its labels."""
     return [one for pair in zip(said[::2], said[1::2], strict=True) for one in reversed(pair)]
-
-
-def _shared(same: Array) -> Array:
-    """Return whether another label says the same as each; (labels)."""
-    return np.bincount(same, minlength=len(same))[same] > 1
 
 
 def _phrases(names: Sequence[str], types: Sequence[tuple[str, str]], ends: RelationEnds) -> list[str]:
@@ -715,5 +680,4 @@ class WordRows:
     def __getitem__(self, text: int) -> Array:
         """Return the vectors of the words of a text, by its position: unit rows, (n, e); one of zeros for no word."""
         ids = self._of_texts[text]
-        rows: Array = self._vectors[list(ids)] if ids else self._nothing
-        return rows
+        return np.asarray(self._vectors[list(ids)] if ids else self._nothing)
