@@ -28,7 +28,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import NAMED, local_words
 from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
-from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
+from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES, free_key
 from kg_retrievers.graph.values import is_valid
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
@@ -88,7 +88,7 @@ class SparqlParts:
             if text.kind not in known and is_writable(text) and len(self._kinds) < MAX_KINDS:
                 self._kinds[text.kind] = None
         taken = self._taken({text.value for text in texts})
-        return keys | {text: _free_key(text.value, taken) for text in texts}
+        return keys | {text: free_key(text.value, taken, ()) for text in texts}
 
     def iris(self, key: str) -> list[Iri]:
         """Return the IRI that a key may be of; none for a text that no query holds."""
@@ -364,10 +364,3 @@ class SparqlParts:
             else None
             for head, relation, tail in rows
         ]
-
-
-def _free_key(text: str, taken: set[str]) -> str:
-    key = text
-    while key in taken:
-        key = f'"{key}"'
-    return key

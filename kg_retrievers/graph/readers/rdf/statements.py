@@ -231,13 +231,13 @@ class Statements:
         """
         options = self.options
         prefixes = Prefixes({**declared, **options.prefixes})
-        roles = dict.fromkeys(_expanded("type_predicates", options.type_predicates, prefixes), TYPE)
-        roles |= dict.fromkeys(_expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
-        labels = _expanded("label_predicates", options.label_predicates, prefixes)
+        roles = dict.fromkeys(expanded("type_predicates", options.type_predicates, prefixes), TYPE)
+        roles |= dict.fromkeys(expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
+        labels = expanded("label_predicates", options.label_predicates, prefixes)
         self._roles = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
         if options.graphs is not None:
             named = [name for name in options.graphs if name != DEFAULT]
-            self._wanted_graphs = set(_expanded("graphs", named, prefixes))
+            self._wanted_graphs = set(expanded("graphs", named, prefixes))
 
     def check_graphs(self) -> None:
         """Check that the source has all graphs that are wanted.
@@ -256,26 +256,9 @@ class Statements:
             )
 
     def take(self, statements: Iterable[Any]) -> None:
-        """Take statements; those of IRIs in the default graph the short way."""
-        ids, roles, iri, literal = self.ids, self._roles, self._oxigraph.NamedNode, self._oxigraph.Literal
-        default = self._oxigraph.DefaultGraph if self._takes_default else None
-        heads, relations, tails = self.heads.append, self.relations.append, self.tails.append
-        typed, kinds, take_literal = self.typed.append, self.kinds.append, self._take_literal
+        """Take statements."""
         for subject, predicate, object, graph in statements:
-            role = roles[predicate.value]
-            if type(subject) is not iri or type(graph) is not default:
-                self._take(subject, predicate, role, object, graph)
-            elif type(object) is literal:
-                take_literal(ids[subject.value], predicate, role, object, NONE)
-            elif role >= 0 and type(object) is iri:
-                heads(ids[subject.value])
-                relations(role)
-                tails(ids[object.value])
-            elif role == TYPE and type(object) is iri:
-                typed(ids[subject.value])
-                kinds(ids[object.value])
-            else:
-                self._take(subject, predicate, role, object, graph)
+            self._take(subject, predicate, self._roles[predicate.value], object, graph)
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self._oxigraph.DefaultGraph else self._graph(graph)
@@ -384,7 +367,7 @@ class Statements:
         return self._graph_numbers[name]
 
 
-def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
+def expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
     """Return the IRIs of some names."""
     iris = []
     for name in names:
