@@ -194,7 +194,7 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
     if value.first and value.last and other.first and other.last:
         return bool(DATES_HOLD[comparison](value.first, value.last, other.first, other.last))
     if value.number is not None and other.number is not None:
-        if _same_unit(value.unit, other.unit):
+        if not value.unit or not other.unit or unit_symbol(value.unit) == unit_symbol(other.unit):
             return bool(NUMBERS_HOLD[comparison](value.number, other.number))
         return comparison == "!="
     if value.truth is not None and other.truth is not None:
@@ -247,10 +247,6 @@ def is_unit_name(word: str) -> bool:
         ['km', 'feet']
     """
     return len(word) > 1 and word.casefold() in _UNITS
-
-
-def _same_unit(one: str, other: str) -> bool:
-    return not one or not other or unit_symbol(one) == unit_symbol(other)
 
 
 # --- literals with a datatype -----------------------------------------------------------------------------------------

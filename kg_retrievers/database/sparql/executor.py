@@ -183,7 +183,9 @@ class SparqlExecutor(Executor):
         """Prepare the connections."""
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self._made_with = given
-        known_url, vocabulary = _preset(preset)
+        if preset is not None and preset not in PRESETS:
+            raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
+        known_url, vocabulary = (None, Vocabulary()) if preset is None else PRESETS[preset]
         if (address := url or known_url) is None:
             raise InvalidArgumentError("SparqlExecutor: got neither url= nor preset=. Name the address of an endpoint.")
         if requests_per_second is not None and not 0 < requests_per_second < float("inf"):
@@ -310,11 +312,3 @@ class SparqlExecutor(Executor):
         if not is_relation:
             return "?s ?p ?o"
         return f"?s ?p ?o FILTER({is_relation} || ?p IN ({', '.join(f'<{iri}>' for iri in about)}))"
-
-
-def _preset(preset: Preset | None) -> tuple[str | None, Vocabulary]:
-    if preset is None:
-        return None, Vocabulary()
-    if preset not in PRESETS:
-        raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
-    return PRESETS[preset]

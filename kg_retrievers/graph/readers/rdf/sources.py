@@ -116,7 +116,9 @@ class RdfColumns:
         for number in self._by_first_place(self.relations).tolist():
             id = ids[number] = self._prefixes.compact(self.iris[number])
             self._builder.relation(id)
-            self._builder.name_relation(id, self._wikidata_label(number) or self._name(number))
+            entity = self._wikidata_entity(number)
+            label = None if entity is None else self._statements.names.label(entity)
+            self._builder.name_relation(id, label or self._name(number))
         return ids
 
     def _name(self, number: int) -> str:
@@ -128,10 +130,6 @@ class RdfColumns:
         name = self._prefixes.name_of(iri)
         self.local_names += name != self._prefixes.compact(iri)
         return name
-
-    def _wikidata_label(self, number: int) -> str | None:
-        entity = self._wikidata_entity(number)
-        return None if entity is None else self._statements.names.label(entity)
 
     def _wikidata_entity(self, number: int) -> int | None:
         iri = self.iris[number]
