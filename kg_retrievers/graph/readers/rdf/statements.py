@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -23,6 +23,9 @@ NO_LANGUAGE = ("", "mul", "und", "zxx")
 
 #: In `languages`: takes every other language.
 ANY = "*"
+
+#: What has names.
+Thing = TypeVar("Thing", bound=Hashable)
 
 #: Predicates of labels are fewer.
 _STEP = 1_000
@@ -65,8 +68,8 @@ class Languages:
         return 2 * len(self._wanted) + 1 if self._takes_any else None
 
 
-class Names:
-    """Collects labels and aliases of things, in any order; each thing is a number.
+class Names(Generic[Thing]):
+    """Collects labels and aliases of things, in any order; a thing may be a number or its IRI.
 
     The label is the one in the best language; of several the one by the best predicate, then the first in sorted order.
     Where none is in a wanted language, the first language in sorted order gives it. Other labels in wanted languages
@@ -79,12 +82,12 @@ class Names:
     def __init__(self, languages: Languages) -> None:
         """Begin without names."""
         self._languages = languages
-        self._best: dict[int, tuple[int, str]] = {}
-        self._foreign: dict[int, tuple[str, int, str]] = {}
-        self._aliases: dict[int, set[str]] = {}
+        self._best: dict[Thing, tuple[int, str]] = {}
+        self._foreign: dict[Thing, tuple[str, int, str]] = {}
+        self._aliases: dict[Thing, set[str]] = {}
         self.left_out = 0
 
-    def add_label(self, thing: int, text: str, language: str | None, predicate: int) -> None:
+    def add_label(self, thing: Thing, text: str, language: str | None, predicate: int) -> None:
         """Add a label by the predicate at a position, 0 for the best one."""
         rank = self._languages.rank(language)
         if rank is None:
@@ -97,12 +100,12 @@ class Names:
         if new < best:
             self._best[thing] = new
 
-    def _add_foreign(self, thing: int, new: tuple[str, int, str]) -> None:
+    def _add_foreign(self, thing: Thing, new: tuple[str, int, str]) -> None:
         self.left_out += 1
         if thing not in self._foreign or new < self._foreign[thing]:
             self._foreign[thing] = new
 
-    def add_alias(self, thing: int, text: str, language: str | None) -> None:
+    def add_alias(self, thing: Thing, text: str, language: str | None) -> None:
         """Add another name."""
         if self._languages.rank(language) is None:
             self.left_out += 1
@@ -120,17 +123,17 @@ class Names:
         self.left_out -= taken.total()
         return taken
 
-    def label(self, thing: int) -> str | None:
+    def label(self, thing: Thing) -> str | None:
         """Return the label of a thing."""
         best = self._best.get(thing)
         return best[1] if best else None
 
-    def aliases(self, thing: int) -> list[str]:
+    def aliases(self, thing: Thing) -> list[str]:
         """Return its other names in sorted order."""
         others = self._aliases.get(thing)
         return sorted(others - {self.label(thing) or ""}) if others else []
 
-    def things(self) -> set[int]:
+    def things(self) -> set[Thing]:
         """Return everything that has a name."""
         return self._best.keys() | self._aliases.keys()
 
@@ -206,7 +209,7 @@ class Statements:
         """Begin without statements."""
         self.options, self._oxigraph, self.place = options, oxigraph, place
         self.languages = Languages(options.languages)
-        self.names = Names(self.languages)
+        self.names: Names[int] = Names(self.languages)
         self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
         self.heads, self.relations, self.tails = array("i"), array("i"), array("i")
         self.sources, self.typed, self.kinds, self.datatypes = array("i"), array("i"), array("i"), array("i")
