@@ -57,9 +57,8 @@ class Languages:
 
     def _find(self, language: str | None) -> int | None:
         text = (language or "").lower()
-        for position, wanted in enumerate(self._wanted):
-            if text == wanted:
-                return 2 * position
+        if text in self._wanted:
+            return 2 * self._wanted.index(text)
         for position, wanted in enumerate(self._wanted):
             if text.startswith(f"{wanted}-"):
                 return 2 * position + 1
@@ -91,7 +90,9 @@ class Names(Generic[Thing]):
         """Add a label by the predicate at a position, 0 for the best one."""
         rank = self._languages.rank(language)
         if rank is None:
-            self._add_foreign(thing, (language or "", predicate, text))
+            self.left_out += 1
+            foreign = (language or "", predicate, text)
+            self._foreign[thing] = min(foreign, self._foreign.get(thing, foreign))
             return
         new = (rank * _STEP + predicate, text)
         best = self._best.setdefault(thing, new)
@@ -99,11 +100,6 @@ class Names(Generic[Thing]):
             self._aliases.setdefault(thing, set()).add(max(new, best)[1])
         if new < best:
             self._best[thing] = new
-
-    def _add_foreign(self, thing: Thing, new: tuple[str, int, str]) -> None:
-        self.left_out += 1
-        if thing not in self._foreign or new < self._foreign[thing]:
-            self._foreign[thing] = new
 
     def add_alias(self, thing: Thing, text: str, language: str | None) -> None:
         """Add another name."""
