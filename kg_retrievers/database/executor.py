@@ -113,30 +113,22 @@ def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size
             hint_python="Give them one, or make the executor with another key=...",
             hint_shell="Give them one, or name another property, by label if need be: --key LABEL=PROPERTY.",
         )
-    lists = [name for name in (schema.types, schema.aliases) if name is not None and name in label.properties]
-    names = [schema.label, *lists] if schema.label in label.properties else lists
-    columns = ", ".join([f"{key} AS key", *(f"n.{backticked(name)}" for name in names if name)])
+    held = (schema.label, schema.types, schema.aliases)
+    names = [name for name in held if name is not None and name in label.properties]
+    columns = ", ".join([f"{key} AS key", *(f"n.{backticked(name)}" for name in names)])
     keys, after, more = list[str](), "", True
     while more:
         query = f"MATCH {node} WHERE {key} > $after RETURN {columns} ORDER BY key"
         page = run(query, {"after": after}, limit=page_size, timeout=PAGE_TIMEOUT)
         for row in page.rows:
-            entity, values = row[0], dict(zip(names, row[1:], strict=True))
-            keys.append(entity)
-            _describe(rows, entity, label, schema, values)
+            keys.append(row[0])
+            said: Mapping[Any, Any] = dict(zip(names, row[1:], strict=True))
+            called = said.get(schema.label)
+            is_first = isinstance(called, str) and called and row[0] not in rows.labels
+            types = [label.name] if schema.types is None else said.get(schema.types)
+            rows.describe(row[0], called if is_first else None, said.get(schema.aliases) or (), types or ())
         after, more = keys[-1] if keys else "", page.truncated
     return keys
-
-
-def _describe(
-    rows: GraphBuilder, key: str, label: NodeLabel, schema: DatabaseSchema, values: Mapping[Any, Any]
-) -> None:
-    types = [label.name] if schema.types is None else values.get(schema.types) or []
-    rows.types[key] = list(dict.fromkeys([*rows.types.get(key, ()), *types]))
-    if schema.label is not None and isinstance(called := values.get(schema.label), str) and called:
-        rows.labels.setdefault(key, called)
-    if schema.aliases is not None and (aliases := values.get(schema.aliases)):
-        rows.aliases[key] = list(dict.fromkeys([*rows.aliases.get(key, ()), *aliases]))
 
 
 def _pages_of_triples(

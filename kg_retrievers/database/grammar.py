@@ -174,11 +174,13 @@ def _item(pieces: deque[str], rules: dict[str, Fit]) -> Fit:
         one = _choice(pieces, rules)
         pieces.popleft()
     elif piece[0] == "@":
-        one = _kind(piece[1:])
+        kind = piece[1:]
+        one = _one(_TITLES.get(piece, f"a {kind}"), lambda query, at: query.tokens[at].kind == kind)
     elif piece.islower():
         one = _named(piece, rules)
     else:
-        one = _word(piece.strip("'"))
+        word = piece.strip("'")
+        one = _one(word, lambda query, at: query.words[at] == word)
     if pieces and pieces[0] in "?*+":
         suffix = pieces.popleft()
         return _repeated(one, at_least=suffix == "+", once=suffix == "?")
@@ -189,21 +191,13 @@ def _named(name: str, rules: dict[str, Fit]) -> Fit:
     return lambda query, at: rules[name](query, at)
 
 
-def _word(word: str) -> Fit:
+def _one(wanted: str, fits: Callable[[_Query, int], bool]) -> Fit:
+    """Take one token that fits, which messages call what was `wanted`."""
+
     def fit(query: _Query, at: int) -> Found:
-        if query.words[at] == word:
+        if fits(query, at):
             return at + 1, ()
-        query.miss(at, word)
-        return None
-
-    return fit
-
-
-def _kind(kind: str) -> Fit:
-    def fit(query: _Query, at: int) -> Found:
-        if query.tokens[at].kind == kind:
-            return at + 1, ()
-        query.miss(at, _TITLES.get(f"@{kind}", f"a {kind}"))
+        query.miss(at, wanted)
         return None
 
     return fit

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ from kg_retrievers.database.grammar import Edit, SyntaxNode, read, splice, varia
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, SessionPool
 from kg_retrievers.database.ladybug_worker import SessionError
 from kg_retrievers.database.safety import MAX_QUERY
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, quoted
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in, quoted
 from kg_retrievers.database.tokens import Token
 from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import check_deadline
@@ -116,8 +116,7 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
         KGRetrieversError: The error of the deadline, if it comes first.
     """
     try:
-        process = ProcessSession(Opening(file, None, str(file.parent), read_only=False))
-        try:
+        with closing(ProcessSession(Opening(file, None, str(file.parent), read_only=False))) as process:
 
             def execute(statement: str) -> None:
                 process.execute(statement, {}, 0)
@@ -125,8 +124,6 @@ def write_database(graph: KnowledgeGraph, file: Path) -> None:
             load_graph(execute, graph, file.parent)
             execute("CHECKPOINT")
             process.finish()
-        finally:
-            process.close()
     except SessionError as cause:
         check_deadline()  # its error names the limit that ended the process
         raise DatabaseUnavailableError(
@@ -145,13 +142,10 @@ def type_names(relations: Iterable[str]) -> dict[str, str]:
     names = dict.fromkeys(relations, "")
     taken = {ENTITY.casefold()}
     for relation in sorted(relations, key=lambda relation: _UNFIT.search(relation) is not None):  # fitting ones first
-        plain = name = _UNFIT.sub("_", relation)
-        count = 1
-        while name.casefold() in taken:
-            count += 1
-            name = f"{plain}_{count}"
-        taken.add(name.casefold())
-        names[relation] = name
+        plain = _UNFIT.sub("_", relation)
+        tried = chain([plain], (f"{plain}_{number}" for number in count(2)))
+        names[relation] = next(name for name in tried if name.casefold() not in taken)
+        taken.add(names[relation].casefold())
     return names
 
 
@@ -197,15 +191,9 @@ def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSche
             ends = read(f"CALL show_connection({quoted(name)}) RETURN *")
             pairs = tuple(sorted((row[0], row[1]) for row in ends))
             relations.append(RelationType(name, pairs, properties, _relation_in(comment)))
-    held = [properties for table in tables.values() for properties in table.properties.items()]
-    schema = DatabaseSchema(
-        tuple(tables.values()),
-        tuple(relations),
-        label if label in {name for name, _ in held} else None,
-        "types" if ("types", "STRING[]") in held else None,
-        "aliases" if ("aliases", "STRING[]") in held else None,
-        type_labels=_types([table for table in tables.values() if table.properties.get("types") == "STRING[]"], read),
-    )
+    typed = [table for table in tables.values() if table.properties.get("types") == "STRING[]"]
+    described = descriptions_in(tables.values(), label, ("STRING[]",))
+    schema = DatabaseSchema(tuple(tables.values()), tuple(relations), *described, type_labels=_types(typed, read))
     return schema, tables
 
 

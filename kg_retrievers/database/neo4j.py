@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.plain_values import plain
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
@@ -377,16 +377,8 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
         )
     relations, more = _relations(fetch)
     sampled |= more
-    held = [properties for label in labels for properties in label.properties.items()]
-    lists = {name for name, type in held if type in ("LIST", "LIST<STRING>")}
-    return DatabaseSchema(
-        tuple(labels),
-        tuple(relations),
-        label if label in {name for name, _ in held} else None,
-        "types" if "types" in lists else None,
-        "aliases" if "aliases" in lists else None,
-        sampled,
-    )
+    described = descriptions_in(labels, label, ("LIST", "LIST<STRING>"))
+    return DatabaseSchema(tuple(labels), tuple(relations), *described, sampled)
 
 
 def _relations(fetch: Fetch) -> tuple[list[RelationType], bool]:

@@ -42,6 +42,7 @@ class PatternWriter(ABC):
     types: Mapping[str, Sequence[str]]
     names: dict[Term, str] = field(init=False)
     parameters: dict[str, Any] = field(default_factory=dict)
+    absent_count: int = field(default=0, init=False)
 
     #: How variables begin.
     sign: ClassVar[str] = ""
@@ -216,11 +217,9 @@ class CypherWriter(PatternWriter):
 
     Attributes:
         dialect: Which Cypher.
-        absent_count: How many nodes of absent triples are named so far.
     """
 
     dialect: Dialect = "neo4j"
-    absent_count: int = 0
 
     def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
         """Yield the lines of the query."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -107,6 +107,25 @@ class DatabaseSchema:
                 hint_shell="Index the graph of this database again.",
             )
         return names[relation]
+
+
+def descriptions_in(
+    labels: Iterable[NodeLabel], label: str | None, list_types: Collection[str]
+) -> tuple[str | None, str | None, str | None]:
+    """Return the properties that hold labels, types and aliases, each None where no node has it in its form.
+
+    Args:
+        labels: The labels of nodes.
+        label: The property that holds the label of an entity, where there is one.
+        list_types: The types that the lists of types and of aliases may have.
+    """
+    held = [one for node_label in labels for one in node_label.properties.items()]
+    lists = {name for name, type in held if type in list_types}
+    return (
+        label if label in {name for name, _ in held} else None,
+        "types" if "types" in lists else None,
+        "aliases" if "aliases" in lists else None,
+    )
 
 
 def backticked(name: str) -> str:

@@ -142,7 +142,8 @@ class GraphBuilder:
         self._kinds.append(self._relations[relation])
         self._tails.append(self._entities[tail])
         if source or self._triple_sources:
-            self._note_source(source)
+            self._triple_sources.extend([NONE] * (len(self) - 1 - len(self._triple_sources)))
+            self._triple_sources.append(self.source(source or NO_SOURCE))
 
     def add_row(self, row: Sequence[str]) -> None:
         """Add a triple that a user wrote.
@@ -200,11 +201,6 @@ class GraphBuilder:
     def sources(self, names: Sequence[str]) -> Array:
         """Return the ids of sources; new ones where the names are new, `NONE` for an empty text."""
         return np.fromiter(map(self.source, names), np.intc, len(names))
-
-    def _note_source(self, source: str | None) -> None:
-        missing = len(self) - 1 - len(self._triple_sources)
-        self._triple_sources.extend([NONE] * missing)
-        self._triple_sources.append(self.source(source or NO_SOURCE))
 
     def describe(
         self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()

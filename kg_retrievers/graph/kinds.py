@@ -63,10 +63,9 @@ def kind_names(graph: KnowledgeGraph) -> list[str]:
 def kind_members(graph: KnowledgeGraph, kind: str) -> Array | None:
     """Return the ids of the things of a kind and of those below it, int64, ascending; None if there is no such kind."""
     if len(graph.types):
-        below = graph.types_below.get(kind)
-        return (
-            None if below is None else distinct(np.array([*chain(*map(graph.type_entities, sorted(below)))], np.int64))
-        )
+        if (below := graph.types_below.get(kind)) is None:
+            return None
+        return distinct(np.array([*chain(*map(graph.type_entities, sorted(below)))], np.int64))
     entities = [graph.entities.find(key) for key in graph.entities_named(kind)]
     found = list[Array]()
     for relation in kind_relations(graph):

@@ -130,16 +130,18 @@ def _read_date(text: str) -> tuple[date, date] | tuple[None, None]:
     if found is None:
         return None, None
     parts = found.groupdict()
-    year, month, day = int(parts["year"]), _month(parts.get("month")), int(parts.get("day") or 0)
+    day = parts.get("day")
+    return _days(int(parts["year"]), _month(parts.get("month")), None if day is None else int(day))
+
+
+def _days(year: int, month: int | None, day: int | None) -> tuple[date, date] | tuple[None, None]:
+    """Return the first and the last day of a year, a month or a day; None of those that there are not."""
     if month is None:
         return date(year, 1, 1), date(year, 12, 31)
-    if not 1 <= month <= 12 or day > monthrange(year, month)[1]:
+    last = monthrange(year, month)[1] if 1 <= month <= 12 else 0
+    if not 1 <= (1 if day is None else day) <= last:
         return None, None
-    if not day:
-        return (
-            (None, None) if parts.get("day") else (date(year, month, 1), date(year, month, monthrange(year, month)[1]))
-        )
-    return date(year, month, day), date(year, month, day)
+    return date(year, month, day or 1), date(year, month, day or last)
 
 
 def _month(text: str | None) -> int | None:
@@ -192,7 +194,7 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
     if value.first and value.last and other.first and other.last:
         return bool(DATES_HOLD[comparison](value.first, value.last, other.first, other.last))
     if value.number is not None and other.number is not None:
-        if _same_unit(value.unit, other.unit):
+        if not value.unit or not other.unit or unit_symbol(value.unit) == unit_symbol(other.unit):
             return bool(NUMBERS_HOLD[comparison](value.number, other.number))
         return comparison == "!="
     if value.truth is not None and other.truth is not None:
@@ -247,10 +249,6 @@ def is_unit_name(word: str) -> bool:
     return len(word) > 1 and word.casefold() in _UNITS
 
 
-def _same_unit(one: str, other: str) -> bool:
-    return not one or not other or unit_symbol(one) == unit_symbol(other)
-
-
 # --- literals with a datatype -----------------------------------------------------------------------------------------
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -264,16 +262,11 @@ _XSD_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _read_xsd_day(found: re.Match[str], text: str) -> Value | None:
-    parts = [int(part) for part in found.groups()]
-    year, month, day = (*parts, 0, 0)[:3]
-    if not 1 <= year <= 9999:
+    year, month, day = (*map(int, found.groups()), None, None)[:3]
+    if year is None or not 1 <= year <= 9999:
         return None
-    if not month and len(parts) == 1:
-        return Value(text, first=date(year, 1, 1), last=date(year, 12, 31))
-    last = monthrange(year, month)[1] if 1 <= month <= 12 else 0
-    if day > last or not last or (len(parts) == 3 and not day):
-        return None
-    return Value(text, first=date(year, month, day or 1), last=date(year, month, day or last))
+    first, last = _days(year, month, day)
+    return None if first is None else Value(text, first=first, last=last)
 
 
 def _read_xsd_number(found: re.Match[str], text: str) -> Value | None:

@@ -320,14 +320,10 @@ def table_lines(
         0,directed by,1
     """
     numbers: dict[str, int] = {}
-    edges = [
-        (
-            numbers.setdefault(head, len(numbers)),
-            as_data(_relation_text(relation)),
-            numbers.setdefault(tail, len(numbers)),
-        )
-        for head, relation, tail in triples
-    ]
+    edges = list[tuple[int, str, int]]()
+    for head, relation, tail in triples:
+        start, end = (numbers.setdefault(key, len(numbers)) for key in (head, tail))
+        edges.append((start, as_data(_relation_text(relation)), end))
     for key in entities:
         numbers.setdefault(key, len(numbers))
     nodes = [(number, as_data(label(key))) for key, number in numbers.items()]

@@ -582,7 +582,8 @@ def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
     """Return a unit vector for each text, each of which is there once; no call for no texts."""
     if not texts:
         return np.empty((0, 0), np.float32)
-    if isinstance(embeddings, ArrayEmbeddings) and not _overrides_documents(embeddings):
+    own = type(embeddings).embed_documents  # of a subclass of somebody else, it must be called
+    if isinstance(embeddings, ArrayEmbeddings) and own is ArrayEmbeddings.embed_documents:
         made: Array = embeddings.embed_array(texts).astype(np.float32, copy=False)
         return made
     rows = _rows(embeddings, texts)
@@ -609,11 +610,6 @@ def _rows(embeddings: Embeddings, texts: list[str]) -> list[list[float]]:
     if not isinstance(rows, Sequence | np.ndarray) or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
         raise _bad(embeddings, "no list of vectors")
     return list(rows)
-
-
-def _overrides_documents(embeddings: ArrayEmbeddings) -> bool:
-    """Whether a subclass of somebody else has an `embed_documents` of its own, which must be called then."""
-    return type(embeddings).embed_documents is not ArrayEmbeddings.embed_documents
 
 
 def _bad(embeddings: Embeddings, what: str) -> InvalidArgumentError:

@@ -244,7 +244,8 @@ class GraphIndex(Immutable):
             return _over, (self.connected, self.embeddings)
         hint = "Open it in the other process: GraphIndex.open(path, embeddings)."
         check_picklable(self.embeddings, "GraphIndex", hint)
-        if self._folder and self._is_saved_in(self._folder):
+        own = identity(self.graph, self.embeddings, self.dimension)
+        if self._folder and own.items() <= saved_meta(self._folder, "index").items():
             return partial(GraphIndex.open, graph=self.graph), (self._folder, self.embeddings)
         return GraphIndex, (self.graph, self.embeddings, self.dimension, self._all_searches())
 
@@ -367,10 +368,6 @@ class GraphIndex(Immutable):
         """Return what searches each kind of parts, with that of the triples if all of them are embedded by now."""
         triples = self._triples.search()
         return {**self.searches, "triples": triples} if triples else {**self.searches}
-
-    def _is_saved_in(self, folder: Path) -> bool:
-        meta = saved_meta(folder, "index")
-        return identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
 
     # --- what a text means --------------------------------------------------------------------------------------------
 

@@ -217,8 +217,10 @@ class TripleVectors:
             return self._vectors, rows - 1
         with self._lock:
             new = np.unique(ids[self._rows[ids] == 0])
-            if len(new):
-                self._reserve(self._count + len(new))
+            if (needed := self._count + len(new)) > len(self._vectors):  # make room for as many again
+                larger = np.empty((min(len(self._graph), 2 * needed), self._dimension), np.float32)
+                larger[: self._count] = self._vectors[: self._count]
+                self._vectors = larger
             for start in range(0, len(new), TRIPLE_BATCH):
                 batch = new[start : start + TRIPLE_BATCH]
                 end = self._count + len(batch)
@@ -226,13 +228,6 @@ class TripleVectors:
                 self._rows[batch] = np.arange(self._count, end) + 1
                 self._count = end
             return self._vectors[: self._count], self._rows[ids] - 1
-
-    def _reserve(self, count: int) -> None:
-        """Make room for so many vectors, and for as many again where the graph has them."""
-        if count > len(self._vectors):
-            larger = np.empty((min(len(self._graph), 2 * count), self._dimension), np.float32)
-            larger[: self._count] = self._vectors[: self._count]
-            self._vectors = larger
 
 
 class PartNames(ExactSearch):

@@ -221,12 +221,11 @@ class EntityLinker:
     @property
     def _short_names(self) -> ShortNames:
         index = self.index
-        made_from = (index.graph, self.max_candidates)
-        return self._cache.get(
-            "short",
-            made_from,
-            lambda: ShortNames(index.graph, index.name_table, self._is_generic, self.max_candidates),
-        )
+
+        def make() -> ShortNames:
+            return ShortNames(index.graph, index.name_table, self._is_generic, self.max_candidates)
+
+        return self._cache.get("short", (index.graph, self.max_candidates), make)
 
     def _named(self, text: QuestionText) -> tuple[list[Match], list[Match]]:
         """Return the mentions by name, and those that are lower-case words of the schema, each without overlaps."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import pairwise
+from itertools import chain, compress, pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.columns import (
     DAMAGED,
     Array,
-    StringTable,
     are_first,
     distinct,
     entries_between,
@@ -270,47 +269,16 @@ NAME_COLUMNS = ("hashes", "ids", "words", "word_starts", "word_names", "longest"
 #: How many names are read at once while the columns are made.
 BATCH = 1 << 16
 
-_FUNCTION_WORDS = hashes_of(sorted(FUNCTION_WORDS))
-
 # A hash and an id are sorted as one number: the hash above, the id below.
 _ABOVE = np.uint64(32)
-
-
-_FOLDED = np.frombuffer(bytes(range(256)).lower(), np.uint8)
-_IS_LETTER = np.array([chr(code).isalnum() and code < 128 for code in range(256)])
-
-
-class _Hashed(NamedTuple):
-    """The hash of each name with its id, and of each of its words and initials, as numbers to sort; unsorted."""
-
-    names: Array
-    words: Array
-    longest: int
-
-
-class _Letters(NamedTuple):
-    """The letters and digits of some names, folded, one after the other, and where names and words start in them."""
-
-    codes: Array
-    names: Array  # shape (names + 1)
-    words: Array  # shape (words + 1)
-
-    @classmethod
-    def of(cls, codes: Array, is_letter: Array, lengths: Array) -> _Letters:
-        """Leave out what is between the words of names that have some lengths."""
-        before = starts_of(is_letter)
-        starts = starts_of(lengths)
-        begins = is_letter.copy()
-        begins[1:] &= ~is_letter[:-1]
-        first = starts[:-1][lengths > 0]
-        begins[first] = is_letter[first]
-        return cls(codes[is_letter], before[starts], np.append(before[:-1][begins], before[-1]))
+_NOTHING = np.empty(0, np.uint64)
+_FUNCTION_WORDS = hashes_of(sorted(FUNCTION_WORDS))
 
 
 def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
     """Return the columns of the table of a graph.
 
-    Cost: a few passes over the bytes of the names; about 24 bytes a name on disk.
+    Cost: some 10 microseconds, and about 24 bytes on disk, for each name.
 
     Returns:
         hashes: uint32, ascending: of each name, and of each entity key that is no name.
@@ -321,21 +289,20 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
         word_names: int32: ids of names, ascending for each word.
         longest: int64, shape (1): how many letters and digits the longest name has.
     """
-    size = len(graph.names)
-    parts = [*_hashed_table(graph.names, np.arange(size), 0, True)]
-    parts += _hashed_table(graph.entities, np.flatnonzero(graph.names.ids_of(graph.entities) < 0), size, False)
-    return _columns(parts)
-
-
-def _columns(parts: list[_Hashed]) -> dict[str, Array]:
-    """Sort the hashes, and keep each word of a name once; the list is emptied, so that less is held at once."""
-    longest = max((part.longest for part in parts), default=0)
-    nothing = np.empty(0, np.uint64)
-    names = np.concatenate([nothing, *(part.names for part in parts)])
-    words = np.concatenate([nothing, *(part.words for part in parts)])
-    parts.clear()
-    names.sort()
-    words = distinct(words)
+    size, longest = len(graph.names), 0
+    unnamed = np.flatnonzero(graph.names.ids_of(graph.entities) < 0)
+    everything = np.append(np.arange(size), size + unnamed)
+    of_names, of_words = [_NOTHING], [_NOTHING]
+    for start in range(0, len(everything), BATCH):
+        ids = everything[start : start + BATCH]
+        texts = (graph.names[id] if id < size else graph.entities[id - size] for id in ids.tolist())
+        parts = list(map(parts_of, texts))
+        letters = list(map("".join, parts))
+        longest = max(longest, *map(len, letters))
+        of_names.append(_paired(hashes_of(letters), ids))
+        several = np.array([len(of_name) > 1 for of_name in parts]) & (ids < size)
+        of_words.append(_words_and_initials(list(compress(parts, several)), ids[several]))
+    names, words = np.sort(np.concatenate(of_names)), distinct(np.concatenate(of_words))
     hashes = (words >> _ABOVE).astype(np.uint32)
     starts = np.flatnonzero(are_first(hashes))
     return {
@@ -348,76 +315,30 @@ def _columns(parts: list[_Hashed]) -> dict[str, Array]:
     }
 
 
-def _paired(halves: Array, ids: Array) -> Array:
-    """Return hashes of 32 bits with their ids as numbers to sort: uint64."""
-    pairs: Array = (halves.astype(np.uint64) << _ABOVE) | ids.astype(np.uint64)
-    return pairs
-
-
-def _hashed_table(table: StringTable, ids: Array, shift: int, named: bool) -> Iterator[_Hashed]:
-    """Hash some texts of a table, `BATCH` at once: their ids are raised by `shift`."""
-    for start in range(0, len(ids), BATCH):
-        some = ids[start : start + BATCH]
-        data, lengths = table.bytes_of(some)
-        high = starts_of(data >= 128)
-        ends = np.cumsum(lengths)
-        plain = high[ends] == high[ends - lengths]
-        ascii = data if plain.all() else data[np.repeat(plain, lengths)]
-        letters = _Letters.of(_FOLDED[ascii], _IS_LETTER[ascii], lengths[plain])
-        yield _hashed(letters, some[plain] + shift, named)
-        silent = some[plain][np.diff(letters.names) == 0]  # names of signs alone
-        others = np.append(some[~plain], silent).tolist()
-        yield _hashed_rows([(id + shift, table[id]) for id in others], named)
-
-
-def _hashed_rows(rows: Sequence[tuple[int, str]], named: bool) -> _Hashed:
-    """Hash texts in any script, each with its id."""
-    texts = [folded(text) for _, text in rows]
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    text = "".join(texts)
-    is_letter = np.frombuffer(bytes(map(str.isalnum, text)), np.bool_)
-    ids = np.array([id for id, _ in rows], np.int64)
-    letters = _Letters.of(codes_of([text]), is_letter, lengths)
-    silent = np.diff(letters.names) == 0
-    signs = [rows[at][1].strip() for at in np.flatnonzero(silent).tolist()]
-    found = _hashed(letters, ids, named)
-    return _Hashed(
-        np.append(found.names, _paired(halved(hashes_of(signs)), ids[silent])),
-        found.words,
-        max(found.longest, max(map(len, signs), default=0)),
-    )
-
-
-def _hashed(letters: _Letters, ids: Array, named: bool) -> _Hashed:
-    """Hash names by their letters, but for those that have none; their words and initials if they are `named`."""
-    sums = RunningHash(letters.codes)
-    sizes = np.diff(letters.names)
-    spoken = sizes > 0
-    names = _paired(halved(sums.between(letters.names[:-1], letters.names[1:])[spoken]), ids[spoken])
-    longest = int(sizes.max(initial=0))
-    if not named:
-        return _Hashed(names, np.empty(0, np.uint64), longest)
-    words = sums.between(letters.words[:-1], letters.words[1:])
-    bounds = np.searchsorted(letters.words, letters.names)
-    counts = np.diff(bounds)
-    several = np.repeat(counts > 1, counts)
-    firsts = letters.codes[letters.words[:-1]]
-    telling = ~np.isin(words, _FUNCTION_WORDS)
-    told = starts_of(telling)[bounds]
-    parts = [
-        _paired(halved(words[several]), np.repeat(ids, counts)[several]),
+def _words_and_initials(parts: Sequence[Sequence[str]], ids: Array) -> Array:
+    """Return the hashes of the words and the initials of names, each with its id."""
+    words = list(chain.from_iterable(parts))
+    bounds = starts_of(np.fromiter(map(len, parts), np.int64, len(parts)))
+    hashes, firsts = hashes_of(words), codes_of(word[0] for word in words)
+    telling = ~np.isin(hashes, _FUNCTION_WORDS)
+    found = [
+        _paired(hashes, np.repeat(ids, np.diff(bounds))),
         _initials(firsts, bounds, ids),
-        _initials(firsts[telling], told, ids),
+        _initials(firsts[telling], starts_of(telling)[bounds], ids),
     ]
-    return _Hashed(names, np.concatenate(parts), longest)
+    return np.concatenate(found)
 
 
 def _initials(firsts: Array, bounds: Array, ids: Array) -> Array:
     """Return the hashes of initials with the ids of their names, where they have as many words as that takes."""
-    counts = np.diff(bounds)
-    has = (counts >= INITIALS.start) & (counts < INITIALS.stop)
-    hashes = RunningHash(firsts).between(bounds[:-1][has], bounds[1:][has])
-    return _paired(halved(hashes ^ OF_INITIALS), ids[has])
+    has = np.isin(np.diff(bounds), INITIALS)
+    return _paired(RunningHash(firsts).between(bounds[:-1][has], bounds[1:][has]) ^ OF_INITIALS, ids[has])
+
+
+def _paired(hashes: Array, ids: Array) -> Array:
+    """Return hashes with their ids as numbers to sort: uint64."""
+    pairs: Array = (halved(hashes).astype(np.uint64) << _ABOVE) | ids.astype(np.uint64)
+    return pairs
 
 
 How = Literal["exact", "case", "fuzzy", "short"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.embeddings import NGRAM_SIZES, UNKNOWN, ArrayEmbeddings, token_table, words
+from kg_retrievers.index.embeddings import NGRAM_SIZES, UNKNOWN, ArrayEmbeddings, sums_of_rows, token_table, words
 
 #: The share of the spelling in texts whose words are all known. Shares of 0 to .4 find .42 to .43 of Wikidata's
 #: properties by other names that people gave them; this one finds .83 of names with two typos, 0 finds .64
@@ -87,20 +87,14 @@ def default_embeddings() -> StaticEmbeddings:
 def _meanings(split: Sequence[Sequence[str]]) -> tuple[Array, Array]:
     """Return the sum of the tokens' rows of each text, and the share of its letters that the table knows, 0 to 1."""
     table = token_table()
-    flat = list(chain.from_iterable(split))
-    tokens = [table.ids_of_word(word) for word in flat]
+    tokens = [[table.ids_of_word(word) for word in of_text] for of_text in split]
+    sums = sums_of_rows(table, [list(chain.from_iterable(of_text)) for of_text in tokens])
     owners = np.repeat(np.arange(len(split)), [len(of_text) for of_text in split])
-    sizes, letters = np.array([len(ids) for ids in tokens]), np.array([len(word) for word in flat])
-    ids = np.fromiter(chain.from_iterable(tokens), np.int64)
-    sums = np.zeros((len(split), table.dimension), np.float32)
-    if not len(ids):
-        return sums, np.zeros(len(split))
-    text_of_token = np.repeat(owners, sizes)
-    starts = np.flatnonzero(np.diff(text_of_token, prepend=-1))
-    sums[text_of_token[starts]] = np.add.reduceat(table.rows(ids), starts)
-    first = ids[np.cumsum(sizes) - sizes]
-    known = np.bincount(owners, np.where(first == UNKNOWN, 0, letters / sizes), len(split))
-    return sums, known / np.maximum(np.bincount(owners, letters, len(split)), 1)
+    flat = list(chain.from_iterable(split))
+    pairs = zip(flat, chain.from_iterable(tokens), strict=True)
+    known = [0 if ids[0] == UNKNOWN else len(word) / len(ids) for word, ids in pairs]
+    letters = np.bincount(owners, list(map(len, flat)), len(split))
+    return sums, np.bincount(owners, known, len(split)) / np.maximum(letters, 1)
 
 
 def _spellings(split: Sequence[Sequence[str]]) -> Array:

@@ -121,14 +121,11 @@ def _failure(error: BaseException) -> _Failure | None:
     """Return the kind of an error, by the error and those that led to it; None for any other error."""
     chain = causes_of(error)
     states = [state for one in chain if isinstance(state := getattr(one, "sqlstate", None), str)]
-    if not states and not any(isinstance(one, OSError) or _is_of_client(one) for one in chain):
+    clients = {type(one).__module__.partition(".")[0] for one in chain}.intersection(_CLIENTS)
+    if not (states or clients or any(isinstance(one, OSError) for one in chain)):
         return None
     said = f"SQLSTATE {states[0]}" if states else " ".join(map(str, chain))
     return next((failure for failure in _FAILURES if failure.signs.search(said)), None)
-
-
-def _is_of_client(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] in _CLIENTS
 
 
 def tried_again(call: Callable[[], Result]) -> Result:

@@ -6,7 +6,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -183,14 +183,17 @@ class SparqlExecutor(Executor):
         """Prepare the connections."""
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self._made_with = given
-        known_url, vocabulary = _preset(preset)
+        if preset is not None and preset not in PRESETS:
+            raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
+        known_url, vocabulary = (None, Vocabulary()) if preset is None else PRESETS[preset]
         if (address := url or known_url) is None:
             raise InvalidArgumentError("SparqlExecutor: got neither url= nor preset=. Name the address of an endpoint.")
         if requests_per_second is not None and not 0 < requests_per_second < float("inf"):
             raise InvalidArgumentError(f"SparqlExecutor: requests_per_second is {requests_per_second}, not above 0.")
         if type(max_bytes) is not int or max_bytes < 1:
             raise InvalidArgumentError(f"SparqlExecutor: max_bytes is {max_bytes!r}, no integer from 1.")
-        changed = {name: given[name] for name in _OF_VOCABULARY if given[name] is not None}
+        options = {field.name for field in fields(vocabulary)}
+        changed = {name: value for name, value in given.items() if name in options and value is not None}
         self.vocabulary = replace(vocabulary, **changed)
         is_public = address == known_url
         self._endpoint = Endpoint(
@@ -309,17 +312,3 @@ class SparqlExecutor(Executor):
         if not is_relation:
             return "?s ?p ?o"
         return f"?s ?p ?o FILTER({is_relation} || ?p IN ({', '.join(f'<{iri}>' for iri in about)}))"
-
-
-#: The arguments that say how triples are read.
-_OF_VOCABULARY = (
-    "languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes", "namespaces",
-)  # fmt: skip
-
-
-def _preset(preset: Preset | None) -> tuple[str | None, Vocabulary]:
-    if preset is None:
-        return None, Vocabulary()
-    if preset not in PRESETS:
-        raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
-    return PRESETS[preset]

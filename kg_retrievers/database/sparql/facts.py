@@ -14,6 +14,7 @@ from kg_retrievers.database.sparql.terms import (
     Ask,
     Called,
     Iri,
+    T,
     Term,
     Text,
     blocks,
@@ -28,7 +29,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import NAMED, local_words
 from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
-from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES
+from kg_retrievers.graph.readers.rdf.sources import SCHEMA_TYPES, free_key
 from kg_retrievers.graph.values import is_valid
 
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
@@ -88,7 +89,7 @@ class SparqlParts:
             if text.kind not in known and is_writable(text) and len(self._kinds) < MAX_KINDS:
                 self._kinds[text.kind] = None
         taken = self._taken({text.value for text in texts})
-        return keys | {text: _free_key(text.value, taken) for text in texts}
+        return keys | {text: free_key(text.value, taken, ()) for text in texts}
 
     def iris(self, key: str) -> list[Iri]:
         """Return the IRI that a key may be of; none for a text that no query holds."""
@@ -116,16 +117,19 @@ class SparqlParts:
             iri = names.expand(text)
             if (schema.has_names or not iri.startswith(NAMED)) and is_sendable(iri) and names.compact(iri) == text:
                 of_text[text] = iri
-        taken = set[str]()
         types = ", ".join(f"<{iri}>" for iri in schema.vocabulary.types)
         as_tail = f"EXISTS {{ ?head ?relation ?thing FILTER(?relation NOT IN ({types})) }}"
-        for block in blocks(sorted(of_text), BLOCK):
-            found = self._ask(
-                f"SELECT DISTINCT ?thing WHERE {{ {values('?thing', [Iri(of_text[text]) for text in block])} "
-                f"FILTER(EXISTS {{ ?thing ?any ?value }} || {as_tail}) }}"
-            )
-            taken |= {names.compact(term.value) for term in found.column("thing") if isinstance(term, Iri)}
-        return taken
+        is_end = f"FILTER(EXISTS {{ ?thing ?any ?value }} || {as_tail})"
+        iris = [Iri(of_text[text]) for text in sorted(of_text)]
+        found = self._found("?thing", iris, BLOCK, lambda block: f"{values('?thing', block)} {is_end}")
+        return {names.compact(term.value) for term in found if isinstance(term, Iri)}
+
+    def _found(
+        self, variable: str, terms: Sequence[T], size: int, where: Callable[[Sequence[T]], str]
+    ) -> Iterator[Term | None]:
+        """Yield what a variable is in a query about some terms at a time."""
+        for block in blocks(terms, size):
+            yield from self._ask(f"SELECT DISTINCT {variable} WHERE {{ {where(block)} }}").column(variable[1:])
 
     # --- entities ---
 
@@ -168,11 +172,8 @@ class SparqlParts:
         """Return which of some literals are tails of facts."""
         if self._schema().vocabulary.literals != "keep":
             return []
-        found = list[Text]()
-        for block in blocks(texts, BLOCK):
-            rows = self._ask(f"SELECT DISTINCT ?tail WHERE {{ {values('?tail', block)} {self._a_fact} }}")
-            found += [term for term in rows.column("tail") if isinstance(term, Text)]
-        return found
+        found = self._found("?tail", texts, BLOCK, lambda block: f"{values('?tail', block)} {self._a_fact}")
+        return [term for term in found if isinstance(term, Text)]
 
     def entities_named(self, names: Sequence[str], limit: int) -> dict[str, list[str]]:
         """Find the entities with a key, a label or an alias; by the end of an IRI, too, if nothing gives a label."""
@@ -247,11 +248,8 @@ class SparqlParts:
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
-        found = set[str]()
-        for block in blocks(iris, TAILS):
-            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {self._in_facts_of([Iri(iri) for iri in block])} }}")
-            found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
-        return found
+        found = self._found("?thing", [Iri(iri) for iri in iris], TAILS, self._in_facts_of)
+        return {term.value for term in found if isinstance(term, Iri)}
 
     def _in_facts_of(self, things: Sequence[Iri]) -> str:
         """Return what finds, as `?thing`, those of some things that are ends of facts."""
@@ -364,10 +362,3 @@ class SparqlParts:
             else None
             for head, relation, tail in rows
         ]
-
-
-def _free_key(text: str, taken: set[str]) -> str:
-    key = text
-    while key in taken:
-        key = f'"{key}"'
-    return key

@@ -13,14 +13,9 @@ from kg_retrievers.graph import Known, PatternTriple, Term, Unknown
 
 @dataclass
 class SparqlWriter(PatternWriter):
-    """Writes a pattern as SPARQL, with the columns `h0`, `r0`, `t0`, ... of facts, of which `run` makes one each.
-
-    Attributes:
-        absent_count: How many nodes of absent triples are named so far.
-    """
+    """Writes a pattern as SPARQL, with the columns `h0`, `r0`, `t0`, ... of facts, of which `run` makes one each."""
 
     schema: Any  # a SparqlSchema, which names this class
-    absent_count: int = 0
 
     sign: ClassVar[str] = "?"
 
@@ -39,11 +34,8 @@ class SparqlWriter(PatternWriter):
         if bindings:
             yield "SELECT DISTINCT " + " ".join(f"({name} AS ?{column})" for name, column in self.columns_of(bindings))
             return
-        columns = (
-            []
-            if self.pattern.target is None
-            else [f"({self.columns_of({'target': self.pattern.target})[0][0]} AS ?target)"]
-        )
+        target = {} if self.pattern.target is None else {"target": self.pattern.target}
+        columns = [f"({name} AS ?{column})" for name, column in self.columns_of(target)]
         for position, (head, relation, tail) in enumerate(self.pattern.triples):
             term = self._relation(relation)
             ends = [f"?h{position}", f"?t{position}"]

@@ -189,25 +189,20 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
 def called_by(vocabulary: Vocabulary, rows: Iterable[Sequence[Term | None]]) -> dict[str, Called]:
     """Return what things are called, by rows of a thing, a predicate and a name."""
     ranks = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
-    names, ids, types = Names(vocabulary.ranks), dict[str, int](), dict[str, set[str]]()
+    names, types = Names[str](vocabulary.ranks), dict[str, set[str]]()
     for thing, predicate, name in rows:
         if not isinstance(thing, Iri) or not isinstance(predicate, Iri):
             continue
         if isinstance(name, Iri) and predicate.value in vocabulary.types:
             types.setdefault(thing.value, set()).add(name.value)
         if isinstance(name, Text) and predicate.value in ranks:
-            id = ids.setdefault(thing.value, len(ids))
-            names.add_label(id, name.value, name.language or None, ranks[predicate.value])
+            names.add_label(thing.value, name.value, name.language or None, ranks[predicate.value])
         elif isinstance(name, Text) and predicate.value in vocabulary.aliases:
-            names.add_alias(ids.setdefault(thing.value, len(ids)), name.value, name.language or None)
+            names.add_alias(thing.value, name.value, name.language or None)
     names.finish()
     return {
-        thing: Called(
-            names.label(ids[thing]) if thing in ids else None,
-            names.aliases(ids[thing]) if thing in ids else [],
-            sorted(types.get(thing, ())),
-        )
-        for thing in sorted(ids.keys() | types)
+        thing: Called(names.label(thing), names.aliases(thing), sorted(types.get(thing, ())))
+        for thing in sorted(names.things() | types.keys())
     }
 
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.iris import NAMED, Prefixes
-from kg_retrievers.graph.readers.rdf.statements import ANY, NO_LANGUAGE, Kept, Languages, RdfOptions
+from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.rdf.statements import ANY, NO_LANGUAGE, Kept, Languages, RdfOptions, expanded
 from kg_retrievers.graph.validation import checked_dataclass
 
 #: The public endpoints that are known by name.
@@ -77,14 +77,7 @@ class Vocabulary(RdfOptions):
         return self._iris("namespaces", self.namespaces)
 
     def _iris(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
-        iris = tuple(self.names.expand(name) for name in names)
-        for name, iri in zip(names, iris, strict=True):
-            if iri.startswith(NAMED) or (iri == name and "://" not in name and not name.startswith("urn:")):
-                raise InvalidArgumentError(
-                    f"SparqlExecutor: {option} has {name!r}, which is no IRI, and no known prefix begins it.",
-                    hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
-                )
-        return iris
+        return tuple(expanded(f"{self.who}: {option}", names, self.names))
 
     def is_relation(self, iri: str) -> bool:
         """Return whether facts may have a predicate."""

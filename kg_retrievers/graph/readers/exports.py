@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from reprlib import repr as short
@@ -20,7 +20,12 @@ LIST_DELIMITER = ";"
 
 _CELL = re.compile(r"(?P<name>.*):(?P<kind>[A-Za-z_]+)(?P<many>\[\])?(?:\((?P<group>[^)]*)\))?(?:\{.*\})?")
 _NODE, _RELATIONSHIP = ("ID",), ("START_ID", "END_ID", "TYPE")
-_INTEGERS, _FLOATS = ("int", "long", "short", "byte"), ("float", "double")
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("int", "long", "short", "byte"), int),
+    **dict.fromkeys(("float", "double"), float),
+    "boolean": lambda text: text.lower() == "true",
+    "date": date.fromisoformat,
+}
 
 
 class _Column(NamedTuple):
@@ -37,18 +42,10 @@ class _Column(NamedTuple):
         Raises:
             ValueError: If it is not of its kind.
         """
+        read = _READERS.get(self.kind, str)
         if self.many:
-            return [self._one(text.strip()) for text in cell.split(LIST_DELIMITER) if text.strip()]
-        return self._one(cell)
-
-    def _one(self, text: str) -> Any:
-        if self.kind in _INTEGERS:
-            return int(text)
-        if self.kind in _FLOATS:
-            return float(text)
-        if self.kind == "boolean":
-            return text.lower() == "true"
-        return date.fromisoformat(text) if self.kind == "date" else text
+            return [read(text.strip()) for text in cell.split(LIST_DELIMITER) if text.strip()]
+        return read(cell)
 
     def key(self, cell: str) -> str:
         """Return the key of a node: its id, behind its group where it has one."""

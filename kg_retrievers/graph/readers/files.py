@@ -73,7 +73,14 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
         near = did_you_mean(str(format), names)
         raise InvalidArgumentError(f"format is {', '.join(map(repr, names))} or None, but got {format!r}. {near}")
     if format is None and os.path.isdir(path):
-        return _folder_format(path)
+        if csv_files(path):
+            return "neo4j-csv"
+        raise GraphLoadError(
+            "is a folder; wanted a file of triples or entities, or a folder of CSV files of Neo4j.",
+            path,
+            hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
+            hint_shell="",
+        )
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
     is_json = found == "json" or (found == "jsonl" and format is None)
     return _json_format(path, found, options) if found and is_json else found
@@ -109,17 +116,6 @@ def _content_format(path: Path, options: FileOptions) -> GraphFormat | None:
     with open_bytes(path, options.limits, by_line=False) as opened:
         start = opened.read(PREFIX).removeprefix(b"\xef\xbb\xbf")
     return next((format for pattern, format in _CONTENTS if pattern.match(start)), None)
-
-
-def _folder_format(folder: Path) -> GraphFormat:
-    if csv_files(folder):
-        return "neo4j-csv"
-    raise GraphLoadError(
-        "is a folder; wanted a file of triples or entities, or a folder of CSV files of Neo4j.",
-        folder,
-        hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
-        hint_shell="",
-    )
 
 
 def csv_files(folder: Path) -> Sequence[Path]:

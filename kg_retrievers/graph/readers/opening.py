@@ -329,10 +329,7 @@ _STARTS = {
     b"PK\x03\x04": _ZIP,
     b"SQLite format 3\0": _SQLITE,
     b"version https://git-lfs": _POINTER,
-    b"\x80\x02": _PICKLE,
-    b"\x80\x03": _PICKLE,
-    b"\x80\x04": _PICKLE,
-    b"\x80\x05": _PICKLE,
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), _PICKLE),
     b"LBUG": _LADYBUG,
 }
 

@@ -229,13 +229,12 @@ def encoding_hints(data: bytes) -> dict[str, str]:
     r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
 
     Example:
-        >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_shell"]
+        >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_python"]
         ('Perhaps the file is --read encoding=latin-1.', 'It is no text: name a file that holds triples.')
     """
     is_utf_16 = data.startswith(_UTF_16)
     if not is_utf_16 and _CONTROLS.search(data):
-        told = "It is no text: name a file that holds triples."
-        return {"hint_python": told, "hint_shell": told}
+        return {"hint_python": "It is no text: name a file that holds triples."}
     other = "utf-16" if is_utf_16 else "latin-1"
     advice = "Perhaps the file is"
     return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --read encoding={other}."}

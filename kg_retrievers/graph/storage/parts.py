@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
@@ -490,7 +489,19 @@ def open_parts(
             too short, a column of up to `CHECKED` bytes is damaged, or it was written by a later version of this
             package.
     """
-    return _read_between_saves(Path(folder), names[0], error, partial(_open_parts, Path(folder), names, error))
+    folder = Path(folder)
+
+    def read(manifest: Manifest) -> dict[str, OpenedPart]:
+        opened = {}
+        for name in names:
+            if name not in manifest.parts:
+                raise _nothing(folder, name, error)
+            part = manifest.parts[name]
+            columns = {column: _map(folder, saved, error) for column, saved in part.columns.items()}
+            opened[name] = OpenedPart(columns, dict(part.meta))
+        return opened
+
+    return _read_between_saves(folder, names[0], error, read)
 
 
 def _read_between_saves(folder: Path, name: str, error: type[FileFormatError], read: Callable[[Manifest], T]) -> T:
@@ -560,19 +571,6 @@ def verify(folder: str | Path, error: type[FileFormatError] = IndexLoadError) ->
         return sum(manifest.sizes.values())
 
     return _read_between_saves(folder, "index", error, check)
-
-
-def _open_parts(
-    folder: Path, names: Sequence[str], error: type[FileFormatError], manifest: Manifest
-) -> dict[str, OpenedPart]:
-    opened = {}
-    for name in names:
-        if name not in manifest.parts:
-            raise _nothing(folder, name, error)
-        part = manifest.parts[name]
-        columns = {column: _map(folder, saved, error) for column, saved in part.columns.items()}
-        opened[name] = OpenedPart(columns, dict(part.meta))
-    return opened
 
 
 def _manifest(folder: Path, name: str, error: type[FileFormatError]) -> Manifest:

@@ -78,7 +78,8 @@ class _Statements:
 
     def _descriptions(self, entity: Entity, term: Any) -> Iterator[Any]:
         module = self._module
-        if entity.label != _label_of(term.value, entity.key):
+        of_iri = "" if entity.key.startswith("_:") else local_words(term.value)
+        if entity.label != (of_iri or entity.key):  # else it is called so when it is read
             yield module.Quad(term, self._label, module.Literal(entity.label))
         for alias in entity.aliases:
             yield module.Quad(term, self._alias, module.Literal(alias))
@@ -95,22 +96,14 @@ class _Statements:
         return self._module.Literal(entity.label, datatype=datatype)
 
     def _node(self, key: str) -> Any:
-        return self._module.BlankNode(key[2:]) if _is_blank(key) else self._iri(key)
+        is_blank = key.startswith("_:") and key[2:].isalnum() and key.isascii()
+        return self._module.BlankNode(key[2:]) if is_blank else self._iri(key)
 
     def _iri(self, name: str) -> Any:
         try:
             return self._module.NamedNode(self._prefixes.expand(name))
         except ValueError:  # as of "http://["
             return self._module.NamedNode(NAMED + quote(name, safe=""))
-
-
-def _is_blank(key: str) -> bool:
-    return key.startswith("_:") and key[2:].isalnum() and key.isascii()
-
-
-def _label_of(iri: str, key: str) -> str:
-    """Return what an entity without a label is called when it is read."""
-    return key if key.startswith("_:") else local_words(iri) or key
 
 
 def _declarable(prefixes: Mapping[str, str]) -> dict[str, str]:

@@ -111,21 +111,18 @@ class AttributeReader:
         if _is_absent(value):
             return
         values = [*_values(value)]
-        if not name or _is_vector(values) or any(_scalar(one) is None for one in values if not _is_absent(one)):
+        scalars = [_scalar(one) for one in values if not _is_absent(one)]
+        if not name or _is_vector(values) or None in scalars:
             self._unread[name] += 1
         elif self._attributes == "drop":
             self._dropped[name] += 1
         else:
-            for one in values:
-                if not _is_absent(one):
-                    self._add_value(key, name, *(_scalar(one) or ("", None)))
-
-    def _add_value(self, key: str, name: str, text: str, datatype: str | None) -> None:
-        self._facts[name] += 1
-        self._values.add(text)
-        self.builder.add(key, name, text)
-        if datatype:
-            self.builder.set_datatype(text, datatype)
+            for text, datatype in filter(None, scalars):
+                self._facts[name] += 1
+                self._values.add(text)
+                self.builder.add(key, name, text)
+                if datatype:
+                    self.builder.set_datatype(text, datatype)
 
     def _texts(self, key: str, name: str, attributes: Mapping[str, Any]) -> list[str]:
         """Return the texts that an attribute holds: its value, or each of its list."""

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.readers.opening import Limits, limit_error, open_bytes, plain_name, skip_hints
@@ -95,7 +95,7 @@ class RdfFile:
         Raises:
             GraphLoadError: If the file cannot be read, is malformed or exceeds a limit.
         """
-        with self._open() as file:
+        with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
             guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
             self._file = GuardedFile(file, guard)
             statements = self._parse(self._file)
@@ -113,9 +113,6 @@ class RdfFile:
                 except MemoryError:
                     self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
-
-    def _open(self) -> BinaryIO:
-        return open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS)
 
     def _parse(self, file: Any) -> Any:
         try:

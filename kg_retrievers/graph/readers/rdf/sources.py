@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,9 @@ class RdfColumns:
         for number in self._by_first_place(self.relations).tolist():
             id = ids[number] = self._prefixes.compact(self.iris[number])
             self._builder.relation(id)
-            self._builder.name_relation(id, self._wikidata_label(number) or self._name(number))
+            entity = self._wikidata_entity(number)
+            label = None if entity is None else self._statements.names.label(entity)
+            self._builder.name_relation(id, label or self._name(number))
         return ids
 
     def _name(self, number: int) -> str:
@@ -129,10 +130,6 @@ class RdfColumns:
         name = self._prefixes.name_of(iri)
         self.local_names += name != self._prefixes.compact(iri)
         return name
-
-    def _wikidata_label(self, number: int) -> str | None:
-        entity = self._wikidata_entity(number)
-        return None if entity is None else self._statements.names.label(entity)
 
     def _wikidata_entity(self, number: int) -> int | None:
         iri = self.iris[number]
@@ -161,15 +158,14 @@ class RdfColumns:
     def _name_keys(self, order: Array) -> None:
         """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
         iris, compact, append = self.iris, self._prefixes.compact, self.keys.append
-        for start in range(0, len(order), _ENTITIES_AT_ONCE):
-            for number in order[start : start + _ENTITIES_AT_ONCE].tolist():
-                if number >= len(iris):
-                    append("")
-                elif iris[number].startswith("_:"):
-                    append(f"_:b{self.blanks}")
-                    self.blanks += 1
-                else:
-                    append(compact(iris[number]))
+        for number in _numbers(order):
+            if number >= len(iris):
+                append("")
+            elif iris[number].startswith("_:"):
+                append(f"_:b{self.blanks}")
+                self.blanks += 1
+            else:
+                append(compact(iris[number]))
 
     def _name_literals(self, order: Array) -> None:
         """Give literals their keys, and number all entities."""
@@ -182,13 +178,13 @@ class RdfColumns:
             literal = int(order[id]) - first
             key = text = texts[literal]
             if text in taken:
-                key = _free_key(text, taken, self._statements.literals)
+                key = free_key(text, taken, self._statements.literals)
                 builder.labels[key] = text
             self.keys[id] = key
             builder.datatypes[key] = datatypes[kinds[literal]]
         builder.entities(self.keys)
         for literal, kind in self._statements.retyped:
-            key = _free_key(texts[literal], taken, self._statements.literals)
+            key = free_key(texts[literal], taken, self._statements.literals)
             builder.set_datatype(key, datatypes[kind])
 
     def _source_name(self, name: str, number: int, entity: int) -> str:
@@ -223,10 +219,7 @@ class RdfColumns:
     def _name_entities(self, order: Array) -> None:
         builder, names = self._builder, self._statements.names
         named, iris, labels = names.things(), self.iris, builder.labels
-        numbers = chain.from_iterable(
-            order[start : start + _ENTITIES_AT_ONCE].tolist() for start in range(0, len(order), _ENTITIES_AT_ONCE)
-        )
-        for number, key in zip(numbers, self.keys, strict=True):
+        for number, key in zip(_numbers(order), self.keys, strict=True):
             label = names.label(number) if number in named else None
             if label is None and key and not key.startswith("_:"):
                 label = local_words(iris[number])
@@ -260,11 +253,17 @@ class RdfColumns:
             found[key] = [*found.get(key, ()), in_order[rank]]
 
 
-def _free_key(text: str, taken: set[str], literals: dict[str, int]) -> str:
+def _numbers(order: Array) -> Iterator[int]:
+    """Yield numbers as Python's own, some at once."""
+    for start in range(0, len(order), _ENTITIES_AT_ONCE):
+        yield from order[start : start + _ENTITIES_AT_ONCE].tolist()
+
+
+def free_key(text: str, taken: Container[str], literals: Container[str]) -> str:
     """Return the key of a literal: its text, in quotes where an entity has that key.
 
     Example:
-        >>> _free_key("dbr:Her", {"dbr:Her"}, {"dbr:Her": 0}), _free_key("Her", {"dbr:Her"}, {"Her": 0})
+        >>> free_key("dbr:Her", {"dbr:Her"}, {"dbr:Her": 0}), free_key("Her", {"dbr:Her"}, {"Her": 0})
         ('"dbr:Her"', 'Her')
     """
     key = text

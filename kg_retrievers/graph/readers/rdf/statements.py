@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -23,6 +23,9 @@ NO_LANGUAGE = ("", "mul", "und", "zxx")
 
 #: In `languages`: takes every other language.
 ANY = "*"
+
+#: What has names.
+Thing = TypeVar("Thing", bound=Hashable)
 
 #: Predicates of labels are fewer.
 _STEP = 1_000
@@ -54,9 +57,8 @@ class Languages:
 
     def _find(self, language: str | None) -> int | None:
         text = (language or "").lower()
-        for position, wanted in enumerate(self._wanted):
-            if text == wanted:
-                return 2 * position
+        if text in self._wanted:
+            return 2 * self._wanted.index(text)
         for position, wanted in enumerate(self._wanted):
             if text.startswith(f"{wanted}-"):
                 return 2 * position + 1
@@ -65,8 +67,8 @@ class Languages:
         return 2 * len(self._wanted) + 1 if self._takes_any else None
 
 
-class Names:
-    """Collects labels and aliases of things, in any order; each thing is a number.
+class Names(Generic[Thing]):
+    """Collects labels and aliases of things, in any order; a thing may be a number or its IRI.
 
     The label is the one in the best language; of several the one by the best predicate, then the first in sorted order.
     Where none is in a wanted language, the first language in sorted order gives it. Other labels in wanted languages
@@ -79,16 +81,18 @@ class Names:
     def __init__(self, languages: Languages) -> None:
         """Begin without names."""
         self._languages = languages
-        self._best: dict[int, tuple[int, str]] = {}
-        self._foreign: dict[int, tuple[str, int, str]] = {}
-        self._aliases: dict[int, set[str]] = {}
+        self._best: dict[Thing, tuple[int, str]] = {}
+        self._foreign: dict[Thing, tuple[str, int, str]] = {}
+        self._aliases: dict[Thing, set[str]] = {}
         self.left_out = 0
 
-    def add_label(self, thing: int, text: str, language: str | None, predicate: int) -> None:
+    def add_label(self, thing: Thing, text: str, language: str | None, predicate: int) -> None:
         """Add a label by the predicate at a position, 0 for the best one."""
         rank = self._languages.rank(language)
         if rank is None:
-            self._add_foreign(thing, (language or "", predicate, text))
+            self.left_out += 1
+            foreign = (language or "", predicate, text)
+            self._foreign[thing] = min(foreign, self._foreign.get(thing, foreign))
             return
         new = (rank * _STEP + predicate, text)
         best = self._best.setdefault(thing, new)
@@ -97,12 +101,7 @@ class Names:
         if new < best:
             self._best[thing] = new
 
-    def _add_foreign(self, thing: int, new: tuple[str, int, str]) -> None:
-        self.left_out += 1
-        if thing not in self._foreign or new < self._foreign[thing]:
-            self._foreign[thing] = new
-
-    def add_alias(self, thing: int, text: str, language: str | None) -> None:
+    def add_alias(self, thing: Thing, text: str, language: str | None) -> None:
         """Add another name."""
         if self._languages.rank(language) is None:
             self.left_out += 1
@@ -120,17 +119,17 @@ class Names:
         self.left_out -= taken.total()
         return taken
 
-    def label(self, thing: int) -> str | None:
+    def label(self, thing: Thing) -> str | None:
         """Return the label of a thing."""
         best = self._best.get(thing)
         return best[1] if best else None
 
-    def aliases(self, thing: int) -> list[str]:
+    def aliases(self, thing: Thing) -> list[str]:
         """Return its other names in sorted order."""
         others = self._aliases.get(thing)
         return sorted(others - {self.label(thing) or ""}) if others else []
 
-    def things(self) -> set[int]:
+    def things(self) -> set[Thing]:
         """Return everything that has a name."""
         return self._best.keys() | self._aliases.keys()
 
@@ -206,7 +205,7 @@ class Statements:
         """Begin without statements."""
         self.options, self._oxigraph, self.place = options, oxigraph, place
         self.languages = Languages(options.languages)
-        self.names = Names(self.languages)
+        self.names: Names[int] = Names(self.languages)
         self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
         self.heads, self.relations, self.tails = array("i"), array("i"), array("i")
         self.sources, self.typed, self.kinds, self.datatypes = array("i"), array("i"), array("i"), array("i")
@@ -231,13 +230,13 @@ class Statements:
         """
         options = self.options
         prefixes = Prefixes({**declared, **options.prefixes})
-        roles = dict.fromkeys(_expanded("type_predicates", options.type_predicates, prefixes), TYPE)
-        roles |= dict.fromkeys(_expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
-        labels = _expanded("label_predicates", options.label_predicates, prefixes)
+        roles = dict.fromkeys(expanded("type_predicates", options.type_predicates, prefixes), TYPE)
+        roles |= dict.fromkeys(expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
+        labels = expanded("label_predicates", options.label_predicates, prefixes)
         self._roles = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
         if options.graphs is not None:
             named = [name for name in options.graphs if name != DEFAULT]
-            self._wanted_graphs = set(_expanded("graphs", named, prefixes))
+            self._wanted_graphs = set(expanded("graphs", named, prefixes))
 
     def check_graphs(self) -> None:
         """Check that the source has all graphs that are wanted.
@@ -256,26 +255,9 @@ class Statements:
             )
 
     def take(self, statements: Iterable[Any]) -> None:
-        """Take statements; those of IRIs in the default graph the short way."""
-        ids, roles, iri, literal = self.ids, self._roles, self._oxigraph.NamedNode, self._oxigraph.Literal
-        default = self._oxigraph.DefaultGraph if self._takes_default else None
-        heads, relations, tails = self.heads.append, self.relations.append, self.tails.append
-        typed, kinds, take_literal = self.typed.append, self.kinds.append, self._take_literal
+        """Take statements."""
         for subject, predicate, object, graph in statements:
-            role = roles[predicate.value]
-            if type(subject) is not iri or type(graph) is not default:
-                self._take(subject, predicate, role, object, graph)
-            elif type(object) is literal:
-                take_literal(ids[subject.value], predicate, role, object, NONE)
-            elif role >= 0 and type(object) is iri:
-                heads(ids[subject.value])
-                relations(role)
-                tails(ids[object.value])
-            elif role == TYPE and type(object) is iri:
-                typed(ids[subject.value])
-                kinds(ids[object.value])
-            else:
-                self._take(subject, predicate, role, object, graph)
+            self._take(subject, predicate, self._roles[predicate.value], object, graph)
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self._oxigraph.DefaultGraph else self._graph(graph)
@@ -384,7 +366,7 @@ class Statements:
         return self._graph_numbers[name]
 
 
-def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
+def expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
     """Return the IRIs of some names."""
     iris = []
     for name in names:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from reprlib import repr as short
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -347,10 +347,15 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         return cells
     if find_roles(cells) is not None:
         return cells
-    if options.header or looks_like_header(cells) or _is_unlike_the_others(first):
-        _refuse_header(file, line, cells)
-    if options.facts or (len(cells) > 3 and all(len(row.cells) == len(cells) for row in first)):
-        _refuse_header(file, line, cells)
+    is_wide = len(cells) > 3 and all(len(row.cells) == len(cells) for row in first)
+    if options.header or options.facts or is_wide or looks_like_header(cells) or _is_unlike_the_others(first):
+        file.fail(
+            f"the first row {short(list(cells))} seems to name columns, but not which are head, relation and tail.",
+            line,
+            hint_python='Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
+            hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: "
+            "--read header=false",
+        )
     return None
 
 
@@ -389,12 +394,3 @@ def _is_unlike_the_others(rows: Sequence[Row]) -> bool:
         return False
     unlike = sum(relations[cells[1]] == ends[cells[0]] == ends[cells[2]] == 1 for cells in others)
     return unlike <= MOST_UNLIKE * len(others)
-
-
-def _refuse_header(file: TextFile, line: int, cells: Sequence[str]) -> NoReturn:
-    file.fail(
-        f"the first row {short(list(cells))} seems to name columns, but not which are head, relation and tail.",
-        line,
-        hint_python='Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
-        hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: --read header=false",
-    )

@@ -191,8 +191,6 @@ class _Texts(NamedTuple):
     @property
     def is_text(self) -> Array:
         """Whether there is a text: shape (rows)."""
-        if not self.problems and None not in self.texts[:-1]:
-            return self.codes >= 0
         return np.array([text is not None for text in self.texts])[self.codes]
 
 
