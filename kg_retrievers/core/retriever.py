@@ -27,8 +27,9 @@ from kg_retrievers.core.documents import (
     note_readings,
     tell_ambiguous_names,
 )
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE
 from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
+from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.stages import (
     MAX_K,
     MIN_CONFIDENCE,
@@ -150,7 +151,7 @@ class BaseKGRetriever(BaseRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = marked_answers
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 

@@ -22,8 +22,9 @@ from kg_retrievers.core.neighborhood_retriever import (
     MaskedQuestionState,
 )
 from kg_retrievers.core.path_evidence import path_evidence
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.replies import listed_answers
 from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.stages import EXACT, MAX_K, Body, Call, Confidence, QuestionShape, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -134,7 +135,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = listed_answers
 
     @classmethod
     def fields_made_from(

@@ -6,7 +6,7 @@ Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -27,7 +27,7 @@ from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, find_around, operate, subgraphs_of
-from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
@@ -118,8 +118,6 @@ class CypherRetriever(BaseKGRetriever):
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
 
     def with_index(self, index: GraphIndex) -> Self:
         """As in the base; the other graph is loaded into a database of its own when a query first runs.
