@@ -13,7 +13,7 @@ from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import DocumentStyle, top_answers
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
@@ -193,10 +193,7 @@ class GNNRAGRetriever(BaseModelRetriever):
                 "more_paths": list(more),
             },
         )
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
     def _shortest_paths(self, seeds: Sequence[str], candidates: Collection[str]) -> list[tuple[str, str, PathsTo]]:
         """Return the shortest paths from each entity of the question to each candidate, in this order."""

@@ -109,4 +109,4 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
             Evidence((triple,), score, truncated=truncated, details=details)
             for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
         ]
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+        return self.results(state, evidence)

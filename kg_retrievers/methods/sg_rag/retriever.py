@@ -15,7 +15,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from pydantic import Field, PlainValidator
 
-from kg_retrievers.core.documents import DocumentStyle, top_answers
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
@@ -244,10 +244,7 @@ class CypherRetriever(BaseKGRetriever):
         operation = state["cypher"][0].get("operation") if state["cypher"] else None
         queries = [query for query in state["cypher"] if query.get("operation") == operation]
         evidence = (self._found if operation is None else self._operate)(state, queries, run)
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
     def _found(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         for tried, written in enumerate(queries, 1):

@@ -144,11 +144,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             for query in self._write_part(part_of(pattern, side), operation, executor, entities, question):
                 yield {**query, "side": side}
 
-    @property
-    def _types(self) -> dict[str, list[str]]:
-        """The names of the types below each type, itself included."""
+    def _query(self, executor: Executor, pattern: Pattern, **options: Any) -> dict[str, Any]:
+        """Return a pattern as a query with its parameters: see `render`."""
         graph = self.index.graph
-        return {name: [graph.types[one] for one in sorted(below)] for name, below in graph.types_below.items()}
+        types = {name: [graph.types[one] for one in sorted(below)] for name, below in graph.types_below.items()}
+        text, parameters = render(pattern, executor.schema(), executor.dialect, types=types, **options)
+        return {"query": text, "parameters": parameters}
 
     def _write_around(
         self, pattern: Pattern, operation: Operation, executor: Executor, entities: Sequence[QuestionEntity]
@@ -161,10 +162,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         pattern = pattern.with_known(pinned)
         stated = {"operation": operation.to_dict(), "around": replace(pattern, confidence=None).to_dict()}
         for part in map(self._in_names_of_graph, patterns_around(pattern)):
-            text, parameters = render(part, executor.schema(), executor.dialect, types=self._types)
-            yield {"query": text, "parameters": parameters, "from": pattern.source or "given", **stated} | (
-                _understanding(pattern)
-            )
+            written = {**self._query(executor, part), "from": pattern.source or "given", **stated}
+            yield written | _understanding(pattern)
 
     def _write_part(
         self,
@@ -186,32 +185,16 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             if widened and revisits.certain:
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
-            write = partial(
-                render,
-                drawn,
-                executor.schema(),
-                executor.dialect,
-                entities={**of_absent, **keys},
-                direction=_direction(pattern),
-                types=self._types,
-            )
-            written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
+            entities_of = {**of_absent, **keys}
+            write = partial(self._query, executor, entities=entities_of, direction=_direction(pattern))
+            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn))
+            written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
                 terms = (term for triple in (*whole.triples, *whole.absent) for term in triple)
                 named = {term.name for term in terms if isinstance(term, Unknown)} - {*operation.by}
                 limits = {name: keys_left for name, keys_left in of_unknowns.items() if name in named}
-                text, parameters = render(
-                    whole,
-                    executor.schema(),
-                    executor.dialect,
-                    entities={**of_absent, **keys},
-                    direction=_direction(pattern),
-                    types=self._types,
-                    allowed=limits,
-                    bindings={"target": str(pattern.target)},
-                )
-                written["whole"] = {"query": text, "parameters": parameters}
+                written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
@@ -459,7 +442,7 @@ def _rendered(
     pattern: Pattern,
     operation: Operation | None,
     allowed: Mapping[str, Sequence[str]],
-    write: Callable[..., tuple[str, dict[str, Any]]],
+    write: Callable[..., dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
@@ -469,29 +452,22 @@ def _rendered(
         pattern: The pattern.
         operation: Its operation.
         allowed: The keys that unknowns may have.
-        write: `render` for this pattern, with `allowed` and `bindings` open.
+        write: Writes the pattern, with `allowed`, `bindings` and `counts` open: see `render`.
     """
-
-    def query(
-        allowed: Mapping[str, Sequence[str]], bindings: Mapping[str, str] | None = None, *, counts: bool = False
-    ) -> dict[str, Any]:
-        text, parameters = write(allowed=allowed, bindings=bindings, counts=counts)
-        return {"query": text, "parameters": parameters}
-
     if operation is None:
-        return query(allowed)
+        return write(allowed=allowed)
     stated: dict[str, Any] = {"operation": operation.to_dict()}
     if operation.kind == "exists":
-        return query(allowed) | stated
+        return write(allowed=allowed) | stated
     stated |= {"target": pattern.target} if operation.group else {}
     target = {"target": str(pattern.target)}
     bound = target if operation.kind == "compare" else bound_by(replace(pattern, operation=operation))
-    written = query(allowed, bound) | stated
+    written = write(allowed=allowed, bindings=bound) | stated
     if operation.kind == "count" and not operation.group:
-        written["count"] = query(allowed, bound, counts=True)
+        written["count"] = write(allowed=allowed, bindings=bound, counts=True)
     if pattern.triples:
         names = [node.name if isinstance(node, Unknown) else None for node in pattern.nodes]
-        facts = query({**allowed, bound["target"]: []})
+        facts = write(allowed={**allowed, bound["target"]: []})
         written["facts"] = facts | {"shown": f"n{names.index(bound['target'])}"}
     return written
 

@@ -21,7 +21,6 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import Field, JsonValue, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import (
@@ -480,10 +479,7 @@ class UnionRetriever(BaseKGRetriever):
         evidence = fuse(results, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}
         evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
 
 def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> Exception:
