@@ -153,9 +153,10 @@ class CypherRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, write the queries, run them."""
+        calls_model = getattr(self.writer, "calls_model", True)
         return (
             Stage("link_entities", self._link_entities, ("seed_entities",)),
-            Stage("write_cypher", Steps(self._write), ("cypher",), self._calls_model),
+            Stage("write_cypher", Steps(self._write), ("cypher",), calls_model),
             Stage("run_cypher", cancellable(self._run_cypher), ("answers", "documents")),
         )
 
@@ -164,10 +165,6 @@ class CypherRetriever(BaseKGRetriever):
         queries = yield Call(self.writer, asked)
         written: dict[str, Any] = yield Call(self._written, queries)
         return written
-
-    @property
-    def _calls_model(self) -> bool:
-        return bool(getattr(self.writer, "calls_model", True))
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

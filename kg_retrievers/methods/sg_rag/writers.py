@@ -25,7 +25,7 @@ from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_facts
-from kg_retrievers.graph.operations import AROUND, Condition, Operation
+from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
@@ -484,18 +484,14 @@ def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]
         pattern: The pattern, with relations of the graph.
     """
     graph = index.graph
-    allowed = allowed_entities(index, replace(pattern, absent=(), conditions=_of_triples(pattern)), directed=False)
+    names = {node.name for node in pattern.nodes if isinstance(node, Unknown)}
+    conditions = tuple(condition for condition in pattern.conditions if condition.unknown in names)
+    allowed = allowed_entities(index, replace(pattern, absent=(), conditions=conditions), directed=False)
     unknowns = {name: _keys(graph, _in_place(graph, pattern, name, ids)) for name, ids in allowed.items()}
     candidates = absent_candidates(index, pattern)
     absent = {node: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Known)}
     unknowns |= {node.name: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Unknown)}
     return unknowns, absent
-
-
-def _of_triples(pattern: Pattern) -> tuple[Condition, ...]:
-    """Return the conditions on unknowns that are not in absent triples alone."""
-    names = {node.name for node in pattern.nodes if isinstance(node, Unknown)}
-    return tuple(condition for condition in pattern.conditions if condition.unknown in names)
 
 
 def _in_place(graph: KnowledgeGraph, pattern: Pattern, name: str, entities: Array) -> Array:

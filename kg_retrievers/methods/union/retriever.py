@@ -450,7 +450,8 @@ class UnionRetriever(BaseKGRetriever):
         """Take what the members found, and survive those that failed, or raise the first error in their order."""
         errors = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
         for error in errors.values():
-            if not self._is_survived(error):
+            is_skipped = self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
+            if not (is_skipped or isinstance(error, RefusalError)):
                 raise error
         reasons = {name: read_reason(error, self.members[name]) for name, error in errors.items()}
         if len(errors) == len(outcomes):
@@ -462,11 +463,6 @@ class UnionRetriever(BaseKGRetriever):
         }
         failures = {name: reason for name, reason in reasons.items() if not isinstance(errors[name], NoEvidenceError)}
         return {"found": {name: found.get(name, []) for name in outcomes}, "failed": sort_reasons(failures)}
-
-    def _is_survived(self, error: Exception) -> bool:
-        if isinstance(error, RefusalError):
-            return True
-        return self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
 
     def _fuse(self, state: UnionState) -> dict[str, Any]:
         members, found = self.members, _values_alone(state["found"])
