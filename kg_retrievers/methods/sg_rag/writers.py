@@ -144,12 +144,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             for query in self._write_part(part_of(pattern, side), operation, executor, entities, question):
                 yield {**query, "side": side}
 
-    def _query(self, executor: Executor, pattern: Pattern, **options: Any) -> dict[str, Any]:
-        """Return a pattern as a query with its parameters: see `render`."""
+    @property
+    def _types(self) -> dict[str, list[str]]:
+        """The names of the types below each type, itself included."""
         graph = self.index.graph
-        types = {name: [graph.types[one] for one in sorted(below)] for name, below in graph.types_below.items()}
-        text, parameters = render(pattern, executor.schema(), executor.dialect, types=types, **options)
-        return {"query": text, "parameters": parameters}
+        return {name: [graph.types[one] for one in sorted(below)] for name, below in graph.types_below.items()}
 
     def _write_around(
         self, pattern: Pattern, operation: Operation, executor: Executor, entities: Sequence[QuestionEntity]
@@ -162,7 +161,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         pattern = pattern.with_known(pinned)
         stated = {"operation": operation.to_dict(), "around": replace(pattern, confidence=None).to_dict()}
         for part in map(self._in_names_of_graph, patterns_around(pattern)):
-            written = {**self._query(executor, part), "from": pattern.source or "given", **stated}
+            written = {**_query(executor, part, types=self._types), "from": pattern.source or "given", **stated}
             yield written | _understanding(pattern)
 
     def _write_part(
@@ -185,8 +184,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             if widened and revisits.certain:
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
-            entities_of = {**of_absent, **keys}
-            write = partial(self._query, executor, entities=entities_of, direction=_direction(pattern))
+            of_known = {**of_absent, **keys}
+            write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
             queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn))
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
@@ -436,6 +435,12 @@ class CascadeCypherWriter(PatternCypherWriter):
             filled: Queries = yield Call(self.templates, input)
             return filled
         return self._written(reading.pattern, input)
+
+
+def _query(executor: Executor, pattern: Pattern, **options: Any) -> dict[str, Any]:
+    """Return a pattern as a query with its parameters: see `render`."""
+    text, parameters = render(pattern, executor.schema(), executor.dialect, **options)
+    return {"query": text, "parameters": parameters}
 
 
 def _rendered(
