@@ -24,7 +24,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable, Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.verbalize import as_data
-from kg_retrievers.index import GraphIndex, PartRequest
+from kg_retrievers.index import PartRequest
 
 State = Mapping[str, Any]
 
@@ -116,8 +116,10 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
         inputs |= {name: given[name] for name in ("k", "min_confidence") if name in given}
-        if seeds := _held(retriever.index, state.get("seed_entities", [])):
-            inputs["seed_entities"] = seeds
+        seeds = state.get("seed_entities", [])
+        known = retriever.index.part(PartRequest(tuple(seeds))).graph.entities
+        if held := [seed for seed in seeds if seed in known]:
+            inputs["seed_entities"] = held
         bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
         try:
             documents = yield Call(bound, state["question"])
@@ -132,12 +134,6 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
         }
 
     return work
-
-
-def _held(index: GraphIndex, seeds: Sequence[str]) -> list[str]:
-    """Return the entities that a retriever's graph holds; it may be another than that of the workflow."""
-    graph = index.part(PartRequest(tuple(seeds))).graph
-    return [seed for seed in seeds if seed in graph.entities]
 
 
 def record_refusal(state: State, retriever: BaseKGRetriever, name: str, error: RefusalError) -> dict[str, Any]:

@@ -204,7 +204,8 @@ def show_evidence(
         room = max_tokens - count_tokens(f"\n\n{note}")
         note, max_tokens = (note, room) if 2 * room > max_tokens else ("", max_tokens)
     if style == "numbered":
-        result = "\n\n".join(filter(None, [tell_results(documents), _tell_lone_entities(documents)]))
+        names = "; ".join(lone_names(documents))
+        result = "\n\n".join(filter(None, [tell_results(documents), f"Entities: {names}" if names else ""]))
         if result and max_tokens is not None:
             max_tokens = max(max_tokens - count_tokens(f"\n\n{result}"), 1)
         text, citable = _numbered_text(documents, max_tokens, count_tokens)
@@ -237,11 +238,6 @@ def lone_names(documents: Sequence[Document]) -> list[str]:
     """Return the labels of the entities that are evidence by themselves."""
     labels = {key: label for document in documents for key, label in document.metadata.get("labels", {}).items()}
     return [as_data(labels.get(key, key)) for key in lone_entities_of(documents)]
-
-
-def _tell_lone_entities(documents: Sequence[Document]) -> str:
-    names = lone_names(documents)
-    return f"Entities: {'; '.join(names)}" if names else ""
 
 
 def _triples(document: Document) -> list[Triple]:

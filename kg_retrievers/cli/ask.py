@@ -1,9 +1,11 @@
-"""The command `ask`."""
+"""The commands `ask` and `demo`."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     import kg_retrievers.chains
     from kg_retrievers.core.retriever import BaseKGRetriever
     from kg_retrievers.explanation import Explanation, WhyNot
+
+#: The graph that comes with the package, and questions over it.
+SAMPLE = Path(__file__).parents[1] / "sample"
 
 #: The exit code if there is no evidence.
 NO_EVIDENCE = 1
@@ -228,3 +233,35 @@ def _print_json(
         reply["confidence"] = found.refusal.confidence
         reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
     print(json.dumps(reply | {name: one.to_dict() for name, one in explained.items()}), flush=True)
+
+
+def demo() -> int:
+    """Ask the sample graph a few questions. No download, no API key.
+
+    Example: kg-retrievers demo
+    """
+    graph, examples = str(SAMPLE / "graph.jsonl"), str(SAMPLE / "questions.jsonl")
+    show(
+        "A small graph of films comes with the package. SimGRAG turns a question into a small pattern and finds the "
+        "part of the graph that is nearest to it. Nothing is downloaded, no API key is used."
+    )
+    for question, k, uses_examples in (
+        ("Which films did Christopher Nolan direct?", None, False),
+        ("Which science fiction films star Amy Adams?", None, False),
+        ("Who directed Dune?", 2, False),
+        ("What kind of film is Inception?", None, True),
+        ("Who wrote other films by the director of Barbie?", None, True),
+    ):
+        command = ["ask", graph, question]
+        command += [] if k is None else ["--k", str(k)]
+        command += ["--examples", examples] if uses_examples else []
+        show(Text(f"\n$ kg-retrievers {shlex.join(command)}\n", style="bold"))
+        given = options.Given(examples=examples if uses_examples else None)
+        ask(Source(graph, options.Reading()), question, given, k=k)
+    show(
+        "\nNow your own graph, a FILE with a triple a line: .csv, .tsv, head|relation|tail or .jsonl",
+        "\n  kg-retrievers info FILE",
+        "  kg-retrievers ask FILE 'Who ...?'",
+        "  kg-retrievers ask FILE 'Who ...?' --llm openai:gpt-4.1-mini",
+    )
+    return 0

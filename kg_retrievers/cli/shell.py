@@ -174,7 +174,7 @@ def _info() -> Command:
 @app.command("questions")
 def _questions() -> Command:
     """Write questions with answers and patterns from a graph alone."""
-    from kg_retrievers.cli.questions import questions
+    from kg_retrievers.cli.train import questions
 
     return questions
 
@@ -222,7 +222,7 @@ def _mcp() -> Command:
 @app.command("demo")
 def _demo() -> Command:
     """Ask the sample graph a few questions; no download, no API key."""
-    from kg_retrievers.cli.demo import demo
+    from kg_retrievers.cli.ask import demo
 
     return demo
 

@@ -52,15 +52,11 @@ def summary(
     if told := tell_ambiguous_names(documents):
         rows.append(("Note", f"{told} --entity KEY chooses one."))
     if pattern := details.get("pattern"):
-        rows.append(("Pattern", _pattern(pattern)))
+        lines = [*kg_retrievers.graph.pattern_lines(pattern), _made(pattern["source"])]
+        rows.append(("Pattern", "\n".join(lines)))
     if details.get("query"):
         rows.append(("Query", _query(details)))
     return grid(*rows)
-
-
-def _pattern(pattern: dict[str, Any]) -> str:
-    lines = kg_retrievers.graph.pattern_lines(pattern)
-    return "\n".join([*lines, _made(pattern["source"])])
 
 
 def _query(details: dict[str, Any]) -> str:

@@ -1,8 +1,9 @@
-"""The command `train`."""
+"""The commands `questions` and `train`."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from os import W_OK, access
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+import kg_retrievers
 from kg_retrievers.cli import options
 from kg_retrievers.cli.options import option
 from kg_retrievers.cli.show import grid, note, on_terminal, show, status
-from kg_retrievers.cli.sources import Source, index_of_graphs, read_index
+from kg_retrievers.cli.sources import Source, index_of_graphs, read_graph, read_index
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.methods import registry
 
@@ -24,6 +26,40 @@ TAKEN = (
 )
 
 _METHODS = ", ".join(method.name for method in registry.METHODS if method.trainer)
+
+
+def questions(
+    graph: options.Graph,
+    output: Annotated[str, option("FILE", "A new file, as JSON lines.", parser=options.new_file)],
+    reading: options.Reading,
+    count: Annotated[int, option("N", "How many (default: 1000).", min=1)] = 1000,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> int:
+    """Write questions with answers and patterns from a graph alone.
+
+    Example: kg-retrievers questions films.csv --output questions.jsonl
+    """
+    path, source = Path(output), Source(graph, reading)
+    if path.exists():
+        raise InvalidArgumentError(f"{output} is there already. Name a new file: --output ...")
+    loaded = read_graph(source)
+    with status("writing questions"):
+        written = kg_retrievers.generate_questions(loaded, count, seed=seed)
+    kg_retrievers.datasets.write_questions(path, written)
+    kinds = dict(sorted(Counter(str(question.kind) for question in written).items()))
+    if len(written) < count:
+        note(f"{count:,} questions were asked for, but the graph gives no more than {len(written):,}")
+    if as_json:
+        print(json.dumps({"output": output, "questions": len(written), "kinds": kinds}), flush=True)
+        return 0
+    show(
+        f"Wrote {len(written):,} questions to {output}, such as: {written[0].text}",
+        grid(*kinds.items()),
+        f"Use them as examples: {source.command('ask', 'Who ...?', '--examples', output)}",
+        f"Train on them: kg-retrievers train subgraph-rag --graph {graph} --questions {output} --output MODEL",
+    )
+    return 0
 
 
 def train(

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import Hints, InvalidArgumentError, ModelLoadError
 from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.parts import folder_lock
@@ -240,15 +240,10 @@ def _no_model(why: str, folder: Path, method: str) -> ModelLoadError:
     return ModelLoadError(f"no trained model is here: {why}.", folder, **_train(folder, method))
 
 
-class _Hints(TypedDict):
-    hint_python: str
-    hint_shell: str
-
-
-def _train(folder: Path, method: str, advice: str = "Train one") -> _Hints:
+def _train(folder: Path, method: str, advice: str = "Train one") -> Hints:
     command = f"kg-retrievers train {method} --graph GRAPH --questions FILE --output {shlex.quote(str(folder))}"
     return {"hint_python": f"{advice}, with output={str(folder)!r}.", "hint_shell": f"{advice}: {command}"}
 
 
-def _copy(folder: Path, method: str) -> _Hints:
+def _copy(folder: Path, method: str) -> Hints:
     return _train(folder, method, "Copy the whole folder again, or delete it and train the model anew")

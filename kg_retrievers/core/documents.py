@@ -354,13 +354,8 @@ def _written(index: GraphIndex, question: str, key: str) -> Linked | None:
     for name in (index.graph.label(key), key) if key in index.graph.entities else (key,):
         if (span := find_name(name, question)) is not None:
             text = question[slice(*span)]
-            is_exact = text == name
-            return Linked(
-                text=text,
-                key=key,
-                likeness=EXACT_SCORE if is_exact else CASE_SCORE,
-                how="exact" if is_exact else "case",
-            )
+            how: How = "exact" if text == name else "case"
+            return Linked(text=text, key=key, likeness=EXACT_SCORE if text == name else CASE_SCORE, how=how)
     return None
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import listed_answers
-
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "2"
 
@@ -67,13 +65,3 @@ Paths:
 Question: {question}
 Answers:"""
 )
-
-
-def parse_answers(reply: str) -> list[str]:
-    r"""Read the answers from a model's reply to `ANSWER_PROMPT`, one a line; none where it says "not available".
-
-    Example:
-        >>> parse_answers("Enceladus\nMimas")
-        ['Enceladus', 'Mimas']
-    """
-    return listed_answers(reply)

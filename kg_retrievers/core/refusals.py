@@ -17,8 +17,9 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph.verbalize import as_data
 
-# Kinds of errors, the most telling first. Failures come behind them, and an unknown name last.
-_MOST_TELLING = (LowConfidenceError, SearchBudgetError, NoEvidenceError)
+# How telling errors are, the most telling first. All other failures come before an unknown name.
+_RANKS = {LowConfidenceError: 0, SearchBudgetError: 1, NoEvidenceError: 2, EntityLinkingError: 4}
+_OTHERS = 3
 
 
 class Reason(TypedDict):
@@ -47,14 +48,8 @@ def read_reason(error: Exception, retriever: object) -> Reason:
     text = text.removeprefix(f"{type(retriever).__name__}: ")
     if not isinstance(error, RefusalError) or not text:
         text = ": ".join(filter(None, [type(error).__name__, text]))
-    return Reason(rank=_rank(error), text=text, hint=hint)
-
-
-def _rank(error: Exception) -> int:
-    if isinstance(error, EntityLinkingError):
-        return len(_MOST_TELLING) + 1
-    ranks = (rank for rank, kind in enumerate(_MOST_TELLING) if isinstance(error, kind))
-    return next(ranks, len(_MOST_TELLING))
+    ranks = (rank for kind, rank in _RANKS.items() if isinstance(error, kind))
+    return Reason(rank=next(ranks, _OTHERS), text=text, hint=hint)
 
 
 def sort_reasons(reasons: Mapping[str, Reason]) -> dict[str, str]:

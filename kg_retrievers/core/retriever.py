@@ -26,9 +26,11 @@ from kg_retrievers.core.documents import (
     note_ambiguous_names,
     note_readings,
     tell_ambiguous_names,
+    top_answers,
 )
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE
 from kg_retrievers.core.prompts import AnswerPrompt, prompt_problem
+from kg_retrievers.core.replies import marked_answers
 from kg_retrievers.core.stages import (
     MAX_K,
     MIN_CONFIDENCE,
@@ -150,7 +152,7 @@ class BaseKGRetriever(BaseRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = marked_answers
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 
@@ -420,6 +422,11 @@ class BaseKGRetriever(BaseRetriever):
         if "seed_entities" in checked:
             checked["seed_entities"] = linker_of(self.index).resolve(checked["seed_entities"])
         return checked
+
+    def results(self, state: RetrievalState, evidence: Sequence[Evidence]) -> dict[str, Any]:
+        """Return what the last stage writes: the answers of the evidence with the top score, and the Documents."""
+        documents = self.documents_from(evidence, state["k"], state["question"])
+        return {"answers": top_answers(evidence), "documents": documents}
 
     def documents_from(self, evidence: Sequence[Evidence], k: int, question: str = "") -> list[Document]:
         """Return the first k Documents of the evidence, best first, in the granularity of this retriever.

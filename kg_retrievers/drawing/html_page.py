@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -82,10 +83,7 @@ def page_data(
         }
         for number, (triple, (head, tail)) in enumerate(zip(triples, ends, strict=True))
     ]
-    called = dict(labels)
-    for about in documents:
-        for key, label in (about.get("labels") or {}).items():
-            called.setdefault(key, label)
+    called = ChainMap(dict(labels), *(about.get("labels") or {} for about in documents))
     return {
         "nodes": nodes,
         "edges": edges,
@@ -194,6 +192,7 @@ def html_page(data: dict[str, Any], title: str) -> str:
     """
     scripts = [page_file("cytoscape.min.js"), page_file("graph_view.js"), _START]
     styles = [page_file("style.css"), _PAGE_STYLE, _CYTOSCAPE_STYLE]
+    written = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     policy = (
         f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -209,7 +208,7 @@ def html_page(data: dict[str, Any], title: str) -> str:
             f'<style id="__________cytoscape_stylesheet">{styles[2]}</style>\n</head>\n<body>',
             f"<h1>{escape(title)}</h1>",
             '<main id="view"><noscript>This page shows its facts by a script, which is turned off.</noscript></main>',
-            f'<script type="application/json" id="data">{_json(data)}</script>',
+            f'<script type="application/json" id="data">{written.translate(_IN_SCRIPT)}</script>',
             *(f"<script>{script}</script>" for script in scripts),
             "</body>\n</html>\n",
         ]
@@ -220,10 +219,6 @@ def html_page(data: dict[str, Any], title: str) -> str:
 def page_file(name: str) -> str:
     """Return a script or the style sheet of the page, as text."""
     return (files("kg_retrievers.drawing") / "page" / name).read_text(encoding="utf-8")
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).translate(_IN_SCRIPT)
 
 
 def _hashes(texts: list[str]) -> str:

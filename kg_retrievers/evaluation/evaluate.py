@@ -19,25 +19,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from rich.console import Console
 from rich.progress import track
 
+from kg_retrievers import errors
 from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import (
-    BudgetError,
-    DamagedDataError,
-    DatabaseLoginError,
-    DatabaseUnavailableError,
-    InvalidArgumentError,
-    KGRetrieversError,
-    MissingExtraError,
-    ModelMismatchError,
-    RefusalError,
-    SearchBudgetError,
-    StaleIndexError,
-)
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.measuring import record_of
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, keep_record
@@ -53,13 +42,13 @@ Topic = Literal["given", "linked"]
 # These errors say that something is wrong with the run, not with one question.
 _OF_THE_RUN = (
     InvalidArgumentError,
-    MissingExtraError,
-    ModelMismatchError,
-    BudgetError,
-    StaleIndexError,
-    DamagedDataError,
-    DatabaseUnavailableError,
-    DatabaseLoginError,
+    errors.MissingExtraError,
+    errors.ModelMismatchError,
+    errors.BudgetError,
+    errors.StaleIndexError,
+    errors.DamagedDataError,
+    errors.DatabaseUnavailableError,
+    errors.DatabaseLoginError,
 )
 
 
@@ -156,9 +145,9 @@ class Asker:
             given.pop("seed_entities", None)
         try:
             return retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
-        except SearchBudgetError as error:  # it does not say that there is nothing
+        except errors.SearchBudgetError as error:  # it does not say that there is nothing
             return [], None, f"{type(error).__name__}: {error}"
-        except RefusalError as error:
+        except errors.RefusalError as error:
             return [], str(error), None
         except _OF_THE_RUN:
             raise

@@ -177,16 +177,15 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
 
 
-def _compares_answers(name: str, records: Sequence[Record]) -> bool:
-    """Whether a metric compares what a method proposes; a value is an answerer's where the method proposes nothing."""
-    return name in OF_ANSWERS and not (name == "exact_value" and any(record["value"] is not None for record in records))
-
-
 def _is_skipped(name: str, records: Sequence[Record], proposes_answers: bool) -> bool:
-    """Whether there is nothing to compare: a claim is right or wrong only where something gave truth values."""
-    if name == "exact_value" and _are_claims_unjudged(records):
-        return True
-    return not proposes_answers and _compares_answers(name, records)
+    """Tell whether there is nothing to compare.
+
+    A claim is right or wrong only if something gave truth values. If the method proposes no answers, a value is that of
+    an answerer.
+    """
+    if name == "exact_value" and (proposes_answers or any(record["value"] is not None for record in records)):
+        return _are_claims_unjudged(records)
+    return not proposes_answers and name in OF_ANSWERS
 
 
 def _are_claims_unjudged(records: Sequence[Record]) -> bool:

@@ -7,17 +7,20 @@ from typing import Any, Self
 
 from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
+from llama_index.core.types import TokenAsyncGen
 
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
+from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
-from kg_retrievers.graph.verbalize import as_data_lines
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, RefusalError
+from kg_retrievers.graph.verbalize import as_data, as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index
-from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
 
 def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
@@ -129,6 +132,46 @@ class LlamaIndexRetriever(BaseRetriever):
             f"update_prompts: the prompts {sorted(prompts)} belong to the retriever. Build the "
             f"{type(self._retriever).__name__} with other prompts, and call as_llama_index again."
         )
+
+
+class RefusingQueryEngine(RetrieverQueryEngine):
+    """LlamaIndex's `RetrieverQueryEngine`; where its retriever refuses a question, the response is the reason.
+
+    No language model is asked then. Made by `LlamaIndexRetriever.as_query_engine`.
+    """
+
+    #: Whether responses are streams.
+    streaming: bool = False
+
+    @classmethod
+    def from_args(cls, retriever: BaseRetriever, *, streaming: bool = False, **options: Any) -> Self:  # type: ignore[override]
+        """Build the engine as LlamaIndex does, of the same options."""
+        engine: Any = super().from_args(retriever, streaming=streaming, **options)
+        engine.streaming = streaming
+        built: Self = engine
+        return built
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        try:
+            return super()._query(query_bundle)
+        except RefusalError as refusal:
+            text = _reason(refusal)
+            return StreamingResponse(part for part in [text]) if self.streaming else Response(text)
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        try:
+            return await super()._aquery(query_bundle)
+        except RefusalError as refusal:
+            text = _reason(refusal)
+            return AsyncStreamingResponse(_atokens(text)) if self.streaming else Response(text)
+
+
+def _reason(refusal: RefusalError) -> str:
+    return f"{refusal_of(refusal)} {as_data(str(refusal))}"
+
+
+async def _atokens(text: str) -> TokenAsyncGen:
+    yield text
 
 
 class _QuestionTool(RetrieverTool):

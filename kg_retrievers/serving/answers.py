@@ -15,41 +15,27 @@ from kg_retrievers.explanation import Explanation, WhyNot
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import triple_lines
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.serving import results
 from kg_retrievers.serving.bounds import MOST_ITEMS
-from kg_retrievers.serving.results import (
-    Answer,
-    CitedFact,
-    Counted,
-    Evidence,
-    Explained,
-    Fact,
-    Found,
-    FoundEvidence,
-    Named,
-    Refusal,
-    RelationSummary,
-    SchemaSummary,
-    shorten,
-    shown,
-)
+from kg_retrievers.serving.results import shorten, shown
 
-F = TypeVar("F", bound=Found)
-OneFact = TypeVar("OneFact", bound=Fact)
+F = TypeVar("F", bound=results.Found)
+OneFact = TypeVar("OneFact", bound=results.Fact)
 
 #: What to do next where an error says nothing of it.
 NEXT_STEP = "Look at the schema, name an entity of the graph, and ask for a relation that it has."
 
 
-def answer_of(question: str, cited: CitedAnswer, documents: Sequence[Document], method: str) -> Answer:
+def answer_of(question: str, cited: CitedAnswer, documents: Sequence[Document], method: str) -> results.Answer:
     """Return an answer from what a cited answer chain says of these Documents."""
     answers, citations = _named_answers(cited["answers"], documents), cited["citations"]
-    return Answer(
+    return results.Answer(
         question=question,
         method=method,
         answer=cited["answer"],
         answers=answers[:MOST_ITEMS],
         citations=[
-            CitedFact(
+            results.CitedFact(
                 number=one["number"],
                 triple=Triple(*one["triple"]),
                 text=one["text"],
@@ -72,17 +58,17 @@ def _is_truncated(documents: Sequence[Document]) -> bool:
 
 def refused(kind: type[F], question: str, refusal: RefusalError, method: str) -> F:
     """Return the result of this kind for a question that was refused."""
-    reason = Refusal(reason=refusal.message, next_step=refusal.hint_python or NEXT_STEP)
+    reason = results.Refusal(reason=refusal.message, next_step=refusal.hint_python or NEXT_STEP)
     about: dict[str, Any] = {"question": question, "method": method, "refusal": reason}
-    if issubclass(kind, Answer):
+    if issubclass(kind, results.Answer):
         about["answer"] = refusal_of(refusal)
         about["confidence"] = refusal.confidence if isinstance(refusal, LowConfidenceError) else None
     return kind(**about)
 
 
-def evidence_of(question: str, documents: Sequence[Document], method: str) -> FoundEvidence:
+def evidence_of(question: str, documents: Sequence[Document], method: str) -> results.FoundEvidence:
     """Return the evidence that some Documents hold."""
-    return FoundEvidence(
+    return results.FoundEvidence(
         question=question,
         method=method,
         evidence=[_evidence(document.metadata) for document in documents],
@@ -91,14 +77,14 @@ def evidence_of(question: str, documents: Sequence[Document], method: str) -> Fo
     )
 
 
-def _evidence(metadata: Mapping[str, Any]) -> Evidence:
+def _evidence(metadata: Mapping[str, Any]) -> results.Evidence:
     labels, triples = metadata["labels"], metadata["triples"][:MOST_ITEMS]
     sources = metadata.get("sources") or [None] * len(triples)
-    return Evidence(
+    return results.Evidence(
         rank=metadata["rank"],
         score=metadata["score"],
-        answers=[Named(key=key, label=labels[key]) for key in metadata["answers"][:MOST_ITEMS]],
-        facts=[fact_of(Fact, triple, labels, where) for triple, where in zip(triples, sources, strict=False)],
+        answers=[results.Named(key=key, label=labels[key]) for key in metadata["answers"][:MOST_ITEMS]],
+        facts=[fact_of(results.Fact, triple, labels, where) for triple, where in zip(triples, sources, strict=False)],
         confidence=metadata["confidence"],
         value=_value(metadata["value"]),
     )
@@ -108,20 +94,22 @@ def _value(value: Any) -> Any:
     return value[:MOST_ITEMS] if isinstance(value, list) else value
 
 
-def explained_document(question: str, explanation: Explanation, method: str) -> Explained:
+def explained_document(question: str, explanation: Explanation, method: str) -> results.Explained:
     """Return how a Document was found."""
     truncated, lines = explanation.metadata["truncated"], explanation.text.split("\n")
     left_out = max(len(lines) - MOST_ITEMS, 0)
-    return Explained(question=question, method=method, lines=lines[:MOST_ITEMS], left_out=left_out, truncated=truncated)
+    return results.Explained(
+        question=question, method=method, lines=lines[:MOST_ITEMS], left_out=left_out, truncated=truncated
+    )
 
 
-def explained_absence(told: WhyNot, method: str) -> Explained:
+def explained_absence(told: WhyNot, method: str) -> results.Explained:
     """Return why an entity is not found, or that it is."""
     lines = told.text.split("\n")
-    return Explained(
+    return results.Explained(
         question=told.question,
         method=method,
-        entity=Named(key=told.entity, label=told.label),
+        entity=results.Named(key=told.entity, label=told.label),
         found=told.found,
         lines=lines[:MOST_ITEMS],
         left_out=max(len(lines) - MOST_ITEMS, 0),
@@ -138,18 +126,18 @@ def fact_of(
     return kind(triple=Triple(head, relation, tail), text=text, sources=[*(sources or ())][:MOST_ITEMS] or None, **more)
 
 
-def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[Named]:
+def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[results.Named]:
     """Return answers with their keys: those that the best evidence proposes, or the entities that a model names."""
     labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
     best = documents[0].metadata
     if best["answers"] and list(names) == result_answers(best):
-        return [Named(key=key, label=labels[key]) for key in best["answers"]]
+        return [results.Named(key=key, label=labels[key]) for key in best["answers"]]
     keys = [*reversed([*labels]), *reversed(documents_answers(documents))]
     by_label = {shown(labels[key]).casefold(): key for key in keys}
-    return [Named(key=by_label.get(shown(name).casefold()), label=name) for name in names]
+    return [results.Named(key=by_label.get(shown(name).casefold()), label=name) for name in names]
 
 
-def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
+def schema_of(index: GraphIndex, methods: Sequence[str]) -> results.SchemaSummary:
     """Return the relations, types and sources of a graph; of a connected one, as far as the index knows them.
 
     Args:
@@ -157,13 +145,13 @@ def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
         methods: The methods that questions can be asked by.
     """
     schema = index.whole.graph.schema()
-    return SchemaSummary(
+    return results.SchemaSummary(
         entities=None if index.is_connected else schema.entities,
         facts=index.triple_count,
         relation_count=len(schema.relations),
         type_count=len(schema.types),
         relations=[
-            RelationSummary(
+            results.RelationSummary(
                 relation=one.relation,
                 facts=one.triples,
                 head_types=list(one.head_types[:MOST_ITEMS]),
@@ -180,5 +168,5 @@ def schema_of(index: GraphIndex, methods: Sequence[str]) -> SchemaSummary:
     )
 
 
-def _counted(counts: Mapping[str, int]) -> list[Counted]:
-    return [Counted(name=name, count=count) for name, count in list(counts.items())[:MOST_ITEMS]]
+def _counted(counts: Mapping[str, int]) -> list[results.Counted]:
+    return [results.Counted(name=name, count=count) for name, count in list(counts.items())[:MOST_ITEMS]]

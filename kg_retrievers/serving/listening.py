@@ -175,7 +175,8 @@ def without_questions_in_logs() -> Iterator[None]:
 def health_endpoint(service: GraphService, access: Access) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint for `HEALTH_PATH`.
 
-    Everybody learns that the server works. A request that shows the token also learns what the server serves.
+    Everybody learns that the server works. A request that shows the token also learns what the server serves,
+    without any name of the graph.
 
     Args:
         service: Answers the questions.
@@ -183,15 +184,12 @@ def health_endpoint(service: GraphService, access: Access) -> Callable[[Request]
     """
 
     async def healthz(request: Request) -> Response:
-        report = _health(service) if access.shows_token(request.headers.raw) else {"status": "ok"}
+        report: dict[str, Any] = {"status": "ok"}
+        if access.shows_token(request.headers.raw):
+            index, methods = service.index, list(service.methods)
+            report |= {"version": version("kg-retrievers"), "index": index.fingerprint, "methods": methods}
+            if not index.is_connected:
+                report |= {"entities": len(index.graph.entities), "triples": len(index.graph)}
         return JSONResponse(report, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
 
     return healthz
-
-
-def _health(service: GraphService) -> dict[str, Any]:
-    """Return the served version, index, sizes and methods, without any name of the graph."""
-    index = service.index
-    size = {} if index.is_connected else {"entities": len(index.graph.entities), "triples": len(index.graph)}
-    about = {"version": version("kg-retrievers"), "index": index.fingerprint, "methods": list(service.methods)}
-    return {"status": "ok", **about, **size}

@@ -337,9 +337,7 @@ class GraphService:
         except RefusalError as refusal:
             found = refused(kind, question, refusal, name)
         cost = counter.cost(time.monotonic() - began)
-        calls = Cost(
-            llm_calls=cost["llm_calls"], input_tokens=cost["input_tokens"], output_tokens=cost["output_tokens"]
-        )
+        calls = Cost.model_validate({name: count for name, count in cost.items() if name != "seconds"})
         return fit(found.model_copy(update={"cost": calls, "seconds": round(cost["seconds"], 3)}), max_tokens)
 
 

@@ -32,11 +32,6 @@ async def served_workflow() -> Workflow:
     return await asyncio.to_thread(_built_once)
 
 
-@cache
-def _built_once() -> Workflow:
-    return workflow()
-
-
 def workflow() -> Workflow:
     """Return the workflow over the index that the environment names.
 
@@ -67,3 +62,6 @@ def _check_method(named: str) -> None:
         registry.find_methods(named)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"KG_RETRIEVERS_METHOD: {error.message}", **error.hints) from error
+
+
+_built_once = cache(workflow)

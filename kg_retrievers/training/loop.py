@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import rich.progress
 from pydantic import Field
 from rich.console import Console
@@ -67,8 +67,6 @@ class Trainer(Generic[Item, Example]):
     progress: bool = False
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     threads: int | None = 1
-
-    _orders: dict[int, Array] = field(default_factory=dict, init=False)
 
     def run(self) -> list[float]:
         """Train, and return all validations; the first is the one before the training.
@@ -141,16 +139,10 @@ class Trainer(Generic[Item, Example]):
         return TrainingState(history, self._copied() if is_best else state.best)
 
     def _batch(self, step: int) -> list[Example]:
-        """Return the examples of a step."""
-        size = self.schedule.batch_size
-        return [self.prepare(self.items[self._item_at(step * size + place)]) for place in range(size)]
-
-    def _item_at(self, position: int) -> int:
-        """Return the item at a position of the training: all items in one order, then all in another."""
-        epoch, position = divmod(position, len(self.items))
-        if epoch not in self._orders:
-            self._orders = {epoch: order_of(len(self.items), self.schedule.seed, epoch)}
-        return int(self._orders[epoch][position])
+        """Return the examples of a step: a training takes all items in one order, then all in another."""
+        size, count = self.schedule.batch_size, len(self.items)
+        places = (divmod(position, count) for position in range(step * size, (step + 1) * size))
+        return [self.prepare(self.items[order_of(count, self.schedule.seed, epoch)[place]]) for epoch, place in places]
 
     # --- an unfinished training -----------------------------------------------------------------------------------
 
@@ -267,9 +259,11 @@ def stream(seed: int, purpose: Literal["split", "weights", "order", "loss"], num
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def order_of(items: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
+@lru_cache(maxsize=1)
+def order_of(items: int, seed: int, epoch: int) -> list[int]:
     """Return the order in which an epoch looks at items."""
-    return stream(seed, "order", epoch).permutation(items)
+    order: list[int] = stream(seed, "order", epoch).permutation(items).tolist()
+    return order
 
 
 #: The folder inside of the output that keeps an unfinished training, and the method of its checkpoint.

@@ -201,7 +201,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             facts.update(item.triples)
             if (len(facts) if self.granularity == "triple" else len(evidence)) >= state["k"]:
                 break
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+        return self.results(state, evidence)
 
     def _subgraphs(self, state: PCSTState) -> Iterator[Evidence]:
         """Yield subgraphs that cover the prizes left, best first."""

@@ -13,12 +13,13 @@ from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import DocumentStyle, top_answers
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.replies import listed_answers
 from kg_retrievers.core.stages import EXACT, MAX_K, Stage
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
@@ -132,7 +133,7 @@ class GNNRAGRetriever(BaseModelRetriever):
     #: "C" as in the paper.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = listed_answers
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -192,10 +193,7 @@ class GNNRAGRetriever(BaseModelRetriever):
                 "more_paths": list(more),
             },
         )
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
     def _shortest_paths(self, seeds: Sequence[str], candidates: Collection[str]) -> list[tuple[str, str, PathsTo]]:
         """Return the shortest paths from each entity of the question to each candidate, in this order."""

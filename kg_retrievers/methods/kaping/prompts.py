@@ -10,7 +10,6 @@ from __future__ import annotations
 from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.core.facts_prompt import FACTS_ONLY, FRAMED_FACTS
-from kg_retrievers.core.replies import marked_answers
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "2"
@@ -65,15 +64,3 @@ Facts:
 Question: {{question}}
 Reason:"""
 )
-
-
-def parse_answers(reply: str) -> list[str]:
-    r"""Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says that the facts hold none.
-
-    Without "Answer:", the whole reply is the answer: see `marked_answers`.
-
-    Example:
-        >>> parse_answers("The composer of Rusalka is Antonín Dvořák [1].\nAnswer: Antonín Dvořák")
-        ['Antonín Dvořák']
-    """
-    return marked_answers(reply)

@@ -7,7 +7,6 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -73,8 +72,6 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
 
     def model_post_init(self, context: Any) -> None:
         """Check that a whole graph is small enough to be embedded, or is embedded.
@@ -112,4 +109,4 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
             Evidence((triple,), score, truncated=truncated, details=details)
             for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
         ]
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+        return self.results(state, evidence)

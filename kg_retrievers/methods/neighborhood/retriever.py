@@ -87,4 +87,4 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         for hop, group in groups:
             facts = self.facts_of(group)
             evidence.append(Evidence(tuple(facts), score=1 / hop, truncated=truncated, details=details))
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
+        return self.results(state, evidence)

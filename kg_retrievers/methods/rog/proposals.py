@@ -14,12 +14,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.algorithms.path_mining import (
-    WALKS_TRIED,
-    LabelledQuestion,
-    MinedPath,
-    mine_relation_paths,
-)
+from kg_retrievers.algorithms.path_mining import WALKS_TRIED, LabelledQuestion, MinedPath, mine_relation_paths
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
 from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable

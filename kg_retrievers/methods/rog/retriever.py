@@ -15,15 +15,12 @@ from langchain_core.runnables import Runnable
 from pydantic import BeforeValidator, Field, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import DocumentStyle, top_answers
-from kg_retrievers.core.neighborhood_retriever import (
-    MAX_HOPS,
-    BaseNeighborhoodRetriever,
-    MaskedQuestionState,
-)
+from kg_retrievers.core.documents import DocumentStyle
+from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever, MaskedQuestionState
 from kg_retrievers.core.path_evidence import path_evidence
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.replies import listed_answers
 from kg_retrievers.core.retriever import MADE, Examples, LanguageModel
 from kg_retrievers.core.stages import EXACT, MAX_K, Body, Call, Confidence, QuestionShape, Stage, Steps
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -134,7 +131,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
+    parse_answers: Callable[[str], list[str]] = listed_answers
 
     @classmethod
     def fields_made_from(
@@ -244,10 +241,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         merge = self.granularity != "path"
         evidence = path_evidence(found.paths, merge=merge, truncated=found.truncated, details=details)
         evidence = [replace(one, confidence=confidence) if one.score == best["score"] else one for one in evidence]
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
     def _named(self, question: str, seeds: Sequence[str]) -> list[list[int]]:
         """Return, by their ids, what each name of a question may mean, in the order of its text."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import marked_answers
-
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "2"
 
@@ -32,13 +30,3 @@ Facts:
 
 Question: {question}
 Answer:""")
-
-
-def parse_answers(reply: str) -> list[str]:
-    """Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says that the facts support none.
-
-    Example:
-        >>> parse_answers("Netherlands; France"), parse_answers("The facts do not support an answer.")
-        (['Netherlands', 'France'], [])
-    """
-    return marked_answers(reply)

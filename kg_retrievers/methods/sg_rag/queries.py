@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar, cast
 
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field, with_config
@@ -36,17 +36,7 @@ HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail
 _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
 
 
-class FactsQuery(TypedDict):
-    """The query for the facts of some targets, whose keys its parameter `shown` takes."""
-
-    query: str
-    parameters: dict[str, Any]
-    shown: str
-
-
-with_config(EXACT)(FactsQuery)
-
-
+@with_config(EXACT)
 class BoundQuery(TypedDict):
     """A further query of an operation: for a count that more rows than are fetched have, or for all of a share."""
 
@@ -54,7 +44,12 @@ class BoundQuery(TypedDict):
     parameters: dict[str, Any]
 
 
-with_config(EXACT)(BoundQuery)
+@with_config(EXACT)
+class FactsQuery(BoundQuery):
+    """The query for the facts of some targets, whose keys its parameter `shown` takes."""
+
+    shown: str
+
 
 #: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
@@ -270,12 +265,9 @@ def checked_reader(reader: PartReader) -> Executor:
         InvalidArgumentError: If it runs none.
     """
     try:
-        executor = checked_executor(reader)
+        return cast("Executor", checked_executor(reader))
     except ValueError:
-        executor = None
-    if executor is None:
         raise InvalidArgumentError(
             f"CypherRetriever: {reader!r:.100} reads a connected graph, but runs no queries.",
             hint_python="Give what runs them as executor=, such as Neo4jExecutor(uri).",
-        )
-    return executor
+        ) from None

@@ -6,7 +6,7 @@ Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -15,7 +15,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from pydantic import Field, PlainValidator
 
-from kg_retrievers.core.documents import DocumentStyle, top_answers
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
@@ -27,7 +27,7 @@ from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, find_around, operate, subgraphs_of
-from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
@@ -118,8 +118,6 @@ class CypherRetriever(BaseKGRetriever):
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
 
     def with_index(self, index: GraphIndex) -> Self:
         """As in the base; the other graph is loaded into a database of its own when a query first runs.
@@ -155,9 +153,10 @@ class CypherRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, write the queries, run them."""
+        calls_model = getattr(self.writer, "calls_model", True)
         return (
             Stage("link_entities", self._link_entities, ("seed_entities",)),
-            Stage("write_cypher", Steps(self._write), ("cypher",), self._calls_model),
+            Stage("write_cypher", Steps(self._write), ("cypher",), calls_model),
             Stage("run_cypher", cancellable(self._run_cypher), ("answers", "documents")),
         )
 
@@ -166,10 +165,6 @@ class CypherRetriever(BaseKGRetriever):
         queries = yield Call(self.writer, asked)
         written: dict[str, Any] = yield Call(self._written, queries)
         return written
-
-    @property
-    def _calls_model(self) -> bool:
-        return bool(getattr(self.writer, "calls_model", True))
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
@@ -246,10 +241,7 @@ class CypherRetriever(BaseKGRetriever):
         operation = state["cypher"][0].get("operation") if state["cypher"] else None
         queries = [query for query in state["cypher"] if query.get("operation") == operation]
         evidence = (self._found if operation is None else self._operate)(state, queries, run)
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
     def _found(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         for tried, written in enumerate(queries, 1):

@@ -25,7 +25,7 @@ from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.kinds import kind_facts
-from kg_retrievers.graph.operations import AROUND, Condition, Operation
+from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.pattern import PatternTriple, decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.linking import tell_unknown_answer
@@ -161,10 +161,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         pattern = pattern.with_known(pinned)
         stated = {"operation": operation.to_dict(), "around": replace(pattern, confidence=None).to_dict()}
         for part in map(self._in_names_of_graph, patterns_around(pattern)):
-            text, parameters = render(part, executor.schema(), executor.dialect, types=self._types)
-            yield {"query": text, "parameters": parameters, "from": pattern.source or "given", **stated} | (
-                _understanding(pattern)
-            )
+            written = {**_query(executor, part, types=self._types), "from": pattern.source or "given", **stated}
+            yield written | _understanding(pattern)
 
     def _write_part(
         self,
@@ -186,32 +184,16 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             if widened and revisits.certain:
                 continue
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
-            write = partial(
-                render,
-                drawn,
-                executor.schema(),
-                executor.dialect,
-                entities={**of_absent, **keys},
-                direction=_direction(pattern),
-                types=self._types,
-            )
-            written = {**_rendered(drawn, operation, of_unknowns, write), "from": pattern.source or "given"}
+            of_known = {**of_absent, **keys}
+            write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
+            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn))
+            written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
                 terms = (term for triple in (*whole.triples, *whole.absent) for term in triple)
                 named = {term.name for term in terms if isinstance(term, Unknown)} - {*operation.by}
                 limits = {name: keys_left for name, keys_left in of_unknowns.items() if name in named}
-                text, parameters = render(
-                    whole,
-                    executor.schema(),
-                    executor.dialect,
-                    entities={**of_absent, **keys},
-                    direction=_direction(pattern),
-                    types=self._types,
-                    allowed=limits,
-                    bindings={"target": str(pattern.target)},
-                )
-                written["whole"] = {"query": text, "parameters": parameters}
+                written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _limits(self, pattern: Pattern) -> tuple[dict[str, list[str]], dict[Known, list[str]]]:
@@ -455,11 +437,17 @@ class CascadeCypherWriter(PatternCypherWriter):
         return self._written(reading.pattern, input)
 
 
+def _query(executor: Executor, pattern: Pattern, **options: Any) -> dict[str, Any]:
+    """Return a pattern as a query with its parameters: see `render`."""
+    text, parameters = render(pattern, executor.schema(), executor.dialect, **options)
+    return {"query": text, "parameters": parameters}
+
+
 def _rendered(
     pattern: Pattern,
     operation: Operation | None,
     allowed: Mapping[str, Sequence[str]],
-    write: Callable[..., tuple[str, dict[str, Any]]],
+    write: Callable[..., dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
@@ -469,29 +457,22 @@ def _rendered(
         pattern: The pattern.
         operation: Its operation.
         allowed: The keys that unknowns may have.
-        write: `render` for this pattern, with `allowed` and `bindings` open.
+        write: Writes the pattern, with `allowed`, `bindings` and `counts` open: see `render`.
     """
-
-    def query(
-        allowed: Mapping[str, Sequence[str]], bindings: Mapping[str, str] | None = None, *, counts: bool = False
-    ) -> dict[str, Any]:
-        text, parameters = write(allowed=allowed, bindings=bindings, counts=counts)
-        return {"query": text, "parameters": parameters}
-
     if operation is None:
-        return query(allowed)
+        return write(allowed=allowed)
     stated: dict[str, Any] = {"operation": operation.to_dict()}
     if operation.kind == "exists":
-        return query(allowed) | stated
+        return write(allowed=allowed) | stated
     stated |= {"target": pattern.target} if operation.group else {}
     target = {"target": str(pattern.target)}
     bound = target if operation.kind == "compare" else bound_by(replace(pattern, operation=operation))
-    written = query(allowed, bound) | stated
+    written = write(allowed=allowed, bindings=bound) | stated
     if operation.kind == "count" and not operation.group:
-        written["count"] = query(allowed, bound, counts=True)
+        written["count"] = write(allowed=allowed, bindings=bound, counts=True)
     if pattern.triples:
         names = [node.name if isinstance(node, Unknown) else None for node in pattern.nodes]
-        facts = query({**allowed, bound["target"]: []})
+        facts = write(allowed={**allowed, bound["target"]: []})
         written["facts"] = facts | {"shown": f"n{names.index(bound['target'])}"}
     return written
 
@@ -508,18 +489,14 @@ def key_limits(index: GraphIndex, pattern: Pattern) -> tuple[dict[str, list[str]
         pattern: The pattern, with relations of the graph.
     """
     graph = index.graph
-    allowed = allowed_entities(index, replace(pattern, absent=(), conditions=_of_triples(pattern)), directed=False)
+    names = {node.name for node in pattern.nodes if isinstance(node, Unknown)}
+    conditions = tuple(condition for condition in pattern.conditions if condition.unknown in names)
+    allowed = allowed_entities(index, replace(pattern, absent=(), conditions=conditions), directed=False)
     unknowns = {name: _keys(graph, _in_place(graph, pattern, name, ids)) for name, ids in allowed.items()}
     candidates = absent_candidates(index, pattern)
     absent = {node: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Known)}
     unknowns |= {node.name: _keys(graph, ids) for node, ids in candidates.items() if isinstance(node, Unknown)}
     return unknowns, absent
-
-
-def _of_triples(pattern: Pattern) -> tuple[Condition, ...]:
-    """Return the conditions on unknowns that are not in absent triples alone."""
-    names = {node.name for node in pattern.nodes if isinstance(node, Unknown)}
-    return tuple(condition for condition in pattern.conditions if condition.unknown in names)
 
 
 def _in_place(graph: KnowledgeGraph, pattern: Pattern, name: str, entities: Array) -> Array:

@@ -144,11 +144,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         return {"scored_triples": {"triples": rows, "truncated": truncated}}
 
     def _select_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
-        evidence = self._evidence(state)
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
-
-    def _evidence(self, state: Mapping[str, Any]) -> list[Evidence]:
-        """Return what was scored as single facts or as subgraphs, best first."""
         scored = state["scored_triples"]
         rows = [(Triple(*row[:3]), float(row[3])) for row in scored["triples"]]
         groups = [[row] for row in rows] if self.granularity == "triple" else _connected(rows[: self.max_triples])
@@ -163,7 +158,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
             for group in groups
         ]
         evidence.sort(key=lambda item: -item.score)
-        return evidence
+        return self.results(state, evidence)
 
 
 def _connected(rows: Sequence[tuple[Triple, float]]) -> list[list[tuple[Triple, float]]]:

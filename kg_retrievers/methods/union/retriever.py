@@ -21,7 +21,6 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import Field, JsonValue, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, Examples, LanguageModel
 from kg_retrievers.core.stages import (
@@ -451,7 +450,8 @@ class UnionRetriever(BaseKGRetriever):
         """Take what the members found, and survive those that failed, or raise the first error in their order."""
         errors = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
         for error in errors.values():
-            if not self._is_survived(error):
+            is_skipped = self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
+            if not (is_skipped or isinstance(error, RefusalError)):
                 raise error
         reasons = {name: read_reason(error, self.members[name]) for name, error in errors.items()}
         if len(errors) == len(outcomes):
@@ -464,11 +464,6 @@ class UnionRetriever(BaseKGRetriever):
         failures = {name: reason for name, reason in reasons.items() if not isinstance(errors[name], NoEvidenceError)}
         return {"found": {name: found.get(name, []) for name in outcomes}, "failed": sort_reasons(failures)}
 
-    def _is_survived(self, error: Exception) -> bool:
-        if isinstance(error, RefusalError):
-            return True
-        return self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
-
     def _fuse(self, state: UnionState) -> dict[str, Any]:
         members, found = self.members, _values_alone(state["found"])
         weights = self.weights or [1.0] * len(members)
@@ -480,10 +475,7 @@ class UnionRetriever(BaseKGRetriever):
         evidence = fuse(results, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}
         evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
+        return self.results(state, evidence)
 
 
 def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> Exception:

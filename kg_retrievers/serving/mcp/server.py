@@ -114,19 +114,6 @@ class StageProgress(BaseCallbackHandler):
             await asyncio.wrap_future(sent)
 
 
-def add_tools(server: MCPServer[Any], service: GraphService, workers: Workers) -> None:
-    """Add the tools over one graph to a server.
-
-    Args:
-        server: The server.
-        service: What answers.
-        workers: The threads in which it does.
-    """
-    for name, (title, description) in TOOLS.items():
-        tool = _tool(name, service, workers)
-        server.add_tool(tool, name=name, title=title, description=description, annotations=READS_ONLY)
-
-
 def _tool(verb: str, service: GraphService, workers: Workers) -> Callable[..., Coroutine[Any, Any, CallToolResult]]:
     """Return a verb of a service as a tool, with the arguments and the result of the verb."""
     signature = inspect.signature(getattr(GraphService, verb), eval_str=True)
@@ -198,7 +185,10 @@ class GraphServer(MCPServer[Any]):
             log_level="WARNING",
         )
         self.service = service
-        add_tools(self, service, workers or Workers())
+        workers = workers or Workers()
+        for name, (title, description) in TOOLS.items():
+            tool = _tool(name, service, workers)
+            self.add_tool(tool, name=name, title=title, description=description, annotations=READS_ONLY)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

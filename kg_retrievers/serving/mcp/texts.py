@@ -8,18 +8,10 @@ from functools import singledispatch
 from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.serving.results import (
-    Answer,
-    Explained,
-    Found,
-    FoundEvidence,
-    Neighbors,
-    Result,
-    SchemaSummary,
-)
+from kg_retrievers.serving import results
 
 
-def text_of(result: Result) -> str:
+def text_of(result: results.Result) -> str:
     """Return a result as a text, with all that comes from the graph in the frame of `TOOL_MESSAGE`."""
     lines = list(_lines(result))
     if result.left_out:
@@ -28,12 +20,12 @@ def text_of(result: Result) -> str:
 
 
 @singledispatch
-def _lines(result: Result) -> Iterable[str]:
+def _lines(result: results.Result) -> Iterable[str]:
     raise TypeError(f"{type(result).__name__} has no text.")
 
 
 @_lines.register
-def _answer(result: Answer) -> Iterable[str]:
+def _answer(result: results.Answer) -> Iterable[str]:
     yield f"Answer: {result.answer}"
     yield from _refusal(result)
     if result.confidence is not None:
@@ -46,7 +38,7 @@ def _answer(result: Answer) -> Iterable[str]:
 
 
 @_lines.register
-def _evidence(result: FoundEvidence) -> Iterable[str]:
+def _evidence(result: results.FoundEvidence) -> Iterable[str]:
     yield from _refusal(result)
     for one in result.evidence:
         proposed = f", proposes {'; '.join(answer.label for answer in one.answers)}" if one.answers else ""
@@ -55,13 +47,13 @@ def _evidence(result: FoundEvidence) -> Iterable[str]:
 
 
 @_lines.register
-def _explained(result: Explained) -> Iterable[str]:
+def _explained(result: results.Explained) -> Iterable[str]:
     yield from _refusal(result)
     yield from result.lines
 
 
 @_lines.register
-def _schema(result: SchemaSummary) -> Iterable[str]:
+def _schema(result: results.SchemaSummary) -> Iterable[str]:
     entities = "" if result.entities is None else f"{result.entities:,} entities, "
     facts = "" if result.facts is None else f"{result.facts:,} facts, "
     yield f"{entities}{facts}{result.relation_count:,} relations, {result.type_count:,} types"
@@ -74,7 +66,7 @@ def _schema(result: SchemaSummary) -> Iterable[str]:
 
 
 @_lines.register
-def _neighbors(result: Neighbors) -> Iterable[str]:
+def _neighbors(result: results.Neighbors) -> Iterable[str]:
     yield f"{result.entity.label}: {result.total:,} {'fact' if result.total == 1 else 'facts'}"
     if result.types:
         yield f"Types: {'; '.join(result.types)}"
@@ -85,7 +77,7 @@ def _neighbors(result: Neighbors) -> Iterable[str]:
     yield f"All relations: {'; '.join(counts)}"
 
 
-def _refusal(result: Found) -> Iterable[str]:
+def _refusal(result: results.Found) -> Iterable[str]:
     if result.refusal is not None:
         yield f"Why: {result.refusal.reason}"
         yield f"Next step: {result.refusal.next_step}"

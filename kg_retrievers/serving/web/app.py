@@ -22,15 +22,8 @@ from kg_retrievers.methods import registry
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
 from kg_retrievers.serving.listening import health_endpoint
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.web.editing import FORMS
 from kg_retrievers.serving.web.exploring import AskWhyNot, Expand, expand, explain_why_not, suggest
-from kg_retrievers.serving.web.requests import (
-    Ask,
-    RequestError,
-    describe,
-    error_response,
-    read_body,
-)
+from kg_retrievers.serving.web.requests import FORMS, Ask, RequestError, describe, error_response, read_body
 from kg_retrievers.serving.web.stages import tell_stages
 from kg_retrievers.serving.workers import Event, Workers
 

@@ -13,8 +13,7 @@ from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.index import GraphIndex, PartRequest
 from kg_retrievers.serving.neighborhoods import resolve
 from kg_retrievers.serving.service import GraphService
-from kg_retrievers.serving.web.editing import read_text
-from kg_retrievers.serving.web.requests import EditedTexts, Name, Question, Strict
+from kg_retrievers.serving.web.requests import EditedTexts, Name, Question, Strict, read_text
 
 #: The most facts of a picture that grows, and the facts that an entity brings.
 MOST_FACTS, MORE_FACTS = 500, 30

@@ -15,8 +15,7 @@ from kg_retrievers.drawing import draw
 from kg_retrievers.graph import KnowledgeGraph, pattern_lines
 from kg_retrievers.graph.verbalize import one_line
 from kg_retrievers.serving.neighborhoods import resolve
-from kg_retrievers.serving.web.editing import FORMS, read_text, write_text
-from kg_retrievers.serving.web.requests import Ask
+from kg_retrievers.serving.web.requests import FORMS, Ask, read_text, write_text
 from kg_retrievers.serving.workers import Event
 
 #: The nodes behind the stages of a retriever.
