@@ -13,7 +13,7 @@ import pytest
 from mutants import SECONDS, Readings, mutant, mutated, rounds, timed
 
 from kg_retrievers.chains.prompts import AnswerReply, VerdictReply
-from kg_retrievers.core import facts_prompt, path_prompt, replies
+from kg_retrievers.core import replies
 from kg_retrievers.database.safety import check_read_only, limited
 from kg_retrievers.database.tokens import tokenize
 from kg_retrievers.errors import CypherSafetyError
@@ -47,8 +47,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "listed_answers": replies.listed_answers,
     "parse_object: answer": lambda reply: replies.parse_object(reply, AnswerReply),
     "parse_object: verdict": lambda reply: replies.parse_object(reply, VerdictReply),
-    "path answers": path_prompt.parse_answers,
-    "facts answers": facts_prompt.parse_answers,
     "subgraph-rag answers": parse_lines,
     "parse_pattern": parse_pattern,
     "parse_relation_paths": lambda reply: parse_relation_paths(reply, ["directed_by", "starring", "written by"], 3),

@@ -23,13 +23,16 @@ _AUXILIARY = re.compile(r"(?:and |but |so )?(?:is|are|was|were|do|does|did|has|h
 #: Where a sentence ends.
 _END = re.compile(
     r"(?<![.!?])(?<!\b[A-Za-z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z][a-z])(?<!\be\.g)(?<!\bi\.e)[.!?]+(?=\s|$)|(?<![.!?])[!?]+(?=\s|$)"
-    r"|\n|:(?=\s)|\s[-\u2013\u2014]\s"
+    r"|\n|:(?=\s)|\s[-\u2013\u2014]\s|,(?=\s(?i:who|whom|whose|what|which|when|where|how|why)\b[^,]*$)"
 )
 
 #: What stands before a colon or dash is a sentence of its own if somebody speaks in it, or what follows names one thing
 #: by a pronoun; else it is a topic, as in "lakes in Norway: how many are there".
 _OF_ONE = re.compile(r"\b(?:it|its|he|him|his|she|her)\b", re.IGNORECASE)
-_PAUSES = frozenset([":", "-", "\u2013", "\u2014"])
+_PAUSES = frozenset([":", "-", "\u2013", "\u2014", ","])
+
+#: What may stand before a comma beside the name of an entity, as in "the film Her, who directed it".
+_NAMED_TOPIC = re.compile(r"\W*(?:(?:the|this|that|our|my)\s+)?(?:\w+\s+)?_\W*", re.IGNORECASE)
 _STORY = re.compile(
     r"\b(?:sorry|hi|hello|hey|new|thanks|i|we|my|our|me|us|you|your|he|she|they|it|question|is|was|are|were)\b",
     re.IGNORECASE,
@@ -121,18 +124,26 @@ def asked_part(question: str, slots: Sequence[QuestionEntity]) -> tuple[str, lis
     return text, sorted(moved, key=lambda slot: order[slot.entities])
 
 
+def _divides(question: str, end: re.Match[str], spans: Sequence[tuple[int, int]], story: re.Match[str] | None) -> bool:
+    """Tell whether a sign divides two sentences: after a pause what follows names one thing by a pronoun."""
+    sign = end[0].strip()
+    follows = _OF_ONE.search(question[end.end() :]) is not None
+    if sign == ",":
+        named = [(low, high) for low, high in spans if high <= end.start()]
+        before = question[: end.start()]
+        for low, high in reversed(named):
+            before = f"{before[:low]}_{before[high:]}"
+        return follows and _NAMED_TOPIC.fullmatch(before) is not None
+    return follows or sign not in _PAUSES or (story is not None and story.end() <= end.start())
+
+
 def _sentence(question: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the span of the last sentence that asks, with the sentences after it that end in a question mark."""
     story = _STORY.search(question)
     ends = [
         one.end()
         for one in _END.finditer(question)
-        if not any(low <= one.start() < high for low, high in spans)
-        and (
-            one[0].strip() not in _PAUSES
-            or (story and story.end() <= one.start())
-            or _OF_ONE.search(question[one.end() :])
-        )
+        if not any(low <= one.start() < high for low, high in spans) and _divides(question, one, spans, story)
     ]
     parts = [part for part in pairwise([0, *ends, len(question)]) if question[slice(*part)].strip()]
     texts = [question[slice(*part)].strip() for part in parts]

@@ -61,10 +61,14 @@ def test_an_indirect_claim_is_made_direct(before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "context", ["We missed Line 7. ", "Line 7 is late! I hate it. ", "Line 7: ", "About Line 7 - "]
+    "context", ["We missed Line 7. ", "Line 7 is late! I hate it. ", "Line 7: ", "About Line 7 - ", "the tram Line 7, "]
 )
 def test_context_before_the_question_is_left_out(context: str) -> None:
     assert asked(f"{context}Who runs it?", "Line 7") == ("Who runs it?", [])
+
+
+def test_a_comma_behind_more_than_a_name_divides_nothing() -> None:
+    assert asked("Who runs Line 7, when was it opened?", "Line 7")[0] == "Who runs Line 7, when was it opened?"
 
 
 @pytest.mark.parametrize(("asks", "kept"), [("Who runs Line 7?", False), ("Who linked it to Line 7?", True)])

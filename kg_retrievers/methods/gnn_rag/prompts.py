@@ -26,7 +26,7 @@ def _prompt(task: str, name: str) -> ChatPromptTemplate:
 
 
 #: Ask for all answers from reasoning paths, by the names of appendix E.4. Placeholders: `question`, `evidence`. The
-#: replies are read by `kg_retrievers.core.path_prompt.parse_answers`.
+#: replies are read by `kg_retrievers.core.replies`.
 PROMPTS: Mapping[str, ChatPromptTemplate] = {
     "A": _prompt("Answer the question with the help of the reasoning paths.", "Reasoning paths"),
     "B": _prompt("Answer the question with the help of the knowledge that is given.", "Knowledge"),

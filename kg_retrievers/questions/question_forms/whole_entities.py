@@ -50,6 +50,9 @@ _ASKS_KIND = re.compile(r"(?:which|what) (?!do|does|did|is|are|was|were|have|has
 #: Asks for a fact of the one entity, and not to describe it.
 _ASKS_FACT = re.compile(r"\b(?:where|when|why|how (?:many|much|long|old|big|far|often))\b")
 
+#: Asks for the words by which somebody describes the entity.
+_ASKS_WORDS = re.compile(r"\b(?:what|which) words\b")
+
 #: What a question about the whole graph, or about the things of a kind in general, has beside plain words.
 _OVERVIEW = re.compile(
     r"\b(?:overview|topics?|covered|sum up|summary|summari[sz]e|outline|rundown|contents?|contains?|covers?|holds?"
@@ -98,7 +101,12 @@ class WholeEntities:
         if _WHO_IS.fullmatch(text):
             return _pattern("describe", nodes)
         found = _DESCRIBES.search(text)
-        if found is None or _ASKS_FACT.search(text) or not {*found[0].split()}.isdisjoint(self._relation_words):
+        if (
+            found is None
+            or _ASKS_FACT.search(text)
+            or _ASKS_WORDS.search(text)
+            or not {*found[0].split()}.isdisjoint(self._relation_words)
+        ):
             return None
         known = {word for word in text.split() if _DESCRIBES.fullmatch(word)}
         rest = self._without_kind(text, known)
