@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.documents import Document
 from pydantic import Field
@@ -18,7 +18,13 @@ from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.values import read_value
-from kg_retrievers.graph.verbalize import approximate_tokens, as_data, as_data_lines, lone_entities_of
+from kg_retrievers.graph.verbalize import (
+    approximate_tokens,
+    as_data,
+    as_data_lines,
+    lone_entities_of,
+    words_of_documents,
+)
 from kg_retrievers.index.names import words_of
 
 #: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
@@ -63,13 +69,15 @@ class Citation(TypedDict):
         number: The number under which the fact was shown, from 1.
         triple: Head, relation and tail by entity key, in stored direction.
         text: The fact in words.
-        sources: Where the fact is from; absent where the graph holds no sources.
+        sources: Where the fact is from; absent where the graph holds no attributes.
+        attributes: The sets of its attributes; absent where the graph holds none.
     """
 
     number: int
     triple: list[str]
     text: str
     sources: NotRequired[list[str]]
+    attributes: NotRequired[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -104,10 +112,10 @@ class ShownEvidence:
             Citation(number=n, triple=list(self.citable[n - 1]), text=lines[n - 1].removeprefix(f"[{n}] "))
             for n in shown
         ]
-        sources = _sources_of(documents)
+        sources, attributes = _each_of(documents, "sources"), _each_of(documents, "attributes")
         for citation in citations:
             if (triple := Triple(*citation["triple"])) in sources:
-                citation["sources"] = sources[triple]
+                citation |= {"sources": sources[triple], "attributes": attributes.get(triple, [])}
         return citations, [number for number in once if number not in shown]
 
     def read_marks(self, text: str) -> tuple[str, list[int], list[int]]:
@@ -131,12 +139,12 @@ class ShownEvidence:
         return (MARK.sub(kept, text) if self.citable else text), marked, strange
 
 
-def _sources_of(documents: Sequence[Document]) -> dict[Triple, list[str]]:
-    """Return the sources of each triple of some Documents; nothing where their graph holds none."""
+def _each_of(documents: Sequence[Document], name: str) -> dict[Triple, Any]:
+    """Return what the metadata of Documents say of each triple under a name; nothing if they say nothing."""
     return {
-        triple: sources
+        triple: said
         for document in documents
-        for triple, sources in zip(_triples(document), document.metadata.get("sources", ()), strict=False)
+        for triple, said in zip(_triples(document), document.metadata.get(name, ()), strict=False)
     }
 
 
@@ -229,7 +237,12 @@ def _numbered_text(
     labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
     triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
     shown = verbalize(
-        triples, style="numbered", label=labels.__getitem__, max_tokens=max_tokens, count_tokens=count_tokens
+        triples,
+        style="numbered",
+        label=labels.__getitem__,
+        said=words_of_documents(documents),
+        max_tokens=max_tokens,
+        count_tokens=count_tokens,
     )
     return shown.text, [list(triple) for triple in triples[: shown.shown]]
 
@@ -259,7 +272,8 @@ def _documents_text(
             elif shown > 0 or (number == 1 and result):
                 style, label = document.metadata.get("style", "grouped"), document.metadata["labels"].__getitem__
                 paths = (document.metadata.get("details") or {}).get("paths")
-                cut = verbalize(triples[:shown], style=style, label=label, paths=paths).text
+                said = words_of_documents([document])
+                cut = verbalize(triples[:shown], style=style, label=label, said=said, paths=paths).text
                 parts.append("\n".join(filter(None, [f"[{number}]", tell_result(document.metadata), cut])))
             shown -= len(triples)
         if shown < 0:

@@ -172,6 +172,7 @@ def _tables(graph: KnowledgeGraph, schema: Schema) -> Iterator[RenderableType]:
         ("Types", ("type", "entities"), schema.types),
         ("Datatypes and languages of literals", ("datatype", "literals"), schema.datatypes),
         ("Sources", ("source", "triples"), schema.sources),
+        ("Attributes of facts", ("attribute", "triples"), schema.attributes),
     ):
         if counts:
             rows: list[tuple[str, int]] = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -115,9 +115,15 @@ def _sources(documents: Sequence[Document]) -> list[str]:
 
 
 def _named_triples(document: Document) -> list[tuple[str, str, str]]:
-    labels = document.metadata["labels"]
+    from kg_retrievers.graph.verbalize import attribute_words  # loads numpy, which the help does not need
+
+    labels, triples = document.metadata["labels"], document.metadata["triples"]
     names = {key: _line(key if label == key else f"{label} [{key}]") for key, label in labels.items()}
-    return [(names[head], _line(relation), names[tail]) for head, relation, tail in document.metadata["triples"]]
+    said = map(attribute_words, document.metadata.get("attributes") or [()] * len(triples))
+    return [
+        (names[head], _line(f"{relation} {words}".strip()), names[tail])
+        for (head, relation, tail), words in zip(triples, said, strict=True)
+    ]
 
 
 def _confidence(document: Document) -> str:

@@ -15,8 +15,9 @@ from langchain_core.documents import Document
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.values import Value, holds, read_value
-from kg_retrievers.graph.verbalize import as_data, lone_entities_of
+from kg_retrievers.graph.verbalize import as_data, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
 from kg_retrievers.index.linking import find_name
 from kg_retrievers.index.names import CASE_SCORE, EXACT_SCORE, words_of
@@ -482,23 +483,26 @@ def _document(
         "truncated": evidence.truncated,
         "style": style,
         "details": dict(evidence.details),
-    } | _sources(evidence.triples, graph)
+    } | _attributes(evidence.triples, graph)
     paths = evidence.details.get("paths")
-    facts = verbalize(evidence.triples, style=style, label=graph.label, paths=paths, entities=alone).text
+    said = words_with(dict(zip(evidence.triples, metadata.get("attributes", ()), strict=False)))
+    facts = verbalize(evidence.triples, style=style, label=graph.label, said=said, paths=paths, entities=alone).text
     content = "\n".join(filter(None, [tell_result(metadata), facts]))
     parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
     identity = json.dumps([metadata[name] for name in parts])
     return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 
 
-def _sources(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, list[list[str]]]:
-    """Return the sources of each triple; nothing of a graph without sources.
+def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, list[Any]]:
+    """Return the attributes of each triple, and its sources; nothing of a graph without attributes.
 
     A triple that a database has, and the graph has not, has none.
     """
-    if graph.source_names is None:
+    if not len(graph.attribute_sets.texts):
         return {}
-    return {"sources": [graph.sources(triple) if triple in graph else [] for triple in triples]}
+    sets = [graph.attributes(triple) if triple in graph else [] for triple in triples]
+    sources = [[str(one[SOURCE]) for one in several if SOURCE in one] for several in sets]
+    return {"sources": sources, "attributes": [[one for one in several if one.keys() - {SOURCE}] for several in sets]}
 
 
 def top_answers(evidence: Sequence[Evidence]) -> list[str]:

@@ -96,7 +96,7 @@ def lost_parts(graph: KnowledgeGraph) -> list[str]:
     """Return what a graph has and a database of `load_graph` lacks."""
     parts = {
         "datatypes of literals": graph.datatype_names,
-        "sources of facts": graph.source_names,
+        "attributes of facts": graph.attribute_names,
         "ids of relations": graph.relation_ids,
         "text relations": graph.text_relations,
         "prefixes": graph.prefixes,

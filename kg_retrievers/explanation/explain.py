@@ -18,7 +18,7 @@ from kg_retrievers.core.stages import shown_confidence
 from kg_retrievers.drawing import Drawing, draw
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import pattern_lines
-from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable
+from kg_retrievers.graph.verbalize import as_data, facts_of, one_line, readable, words_of_documents
 from kg_retrievers.index import GraphIndex, LinkedEntity, linker_of
 
 #: How words name an entity.
@@ -314,12 +314,13 @@ def explain(document: Document, retriever: BaseKGRetriever | None = None) -> Exp
 
 def _cited(document: Document) -> tuple[CitedFact, ...]:
     triples, labels = facts_of(document, "explain")
+    said = words_of_documents([document])
     sources = document.metadata.get("sources") or [[]] * len(triples)
     return tuple(
         CitedFact(
             number,
             triple,
-            as_data(f"{labels[triple.head]} -> {readable(triple.relation)} -> {labels[triple.tail]}"),
+            as_data(f"{labels[triple.head]} -> {said(triple)} -> {labels[triple.tail]}"),
             tuple(of_fact),
         )
         for number, (triple, of_fact) in enumerate(zip(triples, sources, strict=True), 1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples, sort_triples
+from kg_retrievers.graph.attributes import SOURCE, attribute_set
 from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type, starts_of
 from kg_retrievers.graph.types import Triple
 
@@ -64,9 +65,9 @@ class Reading:
 #: The id of no source, and of no datatype.
 NONE = -1
 
-#: Stands among the sources of a triple that is given both with and without a source, so that it stays when all of its
-#: sources are removed. A triple without any source has no row.
-NO_SOURCE = ""
+#: Stands among the attributes of a triple that is given both with and without them, so that it stays when all that is
+#: said of it is removed. A triple without any attribute has no row.
+NO_ATTRIBUTES = "{}"
 
 
 class TextIds(defaultdict[str, int]):
@@ -122,9 +123,9 @@ class GraphBuilder:
         self.type_ids: dict[str, str] = {}
         self.skipped = 0
         self.reading = Reading()
-        self._entities, self._relations, self._sources = TextIds(), TextIds(), TextIds()
+        self._entities, self._relations, self._sets = TextIds(), TextIds(), TextIds()
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
-        self._triple_sources = array("i")  # empty until a triple has a source
+        self._triple_sets = array("i")  # empty until a triple has attributes
         self._retyped: set[str] = set()
 
     def __len__(self) -> int:
@@ -133,50 +134,56 @@ class GraphBuilder:
 
     # --- in ---------------------------------------------------------------------------------------------------------
 
-    def add(self, head: str, relation: str, tail: str, source: str | None = None) -> None:
-        """Add a triple of three non-empty texts, and where it is from.
+    def add(self, head: str, relation: str, tail: str, attributes: Mapping[str, Any] | None = None) -> None:
+        """Add a triple of three non-empty texts, and its attributes.
 
-        A triple may come from several sources: add it once for each. An empty text is no source.
+        A triple may be said several times, with other attributes each time, such as once for each source.
         """
         self._heads.append(self._entities[head])
         self._kinds.append(self._relations[relation])
         self._tails.append(self._entities[tail])
-        if source or self._triple_sources:
-            self._triple_sources.extend([NONE] * (len(self) - 1 - len(self._triple_sources)))
-            self._triple_sources.append(self.source(source or NO_SOURCE))
+        if attributes or self._triple_sets:
+            self._triple_sets.extend([NONE] * (len(self) - 1 - len(self._triple_sets)))
+            self._triple_sets.append(self.attribute_set(attributes or {}))
 
-    def add_row(self, row: Sequence[str]) -> None:
-        """Add a triple that a user wrote.
+    def add_row(self, row: Sequence[Any]) -> None:
+        """Add a triple that a user wrote, and its attributes if it has a fourth part.
 
         Raises:
-            InvalidArgumentError: If it is not three non-empty texts.
+            InvalidArgumentError: If it is not three non-empty texts, or its attributes are no mapping.
         """
-        is_triple = not isinstance(row, str | Mapping) and len(row) == 3
-        if not is_triple or not all(isinstance(text, str) and text for text in row):
+        is_triple = not isinstance(row, str | Mapping) and len(row) in (3, 4)
+        attributes = row[3] if is_triple and len(row) == 4 else {}
+        if not is_triple or not all(isinstance(text, str) and text for text in row[:3]):
             hint = "To name the keys of rows: KnowledgeGraph.from_frame(rows, head=..., relation=..., tail=...)."
             raise InvalidArgumentError(
                 f"KnowledgeGraph: triple {len(self) + 1} must be three non-empty texts (head, relation, tail), "
                 f"but got {row!r}.",
                 hint_python=hint if isinstance(row, Mapping) else "",
             )
-        self.add(*row)
+        if not isinstance(attributes, Mapping):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: the fourth part of triple {len(self) + 1} must be its attributes, such as "
+                f"{{'since': 1999}}, but got {attributes!r}."
+            )
+        self.add(row[0], row[1], row[2], attributes)
 
-    def add_ids(self, heads: Array, relations: Array, tails: Array, sources: Array | None = None) -> None:
+    def add_ids(self, heads: Array, relations: Array, tails: Array, sets: Array | None = None) -> None:
         """Add many triples at once.
 
         Args:
             heads: Ids of `entity`, integers of shape (n).
             relations: Ids of `relation`, integers of shape (n).
             tails: Ids of `entity`, integers of shape (n).
-            sources: Ids of `source`, integers of shape (n), `NONE` where there is none.
+            sets: Ids of `attribute_set`, integers of shape (n), `NONE` for a triple without attributes.
         """
         before = len(self)
         for column, ids in ((self._heads, heads), (self._kinds, relations), (self._tails, tails)):
             column.frombytes(np.ascontiguousarray(ids, np.intc).tobytes())
-        if sources is not None or self._triple_sources:
-            self._triple_sources.extend([NONE] * (before - len(self._triple_sources)))
-            new = np.full(len(heads), NONE) if sources is None else sources
-            self._triple_sources.frombytes(np.ascontiguousarray(new, np.intc).tobytes())
+        if sets is not None or self._triple_sets:
+            self._triple_sets.extend([NONE] * (before - len(self._triple_sets)))
+            new = np.full(len(heads), NONE) if sets is None else sets
+            self._triple_sets.frombytes(np.ascontiguousarray(new, np.intc).tobytes())
 
     def entity(self, key: str) -> int:
         """Return the id of an entity; a new one where the key is new."""
@@ -194,13 +201,14 @@ class GraphBuilder:
         """Return the ids of relations; new ones where the names are new."""
         return np.fromiter(map(self._relations.__getitem__, names), np.intc, len(names))
 
-    def source(self, name: str) -> int:
-        """Return the id of a source; a new one where the name is new, `NONE` for an empty text."""
-        return self._sources[name] if name else NONE
+    def attribute_set(self, attributes: Mapping[str, Any]) -> int:
+        """Return the id of a set of attributes; a new one if the set is new, `NONE` if it is empty."""
+        text = attribute_set(attributes)
+        return NONE if text == NO_ATTRIBUTES else self._sets[text]
 
     def sources(self, names: Sequence[str]) -> Array:
-        """Return the ids of sources; new ones where the names are new, `NONE` for an empty text."""
-        return np.fromiter(map(self.source, names), np.intc, len(names))
+        """Return the ids of the sets that hold one source alone, `NONE` for an empty text."""
+        return np.fromiter((self.attribute_set({SOURCE: name}) for name in names), np.intc, len(names))
 
     def describe(
         self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()
@@ -241,7 +249,7 @@ class GraphBuilder:
         described = chain(self.labels, self.aliases, self.types)
         self.entities([*filterfalse(self._entities.__contains__, described)])
         given = len(self)
-        triples, sources = self._sorted_triples()
+        triples, attributes = self._sorted_triples()
         unique = len(triples.heads)
         adjacency = Adjacency.of_triples(triples, len(self._entities))
         del triples
@@ -251,19 +259,19 @@ class GraphBuilder:
         columns |= self._name_columns() if self.labels or self.aliases else {}
         columns |= self._type_columns()
         columns |= self._datatype_columns()
-        columns |= sources
+        columns |= attributes
         return columns, given - unique
 
     def _sorted_triples(self) -> tuple[TripleColumns, dict[str, Array]]:
-        """Return the triples, each once and sorted, and the columns of their sources; the builder holds none then."""
+        """Return the triples, each once and sorted, and their attributes; the builder holds none then."""
         given = [np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)]
         self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
-        if not self._sources:
+        if not self._sets:
             return sort_triples(given), {}
         triples, triple_of = rank_triples(given)
-        sources = np.full(len(triple_of), NONE, np.int64)
-        sources[: len(self._triple_sources)] = np.frombuffer(self._triple_sources, np.intc)
-        return triples, source_columns([*self._sources], Pairs(triple_of, sources), len(triples.heads))
+        sets = np.full(len(triple_of), NONE, np.int64)
+        sets[: len(self._triple_sets)] = np.frombuffer(self._triple_sets, np.intc)
+        return triples, attribute_columns([*self._sets], Pairs(triple_of, sets), len(triples.heads))
 
     def _relation_columns(self) -> dict[str, Array]:
         names = relation_names(self._relations, self.relation_labels)
@@ -398,23 +406,23 @@ def type_columns(names: StringTable, types: Pairs, size: int) -> dict[str, Array
     return names.columns("types") | types.columns("entity_types", size) | entities
 
 
-def source_columns(names: Sequence[str], sources: Pairs, size: int) -> dict[str, Array]:
-    """Return the columns of sources; none if no triple has a source.
+def attribute_columns(texts: Sequence[str], sets: Pairs, size: int) -> dict[str, Array]:
+    """Return the columns of attributes; none if no triple has any.
 
     Args:
-        names: The sources by id.
-        sources: The sources of triples; `NONE` if a triple is also given without a source.
+        texts: The sets of attributes by id, as `attribute_set` writes them.
+        sets: The sets of triples; `NONE` if a triple is also given without attributes.
         size: How many triples there are.
     """
-    has_source = np.zeros(size, np.bool_)
-    has_source[sources.owners[sources.values != NONE]] = True
-    owners, values = sources.subset(has_source[sources.owners])
-    names = [*names, NO_SOURCE]
-    used, ids = np.unique(np.where(values == NONE, len(names) - 1, values), return_inverse=True)
+    has_some = np.zeros(size, np.bool_)
+    has_some[sets.owners[sets.values != NONE]] = True
+    owners, values = sets.subset(has_some[sets.owners])
+    texts = [*texts, NO_ATTRIBUTES]
+    used, ids = np.unique(np.where(values == NONE, len(texts) - 1, values), return_inverse=True)
     if not len(used):
         return {}
-    table = _table("sources", [names[id] for id in used.tolist()])
-    return table | Pairs(owners, ids).ascending().columns("triple_sources", size)
+    table = _table("attributes", [texts[id] for id in used.tolist()])
+    return table | Pairs(owners, ids).ascending().columns("triple_attributes", size)
 
 
 def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:

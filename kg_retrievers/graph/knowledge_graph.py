@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -15,8 +16,17 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import SAVED_FROM, Adjacency, Edges, RelationSamples
+from kg_retrievers.graph.attributes import (
+    SOURCE,
+    VALID_FROM,
+    VALID_TO,
+    AttributeSets,
+    AttributeValue,
+    Where,
+    read_attribute_set,
+)
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
-from kg_retrievers.graph.changes.changing import Changes, change_graph
+from kg_retrievers.graph.changes.changing import Changes, change_graph, narrow_graph
 from kg_retrievers.graph.columns import (
     Array,
     StringTable,
@@ -36,7 +46,7 @@ from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, read_typed_value, read_value
 from kg_retrievers.graph.writers.content import GraphContent
 from kg_retrievers.graph.writers.files import OnLoss, WriteFormat, write_graph
-from kg_retrievers.graph.writers.texts import edge_attributes, node_attributes
+from kg_retrievers.graph.writers.texts import edge_key, edges_of, node_attributes
 
 #: How many triples are read at once where all are asked for.
 TRIPLES_AT_ONCE = 256
@@ -57,8 +67,7 @@ class KnowledgeGraph(GraphConstructors):
         names: All distinct labels and aliases.
         labels: The label of each entity: int32, shape (entities), ids of names.
         relation_ids: How the source wrote each relation; None where that is its name.
-        source_names: The sources of all facts, and `NO_SOURCE` where a fact is also given without; None where none has
-            one.
+        attribute_sets: The distinct sets of attributes of facts.
         datatype_names: The datatypes and languages of all literals; None where no literal has one.
         edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
             `edges.heads`, `edges.relations` and `edges.tails` those of all.
@@ -98,7 +107,7 @@ class KnowledgeGraph(GraphConstructors):
         self.names = StringTable.from_columns(self._columns, "names")
         self.labels = frozen(self._columns["labels"])
         self.relation_ids = self._optional_texts("relation_ids")
-        self.source_names = self._optional_texts("sources")
+        self.attribute_sets = AttributeSets(self._optional_texts("attributes") or StringTable.from_strings([]))
         self.datatype_names = self._optional_texts("datatype_names")
         self.adjacency = Adjacency(*map(frozen, Adjacency.from_columns(columns)))
         self.edges = Edges(self.adjacency)
@@ -261,13 +270,16 @@ cannot hold with on_loss="drop".
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
 
         Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
-        and as "relation", and "relation_id" and "sources" where they have some.
+        and as "relation", and "relation_id", "sources" and other attributes where they have some. A fact that is
+        stated several times, with other attributes, has several edges.
         """
         content, graph = self._content(), nx.MultiDiGraph()
         for entity in content.entities():
             graph.add_node(entity.key, **node_attributes(entity))
         for fact in content.facts():
-            graph.add_edge(fact.head, fact.tail, key=fact.relation, **edge_attributes(fact))
+            for place, attributes in enumerate(edges_of(fact)):
+                graph.add_edge(fact.head, fact.tail, key=edge_key(fact, place))
+                graph.edges[fact.head, fact.tail, edge_key(fact, place)].update(attributes)
         return graph
 
     def _content(self) -> GraphContent:
@@ -441,19 +453,73 @@ cannot hold with on_loss="drop".
         ids = self.relation_ids
         return name if ids is None else ids[relation]
 
+    @property
+    def attribute_names(self) -> list[str]:
+        """The names of the attributes of facts, in sorted order."""
+        return self.attribute_sets.names
+
+    @property
+    def source_names(self) -> list[str]:
+        """The sources of all facts, each once: the values of the attribute "source"."""
+        return list(dict.fromkeys(map(str, self.attribute_sets.values(SOURCE).values())))
+
+    def attributes(self, triple: Sequence[str]) -> list[dict[str, AttributeValue]]:
+        """Return the sets of attributes of a fact, one for each time that it is stated otherwise; empty if none is.
+
+        Raises:
+            InvalidArgumentError: If the graph has no such triple.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("Keanu Reeves", "acted in", "The Matrix", {"role": "Neo"})])
+            >>> graph.attributes(("Keanu Reeves", "acted in", "The Matrix"))
+            [{'role': 'Neo'}]
+        """
+        ids = self._triple_ids(triple)
+        if not len(ids):
+            raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
+        if not len(texts := self.attribute_sets.texts):
+            return []
+        return [read_attribute_set(texts[id]) for id in self._row("triple_attributes", int(ids[0]))]
+
     def sources(self, triple: Sequence[str]) -> list[str]:
         """Return where a fact is from: the named graphs, files or documents that it came with; empty where none did.
 
         Raises:
             InvalidArgumentError: If the graph has no such triple.
         """
-        ids = self._triple_ids(triple)
-        if not len(ids):
-            raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
-        if self.source_names is None:
-            return []
-        names = self.source_names
-        return [name for source in self._row("triple_sources", int(ids[0])) if (name := names[source])]
+        return [str(one[SOURCE]) for one in self.attributes(triple) if SOURCE in one]
+
+    def view(
+        self,
+        where: Where | None = None,
+        *,
+        as_of: date | str | None = None,
+        validity: tuple[str, str] = (VALID_FROM, VALID_TO),
+    ) -> KnowledgeGraph:
+        """Return a graph with only the facts whose attributes satisfy conditions.
+
+        It holds nothing of the other facts: an entity, a relation or a name that only they have is not in it.
+
+        Cost: that of a graph of the facts that stay, and a pass over all.
+
+        Args:
+            where: What is wanted of each attribute: a value, `{"tenant": "a"}`; one of several, `{"tenant": ["a"]}`;
+                comparisons, `{"confidence": {">=": 0.5}}`; or `{"deleted": None}` for none, also as one of several.
+                Texts are compared by each letter, dates by their days. Of a list one value must be as wanted.
+            as_of: A day on which the facts hold: "valid_from" is not after it, and "valid_to" not before it. Facts
+                without one of these have no such limit.
+            validity: The names of these two attributes.
+
+        Raises:
+            InvalidArgumentError: If no fact has such an attribute, it cannot be compared so, or no fact stays.
+
+        Example:
+            >>> facts = [("Ann", "works for", "Acme", {"until": 2013}), ("Bob", "works for", "Acme", {"until": 2020})]
+            >>> view = KnowledgeGraph.from_triples(facts).view({"until": {">": 2015}})
+            >>> list(view.entities)
+            ['Acme', 'Bob']
+        """
+        return narrow_graph(self, self.attribute_sets.satisfying(where or {}, as_of, validity)).graph
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""

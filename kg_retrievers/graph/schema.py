@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import value_range
 
@@ -48,6 +50,7 @@ class Schema:
         datatypes: The number of literals of each datatype or language, the most frequent first; empty where none has
             one.
         sources: The number of triples from each source, the most frequent first; empty where none has one.
+        attributes: The number of triples with each other attribute, by name; empty where none has any.
     """
 
     entities: int
@@ -56,6 +59,17 @@ class Schema:
     types: Mapping[str, int]
     datatypes: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, int] = field(default_factory=dict)
+
+
+def _count_values(graph: KnowledgeGraph, name: str) -> dict[str, int]:
+    """Return how often each value of an attribute is said of facts, the most frequent first."""
+    sets = graph.attribute_sets
+    counts = np.bincount(graph._columns.get("triple_attributes.values", ()), minlength=len(sets.texts)).tolist()
+    counted = Counter[str]()
+    for id, value in sets.values(name).items():
+        counted[str(value)] += counts[id]
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
@@ -89,5 +103,6 @@ def schema_of(graph: KnowledgeGraph) -> Schema:
         relations=tuple(schemas),
         types=_count_names(graph.types, graph._columns["entity_types.values"]),
         datatypes=_count_names(graph.datatype_names, graph._columns.get("datatypes")),
-        sources=_count_names(graph.source_names, graph._columns.get("triple_sources.values")),
+        sources=_count_values(graph, SOURCE),
+        attributes={name: sum(_count_values(graph, name).values()) for name in graph.attribute_names if name != SOURCE},
     )

@@ -11,6 +11,7 @@ keeps every character.
 from __future__ import annotations
 
 import csv
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any, Literal, Protocol, TypeGuard, get_args
 from unicodedata import category, combining
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.types import Evidence, Path, Triple, read_paths
 
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -239,7 +241,56 @@ def _split_humps(word: str) -> str:
 _relation_text = lru_cache(maxsize=10_000)(readable)
 
 
-def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+def relation_words(triple: Triple) -> str:
+    """Return the relation of a fact in words."""
+    return _relation_text(triple.relation)
+
+
+def attribute_words(sets: Iterable[Mapping[str, Any]]) -> str:
+    """Return sets of attributes in words, except where a fact is from; empty if there are none.
+
+    Example:
+        >>> attribute_words([{"role": "Neo", "source": "credits.csv"}, {"role": ["A", "B"], "valid_from": 2003}])
+        '(role: Neo), (role: A, B; valid from: 2003)'
+    """
+    parts = []
+    for one in sets:
+        said = [f"{readable(name)}: {_value_text(value)}" for name, value in one.items() if name != SOURCE]
+        parts += [f"({'; '.join(said)})"] if said else []
+    return ", ".join(parts)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_value_text, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Callable[[Triple], str]:
+    """Return what gives the relation of a fact in words, and its attributes behind it.
+
+    Example:
+        >>> fact = Triple("Reeves", "acted_in", "The Matrix")
+        >>> triple_lines([fact], said=words_with({fact: [{"role": "Neo"}]}))
+        ['Reeves -> acted in (role: Neo) -> The Matrix']
+    """
+    return lambda triple: " ".join(filter(None, [relation_words(triple), attribute_words(attributes.get(triple, ()))]))
+
+
+def words_of_documents(documents: Iterable[HasMetadata]) -> Callable[[Triple], str]:
+    """Return what gives the relations of the facts of Documents in words, with their attributes."""
+    found = dict[Triple, Iterable[Mapping[str, Any]]]()
+    for document in documents:
+        rows = document.metadata.get("triples") or ()
+        found |= {
+            Triple(*row): sets for row, sets in zip(rows, document.metadata.get("attributes") or (), strict=False)
+        }
+    return words_with(found)
+
+
+def triple_lines(
+    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
+) -> list[str]:
     """Return a line for each triple, in stored direction.
 
     The lines are for reading: names may hold "->".
@@ -247,27 +298,30 @@ def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -
     Args:
         triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default, `readable` for keys with underscores.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
 
     Example:
         >>> triple_lines([Triple("Her", "directed_by", "Spike Jonze")])
         ['Her -> directed by -> Spike Jonze']
     """
-    return [
-        as_data(f"{label(head)} -> {_relation_text(relation)} -> {label(tail)}") for head, relation, tail in triples
-    ]
+    return [as_data(f"{label(one.head)} -> {said(one)} -> {label(one.tail)}") for one in triples]
 
 
-def numbered_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+def numbered_lines(
+    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
+) -> list[str]:
     """Return `triple_lines`, each preceded by its number, so that it can be cited.
 
     Example:
         >>> numbered_lines([Triple("Her", "directed_by", "Spike Jonze")])
         ['[1] Her -> directed by -> Spike Jonze']
     """
-    return [f"[{number}] {line}" for number, line in enumerate(triple_lines(triples, label), 1)]
+    return [f"[{number}] {line}" for number, line in enumerate(triple_lines(triples, label, said), 1)]
 
 
-def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+def grouped_lines(
+    triples: Iterable[Triple], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
+) -> list[str]:
     """Return a line for each head and relation with all tails, in order of first occurrence.
 
     The lines are for reading: names may hold "->" or ";".
@@ -275,22 +329,23 @@ def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) 
     Args:
         triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
 
     Example:
         >>> grouped_lines([Triple("Her", "starring", "Amy Adams"), Triple("Her", "starring", "Rooney Mara")])
         ['Her -> starring -> Amy Adams; Rooney Mara']
     """
     groups: dict[tuple[str, str], list[str]] = {}
-    for head, relation, tail in triples:
-        groups.setdefault((head, relation), []).append(label(tail))
-    return [
-        as_data(f"{label(head)} -> {_relation_text(relation)} -> {'; '.join(tails)}")
-        for (head, relation), tails in groups.items()
-    ]
+    for triple in triples:
+        groups.setdefault((triple.head, said(triple)), []).append(label(triple.tail))
+    return [as_data(f"{label(head)} -> {words} -> {'; '.join(tails)}") for (head, words), tails in groups.items()]
 
 
 def table_lines(
-    triples: Iterable[Triple], label: Callable[[str], str] = str, entities: Iterable[str] = ()
+    triples: Iterable[Triple],
+    label: Callable[[str], str] = str,
+    said: Callable[[Triple], str] = relation_words,
+    entities: Iterable[str] = (),
 ) -> list[str]:
     r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
 
@@ -308,6 +363,7 @@ def table_lines(
     Args:
         triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
         entities: Further entities, which follow those of the triples.
 
     Example:
@@ -321,9 +377,9 @@ def table_lines(
     """
     numbers: dict[str, int] = {}
     edges = list[tuple[int, str, int]]()
-    for head, relation, tail in triples:
-        start, end = (numbers.setdefault(key, len(numbers)) for key in (head, tail))
-        edges.append((start, as_data(_relation_text(relation)), end))
+    for triple in triples:
+        start, end = (numbers.setdefault(key, len(numbers)) for key in (triple.head, triple.tail))
+        edges.append((start, as_data(said(triple)), end))
     for key in entities:
         numbers.setdefault(key, len(numbers))
     nodes = [(number, as_data(label(key))) for key, number in numbers.items()]
@@ -338,7 +394,9 @@ def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
     return written.getvalue().removesuffix("\n").split("\n")
 
 
-def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list[str]:
+def path_lines(
+    paths: Iterable[Path], label: Callable[[str], str] = str, said: Callable[[Triple], str] = relation_words
+) -> list[str]:
     """Return a line for each path, with arrows in the direction in which each triple is stored.
 
     The lines are for reading: names may hold "->" or "<-".
@@ -346,6 +404,7 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
     Args:
         paths: The walks.
         label: Maps an entity key to what it is called; the key itself by default.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
 
     Example:
         >>> triples = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Adaptation", "directed_by", "Spike Jonze"))
@@ -357,12 +416,17 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
         parts = [label(path.entities[0])]
         for there, triple in zip(path.entities[1:], path.triples, strict=True):
             arrow = "->" if triple.tail == there else "<-"
-            parts += [arrow, _relation_text(triple.relation), arrow, label(there)]
+            parts += [arrow, said(triple), arrow, label(there)]
         lines.append(as_data(" ".join(parts)))
     return lines
 
 
-def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, paths: object = ()) -> list[str]:
+def walk_lines(
+    triples: Iterable[Triple],
+    label: Callable[[str], str] = str,
+    said: Callable[[Triple], str] = relation_words,
+    paths: object = (),
+) -> list[str]:
     """Return a line for each known walk over the triples, then one for each triple that is on none of them.
 
     Lines have the form of `path_lines` and are for reading: names may hold "->" or "<-".
@@ -370,6 +434,7 @@ def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, pat
     Args:
         triples: The facts.
         label: Maps an entity key to what it is called; the key itself by default.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
         paths: The known walks, as `path_rows` writes them; those that are no walk over these triples are left out.
 
     Example:
@@ -380,7 +445,8 @@ def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, pat
     triples = tuple(triples)
     known = read_paths(paths, triples)
     on_known = {triple for path in known for triple in path.triples}
-    return path_lines(known, label) + triple_lines((one for one in triples if one not in on_known), label)
+    rest = (one for one in triples if one not in on_known)
+    return path_lines(known, label, said) + triple_lines(rest, label, said)
 
 
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
@@ -435,7 +501,7 @@ def _term(term: str | Mapping[str, str]) -> str:
     return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
 
 
-_LINES: dict[Style, Callable[[Iterable[Triple], Callable[[str], str]], list[str]]] = {
+_LINES: dict[Style, Callable[..., list[str]]] = {
     "triples": triple_lines,
     "grouped": grouped_lines,
     "numbered": numbered_lines,
@@ -491,6 +557,7 @@ def verbalize(
     *,
     style: Style = "grouped",
     label: Callable[[str], str] = str,
+    said: Callable[[Triple], str] = relation_words,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     paths: object = (),
@@ -506,6 +573,7 @@ def verbalize(
         style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`,
             "tables" for `table_lines`, "paths" for `walk_lines`.
         label: Maps an entity key to what it is called; the key itself by default.
+        said: Gives the relation of a fact in words; `words_with` adds its attributes.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
         paths: For the style "paths", the known walks: see `walk_lines`. A walk is shown as one where all of its triples
@@ -527,14 +595,14 @@ def verbalize(
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
     lines = partial(walk_lines, paths=paths) if style == "paths" else _LINES[style]
-    label, count, total = cache(label), len(triples), len(triples) + len(entities)
+    label, said, count, total = cache(label), cache(said), len(triples), len(triples) + len(entities)
 
     def text(shown: int) -> str:
         facts, alone = triples[:shown], entities[: max(shown - count, 0)]
         if style == "tables":
-            shown_lines = table_lines(facts, label, alone)
+            shown_lines = table_lines(facts, label, said, alone)
         else:
-            shown_lines = [*lines(facts, label), *(as_data(label(key)) for key in alone)]
+            shown_lines = [*lines(facts, label, said), *(as_data(label(key)) for key in alone)]
         kinds = [("fact", "facts", count - len(facts)), ("entity", "entities", len(entities) - len(alone))]
         left_out = " and ".join(
             f"{number} more {one if number == 1 else many}" for one, many, number in kinds if number

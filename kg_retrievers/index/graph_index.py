@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -18,8 +19,9 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph.adjacency import FACTS
-from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
-from kg_retrievers.graph.changes.changing import Changes, change_graph
+from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where
+from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
+from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
@@ -63,6 +65,9 @@ if TYPE_CHECKING:
     from kg_retrievers.graph.parts import PartReader
 
 Item = TypeVar("Item")
+
+#: How many views an index keeps.
+VIEWS_KEPT = 16
 
 #: The facts of how many entities are read for the outline of a connected graph.
 OUTLINE_ENTITIES = 2_000
@@ -138,6 +143,7 @@ class GraphIndex(Immutable):
         self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
         self._triples = TripleVectors(graph, dimension, self._texts.embed_new, searches.get("triples"))
         self._linking: dict[str, Array] | None = None
+        self._views: Recent[GraphIndex] = Recent(VIEWS_KEPT)
         self.derived = Cache()
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
@@ -351,13 +357,52 @@ class GraphIndex(Immutable):
         changed = self._change(partial(embed, self.embeddings), changes)
         return GraphIndex(changed.graph, self.embeddings, changed.dimension, make_searches(changed.whole_columns()))
 
+    def view(
+        self,
+        where: Where | None = None,
+        *,
+        as_of: date | str | None = None,
+        validity: tuple[str, str] = (VALID_FROM, VALID_TO),
+    ) -> GraphIndex:
+        """Return an index of only the facts whose attributes satisfy conditions; nothing of the others is in it.
+
+        The view is kept with the index, so that the same conditions give the same view. No text is embedded again.
+
+        Args:
+            where: As of `KnowledgeGraph.view`.
+            as_of: As of `KnowledgeGraph.view`.
+            validity: As of `KnowledgeGraph.view`.
+
+        Raises:
+            InvalidArgumentError: As of `KnowledgeGraph.view`, or if the graph stays in its database.
+
+        Example:
+            >>> from kg_retrievers.index import default_embeddings
+            >>> facts = [("Ann", "knows", "Bob", {"tenant": "a"}), ("Ann", "knows", "Eve", {"tenant": "b"})]
+            >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+            >>> list(index.view({"tenant": "a"}).graph.names)
+            ['Ann', 'Bob']
+        """
+        check_at_hand("GraphIndex.view", self)
+        sets = self.graph.attribute_sets.satisfying(where or {}, as_of, validity)
+
+        def narrowed(keys: list[bytes]) -> dict[bytes, GraphIndex]:
+            changed = self._changed(partial(embed, self.embeddings), narrow_graph(self.graph, sets))
+            searches = make_searches(changed.whole_columns())
+            return dict.fromkeys(keys, GraphIndex(changed.graph, self.embeddings, changed.dimension, searches))
+
+        key = sets.tobytes()
+        return self if sets.all() else self._views.get_or_make([key], narrowed)[key]
+
     def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
         """Change the graph, and embed what is new.
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
         """
-        change = change_graph(self.graph, **changes)
+        return self._changed(embed_texts, change_graph(self.graph, **changes))
+
+    def _changed(self, embed_texts: Callable[[Sequence[str]], Array], change: GraphChange) -> IndexChange:
         before = self.graph, self.dimension, self._all_searches(), change
         if not self.dimension:
             return IndexChange(*before, embed_texts)

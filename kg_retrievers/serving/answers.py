@@ -13,7 +13,7 @@ from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.explanation import Explanation, WhyNot
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.verbalize import triple_lines
+from kg_retrievers.graph.verbalize import attribute_words, triple_lines, words_with
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.serving import results
 from kg_retrievers.serving.bounds import MOST_ITEMS
@@ -80,11 +80,15 @@ def evidence_of(question: str, documents: Sequence[Document], method: str) -> re
 def _evidence(metadata: Mapping[str, Any]) -> results.Evidence:
     labels, triples = metadata["labels"], metadata["triples"][:MOST_ITEMS]
     sources = metadata.get("sources") or [None] * len(triples)
+    attributes = metadata.get("attributes") or [None] * len(triples)
     return results.Evidence(
         rank=metadata["rank"],
         score=metadata["score"],
         answers=[results.Named(key=key, label=labels[key]) for key in metadata["answers"][:MOST_ITEMS]],
-        facts=[fact_of(results.Fact, triple, labels, where) for triple, where in zip(triples, sources, strict=False)],
+        facts=[
+            fact_of(results.Fact, triple, labels, where, sets)
+            for triple, where, sets in zip(triples, sources, attributes, strict=False)
+        ],
         confidence=metadata["confidence"],
         value=_value(metadata["value"]),
     )
@@ -118,12 +122,25 @@ def explained_absence(told: WhyNot, method: str) -> results.Explained:
 
 
 def fact_of(
-    kind: type[OneFact], triple: Sequence[str], labels: Mapping[str, str], sources: Sequence[str] | None, **more: Any
+    kind: type[OneFact],
+    triple: Sequence[str],
+    labels: Mapping[str, str],
+    sources: Sequence[str] | None,
+    attributes: Sequence[Mapping[str, Any]] | None = None,
+    **more: Any,
 ) -> OneFact:
     """Return a fact of a kind, in keys and in words."""
     head, relation, tail = triple
-    (text,) = triple_lines([Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))])
-    return kind(triple=Triple(head, relation, tail), text=text, sources=[*(sources or ())][:MOST_ITEMS] or None, **more)
+    shown = Triple(*map(shorten, (labels.get(head, head), relation, labels.get(tail, tail))))
+    sets = [*(attributes or ())][:MOST_ITEMS]
+    (text,) = triple_lines([shown], said=words_with({shown: sets}))
+    return kind(
+        triple=Triple(head, relation, tail),
+        text=text,
+        sources=[*(sources or ())][:MOST_ITEMS] or None,
+        attributes=attribute_words(sets) or None,
+        **more,
+    )
 
 
 def _named_answers(names: Sequence[str], documents: Sequence[Document]) -> list[results.Named]:
@@ -163,6 +180,7 @@ def schema_of(index: GraphIndex, methods: Sequence[str]) -> results.SchemaSummar
         ],
         types=_counted(schema.types),
         sources=_counted(schema.sources),
+        attributes=_counted(schema.attributes),
         methods=list(methods),
         left_out=sum(max(len(items) - MOST_ITEMS, 0) for items in (schema.relations, schema.types, schema.sources)),
     )

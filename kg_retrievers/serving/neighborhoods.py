@@ -108,5 +108,4 @@ def _fact(graph: KnowledgeGraph, row: list[int], is_incoming: bool) -> NeighborF
     triple = (graph.entities[head], graph.relations[kind], graph.entities[tail])
     labels = {key: graph.label(key) for key in (triple[0], triple[2])}
     other = triple[0] if is_incoming else triple[2]
-    sources = graph.sources(triple) if graph.source_names is not None else None
-    return fact_of(NeighborFact, triple, labels, sources, other=labels[other])
+    return fact_of(NeighborFact, triple, labels, graph.sources(triple), graph.attributes(triple), other=labels[other])

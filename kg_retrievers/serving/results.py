@@ -59,6 +59,7 @@ class Fact(Part):
     triple: tuple[Text, Text, Text] = Field(description="Head, relation and tail, in stored direction, by entity key.")
     text: Text = Field(description="The fact in words.")
     sources: list[Text] | None = Field(default=None, description="Where it is from, if the graph says so.")
+    attributes: Text | None = Field(default=None, description="Its attributes, such as a role or a time, in words.")
 
 
 class CitedFact(Fact):
@@ -181,6 +182,7 @@ class SchemaSummary(Result):
     relations: list[RelationSummary] = Field(default_factory=list, description="Those with most facts first.")
     types: list[Counted] = Field(default_factory=list, description="The types of entities, the most frequent first.")
     sources: list[Counted] = Field(default_factory=list, description="Where the facts are from.")
+    attributes: list[Counted] = Field(default_factory=list, description="The attributes of facts.")
     methods: list[Text] = Field(default_factory=list, description="The methods that questions can be asked by.")
 
 

@@ -155,7 +155,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             metadata = document.metadata
             assert document.id
             assert document.page_content.strip()
-            assert set(metadata) == METADATA | ({"sources"} if graph.source_names is not None else set())
+            assert set(metadata) == METADATA | ({"sources", "attributes"} if graph.attribute_names else set())
             assert not _not_plain(metadata), "metadata holds more than plain lists, dicts, numbers and texts"
             assert json.loads(json.dumps(metadata, allow_nan=False)) == metadata
             assert type(metadata["score"]) is float

@@ -19,9 +19,9 @@ SAMPLE = Path(__file__).parents[2] / "kg_retrievers" / "sample" / "graph.jsonl"
 def rich(folder: Path) -> str:
     """A saved graph with labels of relations, datatypes, sources, prefixes and things left out."""
     builder = GraphBuilder()
-    builder.add("Q1", "P57", "Q2", "credits")
-    builder.add("Q1", "P57", "Q2", "archive")
-    builder.add("Q1", "P577", "2013-12-18", "credits")
+    builder.add("Q1", "P57", "Q2", {"source": "credits"})
+    builder.add("Q1", "P57", "Q2", {"source": "archive"})
+    builder.add("Q1", "P577", "2013-12-18", {"source": "credits"})
     builder.describe("Q1", "Her", types=["film"])
     builder.describe("Q2", "Spike Jonze", types=["person"])
     builder.name_relation("P57", "director")

@@ -15,8 +15,8 @@ from kg_retrievers.graph.building import GraphBuilder
 def index(tmp_path: Path) -> str:
     """A saved index of a graph with sources, one of which would steer a terminal."""
     builder = GraphBuilder()
-    builder.add("Her", "directed_by", "Spike Jonze", "credits.csv")
-    builder.add("Her", "directed_by", "Spike Jonze", "films\x1b[2J")
+    builder.add("Her", "directed_by", "Spike Jonze", {"source": "credits.csv"})
+    builder.add("Her", "directed_by", "Spike Jonze", {"source": "films\x1b[2J"})
     builder.add("Her", "starring", "Amy Adams")
     GraphIndex.build(KnowledgeGraph._from_builder(builder), default_embeddings(), tmp_path / "index")
     return str(tmp_path / "index")

@@ -28,8 +28,8 @@ def graph() -> KnowledgeGraph:
     """A graph with a fact of two sources, one of one source and one of none."""
     builder = GraphBuilder()
     for source in SOURCES:
-        builder.add("Her", "directed_by", "Spike Jonze", source)
-    builder.add("Adaptation", "directed_by", "Spike Jonze", "credits.csv")
+        builder.add("Her", "directed_by", "Spike Jonze", {"source": source})
+    builder.add("Adaptation", "directed_by", "Spike Jonze", {"source": "credits.csv"})
     builder.add("Her", "starring", "Amy Adams")
     return KnowledgeGraph._from_builder(builder)
 

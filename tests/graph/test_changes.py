@@ -39,7 +39,7 @@ def made(facts: Any, descriptions: Any, relation_labels: Any, datatypes: Any = N
     builder = GraphBuilder(**descriptions, relation_labels=relation_labels)
     for triple, source in facts:
         head, relation, tail = triple
-        builder.add(head, relation, tail, source)
+        builder.add(head, relation, tail, {"source": source})
     for key, datatype in (datatypes or {}).items():
         builder.set_datatype(key, datatype)
     return KnowledgeGraph._from_builder(builder)
@@ -165,7 +165,7 @@ def test_a_fact_that_is_also_given_without_a_source_stays(tmp_path: Path) -> Non
         again = KnowledgeGraph.from_file(tmp_path / name)
         lost = again.with_changes(removed_sources=[*again.sources(again.triple(0))])
         assert [triple.tail for triple in lost.triples()] == ["Drama"], name
-        assert lost.source_names is None
+        assert lost.source_names == []
     later = made([(fact, "review.txt")], {}, {}).with_changes(added=[fact])
     assert [*later.with_changes(removed_sources=["review.txt"]).triples()] == [fact]
     with pytest.raises(InvalidArgumentError, match=r"is from ''.*Its sources: 'review.txt'"):
@@ -231,8 +231,9 @@ def test_text_relations_follow_their_relations() -> None:
 
 def test_what_was_left_out_of_an_addition_is_counted() -> None:
     rows = [{"head": "a", "relation": "r", "tail": "b", "year": 1}]
-    graph = KnowledgeGraph.from_frame(rows)
-    changed = graph.with_changes(added=KnowledgeGraph.from_frame([rows[0] | {"tail": "c", "note": "x"}]))
+    graph = KnowledgeGraph.from_frame(rows, attributes="drop")
+    addition = KnowledgeGraph.from_frame([rows[0] | {"tail": "c", "note": "x"}], attributes="drop")
+    changed = graph.with_changes(added=addition)
     counts = {what.split("'")[1]: count for what, count in changed.reading.left_out.items()}
     assert counts == {"year": 2, "note": 1}
     assert [*graph.reading.left_out.values()] == [1]

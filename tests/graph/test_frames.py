@@ -104,9 +104,9 @@ def test_columns_are_named(frame: Any) -> None:
 def test_further_columns_are_told_or_become_facts(frame: Any) -> None:
     rows = [ROWS[0] | {"year": 2013, "seen": None}, ROWS[3] | {"year": None, "seen": True}]
     graph = KnowledgeGraph.from_frame(frame(rows))
-    assert graph.reading.left_out == {
-        f"cells of column {name!r} (facts=[{name!r}] makes facts about the head of them)": 2
-        for name in ("year", "seen")
+    assert [graph.attributes(triple) for triple in graph.triples()] == [[{"year": 2013}], [{"seen": True}]]
+    assert KnowledgeGraph.from_frame(frame(rows), attributes="drop").reading.left_out == {
+        f'cells of column {name!r} (attributes="facts" keeps them)': 2 for name in ("year", "seen")
     }
     graph = KnowledgeGraph.from_frame(frame(rows), facts=["year", "seen"])
     assert set(graph.triples()) - set(TRIPLES) == {Triple("Her", "year", "2013"), Triple("Spike Jonze", "seen", "true")}

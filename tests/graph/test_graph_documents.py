@@ -53,7 +53,9 @@ def test_nodes_relationships_and_sources() -> None:
     assert graph.sources(("Her", "DIRECTED_BY", "Spike Jonze")) == ["films.txt", "d2"]
     assert graph.reading.format == "GraphDocument"
     assert graph.reading.understood["sources"] == "metadata 'source' 1, document id 1"
-    assert graph.reading.left_out == {"edge attribute 'confidence' (a fact holds none)": 2}
+    confidences = [{"source": "films.txt", "confidence": 0.9}, {"source": "d2", "confidence": 0.9}]
+    assert graph.attributes(("Her", "DIRECTED_BY", "Spike Jonze")) == confidences
+    assert graph.reading.left_out == {}
 
 
 def test_source_is_chosen() -> None:
@@ -61,7 +63,7 @@ def test_source_is_chosen() -> None:
     triple = ("Her", "DIRECTED_BY", "Spike Jonze")
     for source, found in ((None, ["d1"]), ("page", ["3"]), ("id", ["m1"]), ("missing", [])):
         assert KnowledgeGraph.from_graph_documents([document(where)], source=source).sources(triple) == found
-    assert KnowledgeGraph.from_graph_documents([document()]).source_names is None
+    assert KnowledgeGraph.from_graph_documents([document()]).source_names == []
 
 
 def test_a_type_that_nobody_gave_is_none() -> None:

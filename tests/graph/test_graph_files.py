@@ -75,7 +75,9 @@ def test_what_networkx_writes(tmp_path: Path, format: Literal["graphml", "gexf"]
     assert rows.datatypes == {"2013": "xsd:integer"}
     assert rows.reading.format == {"graphml": "GraphML", "gexf": "GEXF"}[format]
     assert rows.reading.understood["relations"] == "edge attribute 'relation'"
-    assert rows.reading.left_out["edge attribute 'weight' (a fact holds none)"] >= 1
+    graph = KnowledgeGraph._from_builder(rows)
+    assert graph.attributes(("Her", "directed_by", "Spike Jonze")) == [{"weight": 0.5}]
+    assert "id" not in graph.attribute_names
 
 
 def test_relation_is_the_first_attribute_that_every_edge_has(tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_node_link(kind: Any, edges: str) -> None:
     rows = read_document(document)
     assert facts(rows) == FILM_FACTS
     assert (rows.reading.format, rows.labels["Her"]) == ("node-link JSON", "Her (film)")
-    assert rows.reading.left_out == {"edge attribute 'weight' (a fact holds none)": 1}
+    assert KnowledgeGraph._from_builder(rows).attributes(("Her", "directed_by", "Spike Jonze")) == [{"weight": 0.5}]
 
 
 def test_node_link_with_other_names_and_ids() -> None:

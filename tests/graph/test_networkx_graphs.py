@@ -45,12 +45,12 @@ def test_attributes_of_nodes_are_names_types_and_facts() -> None:
 
 def test_what_no_fact_can_hold_is_counted() -> None:
     source = film()
+    source.add_edge("Q1", "Q4", relation="near", vector=[0.1] * 17)
     source.add_node("Q4", vector=[0.1] * 17, nested={"a": 1}, few=[0.1, 0.2], rows=[[1], [2]])
     reading = KnowledgeGraph.from_networkx(source).reading
     assert reading.format == "NetworkX"
     assert reading.left_out == {
-        "edge attribute 'weight' (a fact holds none)": 2,
-        "edge attribute 'since' (a fact holds none)": 1,
+        "edge attribute 'vector' with vectors": 1,
         "node attribute 'vector' with nested values or vectors": 1,
         "node attribute 'nested' with nested values or vectors": 1,
         "node attribute 'rows' with nested values or vectors": 1,
@@ -63,7 +63,8 @@ def test_what_no_fact_can_hold_is_counted() -> None:
 
 def test_attributes_can_be_dropped() -> None:
     graph = KnowledgeGraph.from_networkx(film(), attributes="drop")
-    assert len(graph) == 2
+    assert (len(graph), graph.attribute_names) == (2, [])
+    assert graph.reading.left_out["edge attribute 'weight' (attributes=\"facts\" keeps it)"] == 2
     assert graph.types_of("Q1") == ["film"]
     assert graph.reading.left_out["node attribute 'tags' (attributes=\"facts\" keeps it)"] == 1
     with pytest.raises(InvalidArgumentError, match='attributes is "facts" or "drop", but got \'keep\''):
@@ -73,9 +74,15 @@ def test_attributes_can_be_dropped() -> None:
 def test_many_names_of_attributes_are_counted_together() -> None:
     source = nx.DiGraph()
     source.add_edge("a", "b", relation="r", **{f"x{number}": 1 for number in range(30)})
-    left_out = KnowledgeGraph.from_networkx(source).reading.left_out
+    left_out = KnowledgeGraph.from_networkx(source, attributes="drop").reading.left_out
     assert len(left_out) == 21
-    assert left_out["edge attribute of 10 other names (a fact holds none)"] == 10
+    assert left_out['edge attribute of 10 other names (attributes="facts" keeps it)'] == 10
+
+
+def test_attributes_of_edges_are_those_of_facts() -> None:
+    graph = KnowledgeGraph.from_networkx(film())
+    assert graph.attributes(("Q1", "director", "Q2")) == [{"weight": 0.5, "since": 1999}]
+    assert graph.reading.understood["attributes of facts"] == "edge attributes 'weight' 2, 'since' 1"
 
 
 def test_nodes_that_are_no_texts_are_told() -> None:
@@ -127,10 +134,11 @@ def test_ids_of_relations_and_sources_come_back() -> None:
     assert graph.sources(("Q1", "director (P57)", "Q2")) == ["a", "b"]
     assert graph.sources(("Q1", "director (dbo:director)", "Q3")) == []
     assert graph.sources(("Q1", "writer", "Q4")) == ["a"]
-    assert graph.reading.left_out == {
-        "edge attribute 'sources' (a fact holds none)": 1,
-        "edge attribute 'relation_id' (a fact holds none)": 1,
-    }
-    again = KnowledgeGraph.from_networkx(graph.to_networkx())
-    assert [again.relation_id(name) for name in again.relations] == ["P57", "dbo:director", "writer"]
-    assert again.sources(("Q1", "director (P57)", "Q2")) == ["a", "b"]
+    assert graph.attributes(("Q1", "director (dbo:director)", "Q3")) == [{"sources": '{"not": "texts"}'}]
+    assert graph.attributes(("Q1", "writer", "Q4")) == [{"source": "a", "relation_id": 58}]
+    again = KnowledgeGraph.from_networkx(KnowledgeGraph.from_networkx(film()).to_networkx())
+    assert again.attributes(("Q1", "director", "Q2")) == [{"weight": 0.5, "since": 1999}]
+    source.remove_nodes_from(["Q3", "Q4"])
+    again = KnowledgeGraph.from_networkx(KnowledgeGraph.from_networkx(source).to_networkx())
+    assert [again.relation_id(name) for name in again.relations] == ["P57"]
+    assert again.sources(("Q1", "director", "Q2")) == ["a", "b"]

@@ -346,7 +346,7 @@ def test_named_graphs_can_be_chosen(read: Read) -> None:
     assert [*graph.triples()] == [("ex:a", "ex:r", "ex:c")]
     assert graph.reading.left_out == {"statements of other graphs (graphs=None)": 4}
     default = read(GRAPHS, "trig", graphs=["default"])
-    assert ([*default.triples()], default.source_names) == ([("ex:a", "ex:r", "ex:b")], None)
+    assert ([*default.triples()], default.source_names) == ([("ex:a", "ex:r", "ex:b")], [])
     with pytest.raises(
         InvalidArgumentError, match=r"no named graph 'http.*nowhere'; its named graphs are '_:g', 'http"
     ):

@@ -201,8 +201,11 @@ def test_header_is_told(tmp_path: Path) -> None:
 
 def test_further_columns_are_told_or_become_facts(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.csv", "head,relation,tail,year\nHer,directed_by,Spike Jonze,2013\nA,is,B,\n")
-    assert read_graph_rows(path).reading.left_out == {
-        "cells of column 'year' (facts=['year'] makes facts about the head of them)": 2
+    kept = KnowledgeGraph.from_file(path)
+    assert [kept.attributes(triple) for triple in kept.triples()] == [[{"year": 2013}], []]
+    assert kept.reading.understood["attributes of facts"] == "'year' (facts=['year'] makes facts about the head)"
+    assert read_graph_rows(path, attributes="drop").reading.left_out == {
+        "cells of column 'year' (attributes=\"facts\" keeps them)": 2
     }
     rows = read_graph_rows(path, facts=["year"])
     assert [*rows.triples()] == [HER, Triple("A", "is", "B"), Triple("Her", "year", "2013")]
@@ -276,7 +279,8 @@ def test_rows_of_json(tmp_path: Path, name: str, indent: int | None) -> None:
     assert graph.relation_id("director") == "P57"
     assert graph.label("Her") == "Her (film)"
     assert graph.datatype("Her") == "xsd:string"
-    assert graph.reading.left_out == {"key 'year' of facts (a fact holds head, relation, tail and source)": 1}
+    assert graph.reading.left_out == {}
+    assert [one.get("year") for fact in facts for one in graph.attributes(fact)] == [2013, None, None]
 
 
 @pytest.mark.parametrize(
@@ -456,7 +460,6 @@ def test_bad_arguments(tmp_path: Path, arguments: dict[str, Any], wanted: str) -
     [
         ("kb.jsonl", {"delimiter": ";"}),
         ("kb.jsonl", {"header": False}),
-        ("kb.jsonl", {"attributes": "drop"}),
         ("kb.jsonl", {"facts": ["year"]}),
         ("kb.nt", {"encoding": "latin-1"}),
         ("neo4j.csv", {"facts": ["year"]}),

@@ -25,10 +25,10 @@ from kg_retrievers.graph.readers.text_files import FileOptions
 def rich_graph() -> KnowledgeGraph:
     """A graph with all that a graph can hold, and texts that are hard to write."""
     builder = GraphBuilder()
-    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", "film.nt")
-    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", "wiki.nt")
+    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", {"source": "film.nt"})
+    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", {"source": "wiki.nt"})
     builder.add("dbr:Her", "dbp:director", 'He said "no";\r\nthen,\tnothing \\ more')
-    builder.add("dbr:Her", "released", "2013-12-18", "film.nt")
+    builder.add("dbr:Her", "released", "2013-12-18", {"source": "film.nt"})
     builder.add("[1]", "released", "&lt;<b>\u2028é")
     builder.describe("dbr:Her", "Her", ["Ella", '"Her"', "[REC]"], ["film", "drama; comedy"])
     builder.describe("dbr:Dune", "Her", [], ["film"])

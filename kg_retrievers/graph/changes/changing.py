@@ -15,17 +15,18 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
+from kg_retrievers.graph.attributes import SOURCE
+from kg_retrievers.graph.building import Pairs, Reading, attribute_columns
 from kg_retrievers.graph.changes.merge import (
-    EMPTY,
     RDF,
     Descriptions,
     Merge,
     NewTexts,
     Said,
+    attribute_pairs,
     mask,
     new_ids,
     new_texts,
-    source_pairs,
 )
 from kg_retrievers.graph.columns import Array
 
@@ -109,24 +110,13 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
     origins = np.full(int(kept.sum()), -1)
     origins[of_graph[stays]] = np.flatnonzero(stays)
 
-    heads, kinds, tails = (column[kept] for column in triples)
-    counts = np.bincount(np.append(heads, tails), minlength=len(merge.entities))
+    facts = TripleColumns(*(column[kept] for column in triples))
+    counts = np.bincount(np.append(facts.heads, facts.tails), minlength=len(merge.entities))
     kept_entities = merge.kept_entities(descriptions, counts)
-    entity_ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
-    kept_relations = mask(len(merge.relations), kinds)
-    facts = TripleColumns(entity_ids[heads], new_ids(kept_relations)[kinds], entity_ids[tails])
-    aliases, types = (
-        pairs.subset(kept_entities[pairs.owners])._replace(owners=entity_ids[pairs.owners[kept_entities[pairs.owners]]])
-        for pairs in descriptions[1:]
+    columns, text_relations, type_ids, names = _columns(
+        merge, descriptions, facts, kept_entities, changes.get("relation_labels") or {}
     )
-    descriptions = Descriptions(descriptions.labels[kept_entities], aliases, types)
-
-    columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")
-    relations, text_relations = merge.relation_columns(kept_relations, changes.get("relation_labels") or {})
-    names, name_origins = merge.name_columns(descriptions, entities)
-    kinds_of, type_ids = merge.type_columns(types, len(entities))
-    columns |= relations | names | kinds_of | merge.datatype_columns(kept_entities)
-    columns |= merge.source_columns((of_graph, of_addition), len(origins), lost, changes.get("source"))
+    columns |= merge.attribute_columns((of_graph, of_addition), len(origins), lost, changes.get("source"))
     new = int((origins < 0).sum())
     changed = type(graph)(
         columns,
@@ -137,7 +127,74 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
         graph.reading.joined(addition.reading).changed(new, len(graph) - len(origins) + new),
         type_ids,
     )
-    return GraphChange(changed, name_origins, origins)
+    return GraphChange(changed, names, origins)
+
+
+def _columns(
+    merge: Merge,
+    descriptions: Descriptions,
+    facts: TripleColumns,
+    kept_entities: Array,
+    relation_labels: Mapping[str, str],
+) -> tuple[dict[str, Array], list[str], dict[str, str], Array]:
+    """Return the columns of a changed graph except its attributes, its text relations, type ids and earlier names.
+
+    Args:
+        merge: The graph and what is added.
+        descriptions: What the entities of both are called.
+        facts: The facts that stay, sorted, by the ids of both.
+        kept_entities: Which entities stay: bool.
+        relation_labels: New labels of relations.
+    """
+    ids, entities = new_ids(kept_entities), merge.entities.subset(kept_entities)
+    kept_relations = mask(len(merge.relations), facts.relations)
+    facts = TripleColumns(ids[facts.heads], new_ids(kept_relations)[facts.relations], ids[facts.tails])
+    aliases, types = (
+        pairs.subset(kept_entities[pairs.owners])._replace(owners=ids[pairs.owners[kept_entities[pairs.owners]]])
+        for pairs in descriptions[1:]
+    )
+    columns: dict[str, Array] = Adjacency.of_triples(facts, len(entities)).columns() | entities.columns("entities")
+    relations, text_relations = merge.relation_columns(kept_relations, relation_labels)
+    kept = Descriptions(descriptions.labels[kept_entities], aliases, types)
+    names, name_origins = merge.name_columns(kept, entities)
+    kinds_of, type_ids = merge.type_columns(types, len(entities))
+    columns |= relations | names | kinds_of | merge.datatype_columns(kept_entities)
+    return columns, text_relations, type_ids, name_origins
+
+
+def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
+    """Return a graph with the facts of some sets of attributes, and with no entity that is only in other facts.
+
+    Args:
+        graph: The graph.
+        kept_sets: Which sets of attributes stay, as `AttributeSets.satisfying` returns them: bool.
+
+    Raises:
+        InvalidArgumentError: If no fact stays.
+    """
+    sets = attribute_pairs(graph)
+    stays = kept_sets[sets.values]  # the last one is that of NONE
+    facts = np.flatnonzero(mask(len(graph), sets.owners[stays]))
+    if not len(facts):
+        raise InvalidArgumentError(
+            "view: no fact satisfies these conditions.",
+            hint_python="See `graph.attribute_names`, and `graph.attributes(triple)` for those of a fact.",
+            hint_shell="`info` shows the attributes.",
+        )
+    merge = Merge(graph, graph.from_triples(()), NewTexts({}))
+    heads, relations, tails = (
+        column[facts] for column in (graph.edges.heads, graph.edges.relations, graph.edges.tails)
+    )
+    kept_entities = mask(len(graph.entities), heads) | mask(len(graph.entities), tails)
+    kept_entities |= np.diff(graph.adjacency.indptr) == 0  # those that no fact names
+    said = Said({}, {}, {})
+    columns, text_relations, type_ids, names = _columns(
+        merge, merge.describe(said), TripleColumns(heads, relations, tails), kept_entities, {}
+    )
+    kept = Pairs(new_ids(mask(len(graph), facts))[sets.owners[stays]], sets.values[stays])
+    columns |= attribute_columns([*graph.attribute_sets.texts], kept, len(facts))
+    prefixes, reading = graph.prefixes, Reading(graph.reading.format)
+    return GraphChange(type(graph)(columns, 0, 0, text_relations, prefixes, reading, type_ids), names, facts)
 
 
 def _removal(
@@ -184,32 +241,31 @@ def _check_removed(graph: KnowledgeGraph, removal: KnowledgeGraph, missing: Arra
 
 
 def _source_ids(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
-    """Return the ids of sources to remove.
+    """Return the ids of the sets of attributes whose sources are removed.
 
     Raises:
         InvalidArgumentError: If the graph has no such source.
     """
-    table, ids = graph.source_names or EMPTY, []
-    names = [name for name in table if name]
-    for source in (sources,) if isinstance(sources, str) else sources:
-        ids.append(table.find(source))
-        if ids[-1] < 0 or not source:
-            near = did_you_mean(source, names)
+    found = graph.attribute_sets.values(SOURCE)
+    wanted = [sources] if isinstance(sources, str) else [*sources]
+    for source in wanted:
+        if source not in graph.source_names:
+            near = did_you_mean(source, graph.source_names)
             raise InvalidArgumentError(
                 f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{f'; {near}' if near else '.'} "
-                f"Its sources: {listed(names) or 'none'}.",
+                f"Its sources: {listed(graph.source_names) or 'none'}.",
                 hint_python="See `graph.source_names`.",
                 hint_shell="`info` counts them.",
             )
-    return np.array(ids, np.int64)
+    return np.array([id for id, source in found.items() if source in wanted], np.int64)
 
 
-def _facts_from(graph: KnowledgeGraph, sources: Array) -> Array:
-    """Return which triples are from these sources and from no other: bool."""
-    if not len(sources):
+def _facts_from(graph: KnowledgeGraph, sets: Array) -> Array:
+    """Return which triples have these sets of attributes and no other: bool."""
+    if not len(sets):
         return np.zeros(len(graph), np.bool_)
-    pairs = source_pairs(graph)
-    return ~mask(len(graph), pairs.owners[~np.isin(pairs.values, sources)])
+    pairs = attribute_pairs(graph)
+    return ~mask(len(graph), pairs.owners[~np.isin(pairs.values, sets)])
 
 
 def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:

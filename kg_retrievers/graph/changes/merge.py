@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
-from kg_retrievers.graph.building import NONE, Pairs, name_columns, relation_names, source_columns, type_columns
+from kg_retrievers.graph.attributes import SOURCE, attribute_set, read_attribute_set
+from kg_retrievers.graph.building import (
+    NO_ATTRIBUTES,
+    NONE,
+    Pairs,
+    attribute_columns,
+    name_columns,
+    relation_names,
+    type_columns,
+)
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.iris import NAMED, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import FORMATS
@@ -91,9 +100,9 @@ def new_texts(graph: KnowledgeGraph, addition: KnowledgeGraph) -> NewTexts:
     if is_rdf:
         nodes = [key for key in keys if key.startswith("_:")]
         entities |= _free(nodes, "_:b", graph.entities)
-        graphs = [name for name in addition.source_names or () if name.startswith("_:")]
+        graphs = [name for name in addition.source_names if name.startswith("_:")]
         sources |= {name: entities[name] for name in graphs if name in entities}
-        sources |= _free([name for name in graphs if name not in addition.entities], "_:g", graph.source_names or ())
+        sources |= _free([name for name in graphs if name not in addition.entities], "_:g", graph.source_names)
     if not any((entities, relations, types, sources, kinds)):
         return NewTexts(theirs)
     texts = [*keys, *written_relations(addition), *written_types(addition), *datatypes]
@@ -421,31 +430,46 @@ class Merge:
             if label != id and not (is_made_up and id in labels):
                 labels[id] = label
 
-    # --- sources and datatypes ----------------------------------------------------------------------------------------
+    # --- attributes and datatypes -------------------------------------------------------------------------------------
 
-    def source_columns(
+    def attribute_columns(
         self, ids: tuple[Array, Array], size: int, removed: Array, source: str | None
     ) -> dict[str, Array]:
-        """Return the sources of each triple; nothing if no triple has one.
+        """Return the attributes of each triple; nothing if no triple has any.
 
         Args:
             ids: The id of each triple of the graph in the result, -1 if it is gone; and that of each of the addition.
             size: How many triples there are.
-            removed: The ids of the sources that are left out.
+            removed: The ids of the sets of attributes that are left out.
             source: Where all that is added is from.
         """
         of_graph, of_addition = ids
-        table = JoinedTable.of(_sources(self.graph), _sources(self.addition), self.new.sources)
-        names = [*table.old, *table.new, *([source] if source else [])]
-        old, new = source_pairs(self.graph), source_pairs(self.addition)
+        given = _sets(self.addition)
+        table = JoinedTable.of(_sets(self.graph), [self._renamed_source(text) for text in given], {})
+        texts, old, new = [*table.old, *table.new], attribute_pairs(self.graph), attribute_pairs(self.addition)
         stays = (of_graph[old.owners] >= 0) & ~np.isin(old.values, removed)
-        owners, values = of_graph[old.owners[stays]], old.values[stays]
-        given = np.append(table.ids, NONE)[new.values]  # the last one is that of NONE
+        owners = [of_graph[old.owners[stays]], of_addition[new.owners]]
+        values = [old.values[stays], np.append(table.ids, NONE)[new.values]]  # the last one is that of NONE
         if source:
-            given[given == NONE] = names.index(source)
-            owners = np.append(owners, of_addition)
-            values = np.append(values, np.full(len(of_addition), names.index(source)))
-        return source_columns(names, Pairs(np.append(owners, of_addition[new.owners]), np.append(values, given)), size)
+            named = dict[str, int](zip(texts, range(len(texts)), strict=True))
+
+            def number(attributes: Mapping[str, Any]) -> int:
+                return named.setdefault(attribute_set({SOURCE: source, **attributes}), len(named))
+
+            sets = [*map(read_attribute_set, given), {}]  # the last one is that of NONE
+            values[1] = np.array([number(one) for one in sets], np.int64)[new.values]
+            also = new.owners[np.array([SOURCE in one for one in sets])[new.values]]
+            owners.append(of_addition[also])
+            values.append(np.full(len(also), number({})))
+            texts = [*named]
+        return attribute_columns(texts, Pairs(np.concatenate(owners), np.concatenate(values)), size)
+
+    def _renamed_source(self, text: str) -> str:
+        """Return a set of attributes of the addition as the graph writes its source."""
+        attributes = read_attribute_set(text)
+        source = attributes.get(SOURCE)
+        renamed = self.new.sources.get(source) if isinstance(source, str) else None
+        return attribute_set({**attributes, SOURCE: renamed}) if renamed else text
 
     def datatype_columns(self, kept: Array) -> dict[str, Array]:
         """Return the datatype of each entity that stays; nothing if none has one.
@@ -477,17 +501,17 @@ def _plain_labels(names: Iterable[str], written: Iterable[str]) -> dict[str, str
     return {id: name.removesuffix(f" ({id})") for name, id in pairs if name != id}
 
 
-def source_pairs(graph: KnowledgeGraph) -> Pairs:
-    """Return each triple and its sources; `NONE` for a triple that is given without a source."""
-    pairs = Pairs.named(graph._columns, "triple_sources")
+def attribute_pairs(graph: KnowledgeGraph) -> Pairs:
+    """Return each triple and its sets of attributes; `NONE` for a triple that is given without any."""
+    pairs = Pairs.named(graph._columns, "triple_attributes")
     plain = np.flatnonzero(~mask(len(graph), pairs.owners))
-    nameless = _sources(graph).find("")
-    values = np.where(pairs.values == nameless, NONE, pairs.values) if nameless >= 0 else pairs.values
+    empty = _sets(graph).find(NO_ATTRIBUTES)
+    values = np.where(pairs.values == empty, NONE, pairs.values) if empty >= 0 else pairs.values
     return Pairs(np.append(pairs.owners, plain), np.append(values, np.full(len(plain), NONE)))
 
 
-def _sources(graph: KnowledgeGraph) -> StringTable:
-    return graph.source_names or EMPTY
+def _sets(graph: KnowledgeGraph) -> StringTable:
+    return graph.attribute_sets.texts
 
 
 EMPTY = StringTable.from_strings([])

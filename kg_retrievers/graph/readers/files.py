@@ -294,7 +294,9 @@ def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) ->
     builder = GraphBuilder()
     table = ArrowFile(path, str(format), options.limits)
     named = [*(options.columns or ()), *(None,) * 4][:4]
-    FrameReader(builder, options.on_error, path, options.limits).add_facts(table, named, options.facts)
+    FrameReader(builder, options.on_error, path, options.limits, options.attributes).add_facts(
+        table, named, options.facts
+    )
     return builder
 
 

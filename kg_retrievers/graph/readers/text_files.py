@@ -31,7 +31,7 @@ FORMATS_OF = {
     "delimiter": (*_TEXT_TABLES, "neo4j-csv"),
     "header": _TEXT_TABLES,
     "facts": _TABLES,
-    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
+    "attributes": (*_TABLES, *_GRAPHS, "jsonl", "json", "neo4j-csv", "apoc-jsonl"),
     "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl"),
 }
 
@@ -248,6 +248,9 @@ TAIL = ("tail", "object", "target", "to", "end", "dst", "node2", "o", "t")
 #: What the column may be called that says where a fact is from, where it is not the head.
 SOURCE = ("source", "sources", "provenance", "graph")
 
+#: Begins the name of a column that is an attribute of facts, though it is called like another column.
+ATTRIBUTE_PREFIX = "attribute:"
+
 ENTITY = ("entity", "id", "key", "node")
 LABEL = ("label", "name")
 ALIASES = ("aliases", "alias", "synonyms")
@@ -255,6 +258,14 @@ TYPES = ("types", "type", "category")
 
 #: What nobody calls a relation of facts: a first row that has it in the place of the relation names the columns.
 _ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
+
+
+def is_role(name: str) -> bool:
+    """Tell whether a column with a name may be taken for heads, relations or tails, or is no name of an attribute."""
+    folded = name.strip().casefold()
+    return (folded in (*HEAD, *RELATION, *TAIL, *SOURCE[1:]) and folded != SOURCE[0]) or folded.startswith(
+        ATTRIBUTE_PREFIX
+    )
 
 
 class Roles(NamedTuple):

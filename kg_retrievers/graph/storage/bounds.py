@@ -18,7 +18,7 @@ from kg_retrievers.graph.columns import Array
 BOUNDED = 1 << 25
 
 #: The tables of texts, by the names of their columns.
-_TABLES = ("entities", "relations", "types", "names", "relation_ids", "datatype_names", "sources")
+_TABLES = ("entities", "relations", "types", "names", "relation_ids", "datatype_names", "attributes")
 
 #: The types of the columns that hold no signed integers, by the ends of their names.
 _TYPES = {"data": "uint8", "hashes": "uint64"}
@@ -29,7 +29,7 @@ _ROWS = {
     "entity_types": ("entities", "types"),
     "name_entities": ("names", "entities"),
     "type_entities": ("types", "entities"),
-    "triple_sources": ("triples", "sources"),
+    "triple_attributes": ("triples", "attributes"),
 }
 
 #: The columns of one id for each: what has one, what it is an id of, and the least id.

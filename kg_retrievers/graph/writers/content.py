@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, Edges
+from kg_retrievers.graph.attributes import AttributeValue, read_attribute_set
 from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, StringTable
 
@@ -22,14 +23,14 @@ class Fact(NamedTuple):
         relation: What its relation is called.
         relation_id: How the source wrote the relation.
         tail: The key of its tail.
-        sources: Where it is from.
+        attributes: Its sets of attributes, as `attribute_set` writes them.
     """
 
     head: str
     relation: str
     relation_id: str
     tail: str
-    sources: list[str]
+    attributes: list[str]
 
 
 class Entity(NamedTuple):
@@ -82,27 +83,32 @@ class GraphContent:
         return Edges(Adjacency.from_columns(self._columns))[:]
 
     @property
-    def has_sources(self) -> bool:
-        """Whether some fact has a source."""
-        return "sources.offsets" in self._columns
+    def has_attributes(self) -> bool:
+        """Whether some fact has attributes."""
+        return "attributes.offsets" in self._columns
+
+    @cached_property
+    def attribute_names(self) -> list[str]:
+        """The names of the attributes, in sorted order."""
+        return sorted({name for text in self._texts("attributes") for name in read_attribute_set(text)})
 
     def facts(self) -> Iterator[Fact]:
         """Yield the facts."""
-        sources = self._rows("triple_sources", self._texts("sources")) if self.has_sources else None
+        sets = self._rows("triple_attributes", self._texts("attributes")) if self.has_attributes else None
         for head, relation, tail in self.edges.tolist():
-            own = next(sources) if sources else []
+            own = next(sets) if sets else []
             yield Fact(self.keys[head], self.relations[relation], self.relation_ids[relation], self.keys[tail], own)
 
-    def rows_by_source(self) -> tuple[Array, list[str | None]]:
-        """Return the id of a fact for each of its sources, and this source; one row of a fact that has none."""
-        if not self.has_sources:
-            return np.arange(len(self.edges)), [None] * len(self.edges)
-        starts, names = self._columns["triple_sources.indptr"], self._texts("sources")
+    def statements(self) -> tuple[Array, list[dict[str, AttributeValue]]]:
+        """Return the id of a fact for each of its sets of attributes, and this set; one row of a fact without any."""
+        if not self.has_attributes:
+            return np.arange(len(self.edges)), [{}] * len(self.edges)
+        starts, sets = self._columns["triple_attributes.indptr"], [*map(read_attribute_set, self._texts("attributes"))]
         counts = np.diff(starts)
         rows = np.repeat(np.arange(len(counts)), np.maximum(counts, 1))
         ids = np.full(len(rows), NONE)
-        ids[np.repeat(counts > 0, np.maximum(counts, 1))] = self._columns["triple_sources.values"]
-        return rows, [None if id == NONE else names[id] or None for id in ids.tolist()]
+        ids[np.repeat(counts > 0, np.maximum(counts, 1))] = self._columns["triple_attributes.values"]
+        return rows, [{} if id == NONE else sets[id] for id in ids.tolist()]
 
     def entities(self) -> Iterator[Entity]:
         """Yield the entities."""
@@ -120,7 +126,7 @@ class GraphContent:
 
     def texts(self) -> Iterator[str]:
         """Yield every text of the graph."""
-        for name in ("entities", "relations", "relation_ids", "names", "types", "datatype_names", "sources"):
+        for name in ("entities", "relations", "relation_ids", "names", "types", "datatype_names", "attributes"):
             yield from self._texts(name)
 
     def _texts(self, name: str) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import oxigraph
 from kg_retrievers.graph.writers.content import Entity, GraphContent
@@ -39,11 +40,13 @@ def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
 
 
 def rdf_losses(content: GraphContent, format: str) -> dict[str, int]:
-    """Count what a format of RDF cannot hold: entities of which nothing is said, sources but in `NAMED_GRAPHS`."""
+    """Count what a format of RDF cannot hold: silent entities, attributes, and sources except in `NAMED_GRAPHS`."""
     lonely = content.lonely()
     silent = sum(entity.key in lonely and not entity.is_described for entity in content.entities())
-    sourced = 0 if format in NAMED_GRAPHS else sum(source is not None for source in content.rows_by_source()[1])
+    sets = content.statements()[1] if content.has_attributes else []
+    sourced = 0 if format in NAMED_GRAPHS else sum(SOURCE in one for one in sets)
     lost = {"sources of facts (N-Quads, TriG and JSON-LD can)": sourced, "entities of which nothing is said": silent}
+    lost["attributes of facts"] = sum(len(one.keys() - {SOURCE}) for one in sets)
     return {what: count for what, count in lost.items() if count}
 
 
@@ -68,9 +71,9 @@ class _Statements:
         entities = [*content.entities()]
         terms = [self._term(entity, number in heads) for number, entity in enumerate(entities)]
         relations = [self._iri(id) for id in content.relation_ids]
-        rows, sources = content.rows_by_source()
-        for (head, relation, tail), source in zip(content.edges[rows].tolist(), sources, strict=True):
-            graph = () if source is None else (self._node(source),)
+        rows, sets = content.statements()
+        for (head, relation, tail), attributes in zip(content.edges[rows].tolist(), sets, strict=True):
+            graph = (self._node(str(attributes[SOURCE])),) if SOURCE in attributes else ()
             yield module.Quad(terms[head], relations[relation], terms[tail], *graph)
         for entity, term in zip(entities, terms, strict=True):
             if not isinstance(term, module.Literal):

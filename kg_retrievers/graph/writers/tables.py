@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.attributes import SOURCE, attribute_cell
+from kg_retrievers.graph.readers.text_files import ATTRIBUTE_PREFIX, is_role
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
 #: The columns of a table by their names.
@@ -24,21 +26,29 @@ _LISTS = ("aliases", "types")
 
 
 def fact_columns(content: GraphContent, *, by_id: bool) -> Columns:
-    """Return head, relation and tail of the facts; and source if facts have some, in a row for each source.
+    """Return head, relation and tail of the facts, and their attributes, in a row for each set of these.
+
+    The column of an attribute is called like it, behind "attribute:" if that may be one of the other columns.
 
     Args:
         content: The graph.
         by_id: Whether relations are written as the source wrote them.
     """
-    rows, sources = content.rows_by_source()
+    rows, sets = content.statements()
     heads, relations, tails = content.edges[rows].T.tolist()
     names = content.relation_ids if by_id else content.relations
-    columns: Columns = {
+    columns: dict[str, Sequence[Any]] = {
         "head": [content.keys[id] for id in heads],
         "relation": [names[id] for id in relations],
         "tail": [content.keys[id] for id in tails],
     }
-    return {**columns, "source": sources} if content.has_sources else columns
+    for name in content.attribute_names:
+        cells = [one.get(name) for one in sets]
+        columns[ATTRIBUTE_PREFIX + name if is_role(name) else name] = [
+            None if value is None else value if name == SOURCE and isinstance(value, str) else attribute_cell(value)
+            for value in cells
+        ]
+    return columns
 
 
 def entity_columns(content: GraphContent) -> Columns:

@@ -9,7 +9,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.building import NO_SOURCE
+from kg_retrievers.graph.attributes import SOURCE, read_attribute_set
 from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
 
 #: What no document of XML 1.0 can hold.
@@ -26,15 +26,51 @@ def node_attributes(entity: Entity) -> dict[str, Any]:
     return attributes | ({"datatype": entity.datatype} if entity.datatype else {})
 
 
-def edge_attributes(fact: Fact) -> dict[str, Any]:
-    """Return the attributes of an edge: its relation, and the relation's id and the sources if it has some."""
-    attributes: dict[str, Any] = {"relation": fact.relation}
-    attributes |= {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
-    return attributes | ({"sources": fact.sources} if fact.sources else {})
+def statements_of(fact: Fact) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield how often a fact is stated otherwise: with which sources, and with which other attributes.
+
+    Sources without other attributes come together.
+
+    Example:
+        >>> fact = Fact("Her", "genre", "genre", "Drama", ['{"source": "a"}', '{"source": "b"}', '{"since": 2013}'])
+        >>> list(statements_of(fact))
+        [({'sources': ['a', 'b']}, {}), ({}, {'since': 2013})]
+    """
+    sets = [*map(read_attribute_set, fact.attributes)]
+    if not sets or {} in sets:
+        yield {}, {}
+    if alone := [one[SOURCE] for one in sets if one.keys() == {SOURCE} and isinstance(one[SOURCE], str)]:
+        yield {"sources": alone}, {}
+    for one in sets:
+        source = one.get(SOURCE)
+        if one and not (len(one) == 1 and isinstance(source, str)):
+            sources = {"sources": [source]} if isinstance(source, str) else {}
+            yield sources, {name: value for name, value in one.items() if not (sources and name == SOURCE)}
+
+
+#: The attributes of an edge that say what it joins, and how.
+EDGE_NAMES = ("id", "key", "relation", "relation_id", "source", "sources", "target")
+
+
+def edges_of(fact: Fact) -> Iterator[dict[str, Any]]:
+    """Yield the attributes of each edge of a fact: its relation, the relation's id, sources, and what else is said.
+
+    Raises:
+        InvalidArgumentError: If an attribute of the fact is called like one of these.
+    """
+    plain: dict[str, Any] = {"relation": fact.relation}
+    plain |= {"relation_id": fact.relation_id} if fact.relation_id != fact.relation else {}
+    for sources, attributes in statements_of(fact):
+        if taken := [name for name in attributes if name in EDGE_NAMES]:
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.write: no edge can have the attribute {taken[0]!r} of {fact.head!r} {fact.relation!r} "
+                f"{fact.tail!r}. Write JSONL."
+            )
+        yield plain | sources | attributes
 
 
 def graphml_lines(content: GraphContent) -> Iterator[str]:
-    """Yield GraphML. It has no lists: aliases, types and sources are written as lists in JSON.
+    """Yield GraphML. It has no lists: aliases, types, sources and other lists are written in JSON.
 
     Raises:
         InvalidArgumentError: If a text holds a control character, which XML cannot hold.
@@ -43,19 +79,35 @@ def graphml_lines(content: GraphContent) -> Iterator[str]:
     names = {"node": ("label", "aliases", "types", "datatype"), "edge": ("relation", "relation_id", "sources")}
     for part, name in ((part, name) for part, found in names.items() for name in found):
         yield f'<key id="{part[0]}.{name}" for="{part}" attr.name="{name}" attr.type="string"/>\n'
+    for name in content.attribute_names:
+        for type in ("string", "boolean", "long", "double"):
+            yield f'<key id={_quoted(f"e.{name}.{type}")} for="edge" attr.name={_quoted(name)} attr.type="{type}"/>\n'
     yield '<graph edgedefault="directed">\n'
     for entity in content.entities():
         yield f"<node id={_quoted(entity.key)}>{_data('n', node_attributes(entity))}</node>\n"
     for fact in content.facts():
         ends = f"source={_quoted(fact.head)} target={_quoted(fact.tail)}"
-        yield f"<edge {ends}>{_data('e', edge_attributes(fact))}</edge>\n"
+        for attributes in edges_of(fact):
+            yield f"<edge {ends}>{_data('e', attributes)}</edge>\n"
     yield "</graph>\n</graphml>\n"
 
 
-def _data(prefix: str, attributes: dict[str, str | list[str]]) -> str:
-    texts = {name: value if isinstance(value, str) else _json(value) for name, value in attributes.items() if value}
-    parts = [(name, escape(_checked(text), _KEPT_BREAK)) for name, text in texts.items()]
-    return "".join(f'<data key="{prefix}.{name}">{text}</data>' for name, text in parts)
+def _data(prefix: str, attributes: dict[str, Any]) -> str:
+    texts = {
+        _key(prefix, name, value): value if isinstance(value, str) else _json(value)
+        for name, value in attributes.items()
+        if value not in ("", [])
+    }
+    parts = [(key, escape(_checked(text), _KEPT_BREAK)) for key, text in texts.items()]
+    return "".join(f"<data key={_quoted(key)}>{text}</data>" for key, text in parts)
+
+
+def _key(prefix: str, name: str, value: object) -> str:
+    """Return the key of GraphML for an attribute; those of facts say the type of the value."""
+    if prefix == "n" or name in EDGE_NAMES:
+        return f"{prefix}.{name}"
+    types = {bool: "boolean", int: "long", float: "double"}
+    return f"{prefix}.{name}.{types.get(type(value), 'string')}"
 
 
 def _quoted(text: str) -> str:
@@ -71,6 +123,11 @@ def _checked(text: str) -> str:
     return text
 
 
+def edge_key(fact: Fact, place: int) -> str:
+    """Return the key of one of the edges of a fact: its relation, from the second on with a number."""
+    return f"{fact.relation} ({place + 1})" if place else fact.relation
+
+
 def node_link_lines(content: GraphContent) -> Iterator[str]:
     """Yield node-link JSON, as `networkx.node_link_data` returns it."""
     yield '{"directed": true, "multigraph": true, "graph": {}, "nodes": ['
@@ -78,22 +135,21 @@ def node_link_lines(content: GraphContent) -> Iterator[str]:
         yield (",\n" if number else "\n") + _json({"id": entity.key, **node_attributes(entity)})
     yield '\n], "edges": ['
     for number, fact in enumerate(content.facts()):
-        ends = {"source": fact.head, "target": fact.tail, "key": fact.relation}
-        yield (",\n" if number else "\n") + _json({**ends, **edge_attributes(fact)})
+        for place, attributes in enumerate(edges_of(fact)):
+            ends = {"source": fact.head, "target": fact.tail, "key": edge_key(fact, place)}
+            yield (",\n" if number or place else "\n") + _json({**ends, **attributes})
     yield "\n]}\n"
 
 
 def json_lines(content: GraphContent) -> Iterator[str]:
     """Yield a row for each fact, then what relations are called, then a row for each entity that is described.
 
-    A fact that is given both with and without a source has two rows.
+    A fact that is stated several times, with other attributes, has several rows.
     """
     for fact in content.facts():
         row = {"head": fact.head, "relation": fact.relation_id, "tail": fact.tail}
-        if not fact.sources or NO_SOURCE in fact.sources:
-            yield _json(row) + "\n"
-        if named := [source for source in fact.sources if source]:
-            yield _json({**row, "sources": named}) + "\n"
+        for sources, attributes in statements_of(fact):
+            yield _json({**row, **sources, **({"attributes": attributes} if attributes else {})}) + "\n"
     yield from description_lines(content, all=False)
 
 

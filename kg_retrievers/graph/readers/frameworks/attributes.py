@@ -11,6 +11,7 @@ from reprlib import repr as short
 from typing import Any, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.text_files import Attributes
 
@@ -33,8 +34,8 @@ class AttributeReader:
     brings its XML Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than 16
     numbers with a fraction, are left out.
 
-    An edge may have a "relation_id", which is how the source writes its relation, and "sources". No fact can hold
-    further attributes: they are left out.
+    An edge may have a "relation_id", which is how the source writes its relation, and "sources". Its other attributes
+    are those of the fact, if `attributes` is "facts"; vectors are left out.
 
     Args:
         builder: What takes the facts.
@@ -57,6 +58,8 @@ class AttributeReader:
         self._dropped: Counter[str] = Counter()
         self._unread: Counter[str] = Counter()
         self._of_edges: Counter[str] = Counter()
+        self._dropped_of_edges: Counter[str] = Counter()
+        self._unread_of_edges: Counter[str] = Counter()
         self._nodes: set[str] = set()
         self._values: set[str] = set()
 
@@ -83,12 +86,20 @@ class AttributeReader:
             self.builder.name_relation(id, relation)
             relation = id
         sources = _texts_of(attributes.get("sources"), may_be_empty=True)  # an empty text is no source
-        for source in sources or (None,):
-            self.builder.add(head, relation, tail, source)
         read = {used, "relation_id" if isinstance(id, str) else used, used if sources is None else "sources"}
+        own = dict[str, Any]()
         for name, value in attributes.items():
-            if name not in read and not _is_absent(value):
+            if name in read or _is_absent(value):
+                continue
+            if _is_vector([*_values(value)]):
+                self._unread_of_edges[str(name)] += 1
+            elif self._attributes == "drop":
+                self._dropped_of_edges[str(name)] += 1
+            else:
                 self._of_edges[str(name)] += 1
+                own[str(name)] = _from_json(value)
+        for source in sources or ("",):
+            self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
 
     def finish(self) -> None:
         """Say in `builder.reading` what was used and what was left out."""
@@ -97,6 +108,8 @@ class AttributeReader:
             say["names and types"] = "node attributes " + _listed(self._names)
         if self._facts:
             say["facts from node attributes"] = _listed(self._facts)
+        if self._of_edges:
+            say["attributes of facts"] = "edge attributes " + _listed(self._of_edges)
         if shared := len(self._values & self._nodes):
             say["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
         keeps = '(attributes="facts" keeps it)'
@@ -104,8 +117,10 @@ class AttributeReader:
             reading.leave_out(f"node attribute {name} {keeps}", count)
         for name, count in _first(self._unread):
             reading.leave_out(f"node attribute {name} with nested values or vectors", count)
-        for name, count in _first(self._of_edges):
-            reading.leave_out(f"edge attribute {name} (a fact holds none)", count)
+        for name, count in _first(self._dropped_of_edges):
+            reading.leave_out(f'edge attribute {name} (attributes="facts" keeps it)', count)
+        for name, count in _first(self._unread_of_edges):
+            reading.leave_out(f"edge attribute {name} with vectors", count)
 
     def _add_attribute(self, key: str, name: str, value: Any) -> None:
         if _is_absent(value):
@@ -153,6 +168,12 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
     scalars = [_scalar(one) for one in _values(value)]
     texts = [text for text, _ in filter(None, scalars) if text or may_be_empty]
     return texts if len(texts) == len(scalars) else None
+
+
+def _from_json(value: Any) -> Any:
+    """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
+    listed = _json_list(value) if isinstance(value, str) and value.startswith("[") else value
+    return listed if isinstance(listed, list) else value
 
 
 def _values(value: Any) -> Iterator[Any]:

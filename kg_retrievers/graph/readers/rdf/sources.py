@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import Prefixes, local_words
@@ -205,7 +206,7 @@ class RdfColumns:
         relation[[*relations]] = np.arange(len(relations))
         found = np.frombuffer(self._statements.sources, np.intc)
         named = zip(self._statements.graphs.items(), graphs, strict=True) if len(found) else ()
-        sources = [self._builder.source(self._source_name(*graph, entity)) for graph, entity in named]
+        sources = [self._builder.attribute_set({SOURCE: self._source_name(*graph, entity)}) for graph, entity in named]
         of_source = np.array([*sources, NONE], np.intc)
         for start in range(0, len(self.heads), _FACTS_AT_ONCE):
             facts = slice(start, start + _FACTS_AT_ONCE)

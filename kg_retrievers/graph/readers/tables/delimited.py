@@ -292,7 +292,7 @@ def read_fact_table(file: TextFile, layout: Layout, first: Sequence[Row], builde
     if header and (strange := [name for name in options.facts if name not in header]):
         file.fail(f"facts names {strange}, but the columns are {header}.")
     table = TextTable(file, layout, header or [*Triple._fields], header is not None)
-    reader = FrameReader(builder, options.on_error, file.path)
+    reader = FrameReader(builder, options.on_error, file.path, attributes=options.attributes)
     reader.add_facts(table, [*(options.columns or ()), *(None,) * 4][:4], options.facts)
     if header is None:
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
+from kg_retrievers.graph.attributes import SOURCE, read_attribute_cell
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
@@ -22,7 +24,15 @@ from kg_retrievers.graph.readers.tables.cells import (
     listed_texts,
     plain_texts,
 )
-from kg_retrievers.graph.readers.text_files import ENTITY, Attributes, OnError, Roles, entity_columns, find_roles
+from kg_retrievers.graph.readers.text_files import (
+    ATTRIBUTE_PREFIX,
+    ENTITY,
+    Attributes,
+    OnError,
+    Roles,
+    entity_columns,
+    find_roles,
+)
 
 
 def add_entities(
@@ -218,7 +228,9 @@ def read_frame(
     if on_error not in get_args(OnError):
         raise InvalidArgumentError(f'{_WHO}: on_error is "raise" or "skip", but got {on_error!r}.')
     builder = GraphBuilder()
-    FrameReader(builder, on_error).add_facts(frame_table(frame, _WHO), roles, facts)
+    if attributes not in get_args(Attributes):
+        raise InvalidArgumentError(f'{_WHO}: attributes is "facts" or "drop", but got {attributes!r}.')
+    FrameReader(builder, on_error, attributes=attributes).add_facts(frame_table(frame, _WHO), roles, facts)
     if entities is not None:
         who = f"{_WHO}: entities"
         add_entity_frame(builder, frame_table(entities, who), attributes, who, on_error)
@@ -233,13 +245,20 @@ class FrameReader:
         on_error: "skip" counts rows that hold no fact.
         path: The file that the table is from, if it is from one.
         limits: What a file may hold.
+        attributes: Whether further columns are attributes of the facts; "drop" leaves them out.
     """
 
     def __init__(
-        self, builder: GraphBuilder, on_error: OnError, path: Path | None = None, limits: Limits | None = None
+        self,
+        builder: GraphBuilder,
+        on_error: OnError,
+        path: Path | None = None,
+        limits: Limits | None = None,
+        attributes: Attributes = "facts",
     ) -> None:
         """Begin before the first row."""
         self._builder, self._on_error, self._path, self._limits = builder, on_error, path, limits
+        self._keeps = attributes == "facts"
         self._row = 0
 
     def add_facts(
@@ -257,10 +276,11 @@ class FrameReader:
             GraphLoadError: The same of a file.
         """
         roles = self._roles(table.names, named, facts)
+        further = [name for name in table.names if name.strip() and name not in roles and name not in facts]
         wanted = [name for name in (*roles, *facts) if name is not None]
-        for batch in table.batches(wanted):
-            self._add_batch(roles, batch, wanted, table.lines)
-        self._describe(table, roles, facts)
+        for batch in table.batches([*wanted, *further] if self._keeps else wanted):
+            self._add_batch(roles, batch, wanted, further, table.lines)
+        self._describe(table, roles, facts, further)
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
         strange = [name for name in (*named, *facts) if name is not None and name not in names]
@@ -301,6 +321,7 @@ class FrameReader:
         roles: Roles,
         batch: Sequence[Encoded],
         names: Sequence[str],
+        further: Sequence[str],
         lines: Array | None,
     ) -> None:
         has_source = roles.source is not None
@@ -318,8 +339,12 @@ class FrameReader:
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
-        sources = self._sources(names[3], self._texts(batch[3]), kept) if has_source else None
-        self._builder.add_ids(head_ids, kinds, tail_ids, sources)
+        named = [(SOURCE, batch[3])] if has_source else []
+        named += [
+            (name.removeprefix(ATTRIBUTE_PREFIX), one)
+            for name, one in zip(further, batch[len(names) :], strict=self._keeps)
+        ]
+        self._builder.add_ids(head_ids, kinds, tail_ids, self._sets(roles.source, named, kept) if named else None)
         for position in range(3 + has_source, len(names)):
             self._add_values(names[position], self._texts(batch[position]), kept, head_ids)
 
@@ -337,11 +362,41 @@ class FrameReader:
         builder.add_ids(ends[::2], builder.relations(relations), ends[1::2], source_ids)
         self._row += len(heads)
 
-    def _sources(self, name: str, column: _Texts, kept: Any) -> Array | None:
-        """Return the id of the source of each fact; None if no fact has one."""
-        self._count_problems(name, column, kept)
-        ids = _numbered(column.codes[kept], column.texts, self._builder.sources)
+    def _sets(self, source: str | None, named: Sequence[tuple[str, Encoded]], kept: Any) -> Array | None:
+        """Return the id of the set of attributes of each fact; None if no fact has any.
+
+        Args:
+            source: What the column of sources is called.
+            named: The columns by the names of their attributes.
+            kept: Which rows hold facts.
+        """
+        columns = list[tuple[str, list[Any]]]()
+        codes = list[list[int]]()
+        for name, column in named:
+            if name == SOURCE:
+                texts = self._texts(column)
+                self._count_problems(str(source), texts, kept)
+                columns.append((name, [*texts.texts]))
+                codes.append((texts.codes[kept] % len(texts.texts)).tolist())
+                continue
+            at = np.arange(len(column.values)) if column.codes is None else column.codes
+            columns.append((name, [*map(self._attribute, column.values), None]))
+            codes.append((at[kept] % (len(column.values) + 1)).tolist())
+
+        @cache
+        def number(*row: int) -> int:
+            return self._builder.attribute_set(
+                {name: values[at] for (name, values), at in zip(columns, row, strict=True)}
+            )
+
+        ids = np.fromiter(map(number, *codes), np.intc, len(codes[0]))
         return ids if (ids != NONE).any() else None
+
+    def _attribute(self, cell: Any) -> Any:
+        """Return what a cell says as an attribute; in a file, numbers and lists are written as in JSON."""
+        if not isinstance(cell, str):
+            return cell
+        return cell.strip() if self._path is None else read_attribute_cell(cell.strip())
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
@@ -377,17 +432,18 @@ class FrameReader:
         line = None if lines is None else int(lines[row, 0])
         raise GraphLoadError(f"{message}.", self._path, line, **skip_hints("row"))
 
-    def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
+    def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str], further: Sequence[str]) -> None:
         reading = self._builder.reading
         reading.format = reading.format or table.kind
         shown = (f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
         reading.understood["columns"] = ", ".join(shown)
         if facts:
             reading.understood["facts about the head"] = ", ".join(map(repr, facts))
-        for name in table.names:
-            if name not in roles and name not in facts:
-                facts_of_it = f"facts=[{name!r}] makes facts about the head of them"
-                reading.leave_out(f"cells of column {name!r} ({facts_of_it})", self._row)
+        if further and self._keeps:
+            columns = ", ".join(map(repr, further))
+            reading.understood["attributes of facts"] = f"{columns} (facts={[*further]} makes facts about the head)"
+        for name in () if self._keeps else further:
+            reading.leave_out(f'cells of column {name!r} (attributes="facts" keeps them)', self._row)
 
 
 def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[Sequence[str]], Array]) -> Array:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from reprlib import repr as short
 from typing import Any, NoReturn
 
+from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.opening import read_document
 from kg_retrievers.graph.readers.tables.cells import UNFIT
-from kg_retrievers.graph.readers.text_files import Roles, TextFile, encoding_hints, find_roles
+from kg_retrievers.graph.readers.text_files import Attributes, Roles, TextFile, encoding_hints, find_roles
 from kg_retrievers.graph.types import Triple
 
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
@@ -26,17 +27,20 @@ class JsonRows:
     A row is a fact `{"head", "relation", "tail"}` (or keys of `roles`, as "subject"), with a text or list of texts
     under "source" where it has one; a fact `[head, relation, tail]`; an entity `{"entity", "label", "aliases",
     "types"}`; or `{"relation", "label"}`, which names a relation, with `"text": true` or this alone where its tails are
-    texts, whatever they look like. Numbers are read as text. Further keys of a fact are left out and counted.
+    texts, whatever they look like. Numbers are read as text. Further keys of a fact, and those of an object under
+    "attributes", are its attributes, or are left out and counted with `attributes="drop"`.
 
     Args:
         builder: What takes the rows.
         with_facts: Whether there may be facts.
+        attributes: "facts" or "drop".
         cell_length: The most characters of a text.
     """
 
-    def __init__(self, builder: GraphBuilder, with_facts: bool, cell_length: int) -> None:
+    def __init__(self, builder: GraphBuilder, with_facts: bool, attributes: Attributes, cell_length: int) -> None:
         """Begin with no row."""
         self._builder, self._with_facts, self._most = builder, with_facts, cell_length
+        self._keeps = attributes == "facts"
         self._roles: dict[tuple[str, ...], Roles | None] = {}
         self.count = 0
         self.wanted = f"wanted an object such as {_ANY_EXAMPLE if with_facts else _ENTITY_EXAMPLE}"
@@ -70,11 +74,21 @@ class JsonRows:
             missing = [key for key in Triple._fields if key not in row]
             raise ValueError(f"{self.wanted}, but there is no {missing}, only {[*row]}.")
         head, relation, tail = (self._text(row, key) for key in roles[:3])
+        own = self._attributes(row, roles)
         for source in self._sources(row, roles.source):
-            self._builder.add(head, relation, tail, source)
-        for key in keys:
-            if key not in roles:
-                self._builder.reading.leave_out(f"key {key!r} of facts (a fact holds head, relation, tail and source)")
+            self._builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
+
+    def _attributes(self, row: dict[str, Any], roles: Roles) -> dict[str, Any]:
+        """Return the attributes of a fact."""
+        found = {key: value for key, value in row.items() if key not in roles}
+        if isinstance(nested := found.get("attributes"), dict):
+            found |= nested
+            del found["attributes"]
+        if self._keeps:
+            return {key: _typed(value) for key, value in found.items()}
+        for key in found:
+            self._builder.reading.leave_out(f'attribute {key!r} of facts (attributes="facts" keeps it)')
+        return {}
 
     def _sources(self, row: dict[str, Any], key: str | None) -> list[str | None]:
         if key is None or row[key] is None or row[key] == []:
@@ -118,13 +132,25 @@ class JsonRows:
         return text
 
 
+def _typed(value: Any) -> Any:
+    """Return a value of an attribute with its numbers as numbers."""
+    match value:
+        case JsonNumber():
+            return json.loads(value)
+        case list():
+            return [_typed(one) for one in value]
+        case dict():
+            return {key: _typed(one) for key, one in value.items()}
+    return value
+
+
 class _LongTextError(ValueError):
     """A text that exceeds the limit of cells."""
 
 
 def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_array: bool) -> int:
     """Add what each line, or each element of an array, says; return how many did."""
-    rows = JsonRows(builder, with_facts, file.options.limits.cell_length)
+    rows = JsonRows(builder, with_facts, file.options.attributes, file.options.limits.cell_length)
     add_each(file, rows.add, is_array=is_array)
     builder.skipped += file.skipped
     return rows.count
@@ -208,4 +234,10 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON.")
 
 
-DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+class JsonNumber(str):
+    """A number of JSON as it is written."""
+
+    __slots__ = ()
+
+
+DECODER = json.JSONDecoder(parse_float=JsonNumber, parse_int=JsonNumber, parse_constant=_refuse)

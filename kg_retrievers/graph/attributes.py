@@ -1,0 +1,257 @@
+"""Attributes of facts: what a source says of a fact besides its head, relation and tail.
+
+A fact has one set of attributes for each time that its source states it otherwise, such as two relationships of one
+type between the same two nodes. A graph keeps each distinct set once, as a JSON object with sorted keys, and the ids of
+its sets beside each fact. A graph without attributes has no such column. The attribute "source" says where a fact is
+from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import cache, cached_property
+from math import isfinite
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
+from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.operations import Scalar, literal_value, short
+from kg_retrievers.graph.values import Comparison, Value, holds
+
+#: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
+AttributeValue: TypeAlias = Scalar | list[Scalar]
+
+#: The attributes of a fact by their names.
+FactAttributes: TypeAlias = Mapping[str, AttributeValue]
+
+#: The attribute that says where a fact is from.
+SOURCE = "source"
+
+#: The attributes that say when a fact begins and ceases to hold, by default.
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+
+#: What is wanted of an attribute: a value; several, of which it is one; None for a fact without it; or comparisons.
+Wanted: TypeAlias = Scalar | date | Sequence[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
+
+#: What is wanted of the attributes of facts, by their names.
+Where: TypeAlias = Mapping[str, Wanted]
+
+#: Tells whether a value of an attribute is as wanted.
+_Test: TypeAlias = Callable[[Scalar], Any]
+
+_COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+
+
+def attribute_set(attributes: Mapping[str, Any]) -> str:
+    """Return attributes as a graph keeps them: a JSON object with sorted keys, without what is None or empty.
+
+    Dates and times become texts in ISO 8601, exact decimals numbers, and objects their JSON.
+
+    Raises:
+        InvalidArgumentError: If a name is no text.
+
+    Example:
+        >>> attribute_set({"since": date(1999, 3, 31), "roles": ("Neo",), "note": None})
+        '{"roles": ["Neo"], "since": "1999-03-31"}'
+    """
+    kept = {}
+    for name, value in attributes.items():
+        if not isinstance(name, str) or not name:
+            raise InvalidArgumentError(f"KnowledgeGraph: an attribute's name must be a text, but got {name!r}.")
+        plain = _plain(value)
+        if plain is not None and plain not in ("", []):
+            kept[name] = plain
+    return json.dumps(kept, ensure_ascii=False, sort_keys=True)
+
+
+def read_attribute_set(text: str) -> dict[str, AttributeValue]:
+    """Return the attributes that `attribute_set` wrote."""
+    attributes: dict[str, AttributeValue] = json.loads(text)
+    return attributes
+
+
+def attribute_cell(value: AttributeValue) -> str:
+    """Return a value as a cell of a table: a text as it is, unless it looks like another value, and all else as JSON.
+
+    Example:
+        >>> attribute_cell("Neo"), attribute_cell(1999), attribute_cell("1999"), attribute_cell(["a", "b"])
+        ('Neo', '1999', '"1999"', '["a", "b"]')
+    """
+    if isinstance(value, str) and read_attribute_cell(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_attribute_cell(cell: str) -> AttributeValue:
+    """Return the value that `attribute_cell` wrote: JSON's, if JSON writes it exactly so, else the text.
+
+    Example:
+        >>> read_attribute_cell("1999"), read_attribute_cell("007"), read_attribute_cell("true")
+        (1999, '007', True)
+    """
+    try:
+        value = json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+    is_plain = value is not None and not isinstance(value, dict)
+    return value if is_plain and json.dumps(value, ensure_ascii=False) == cell else cell
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it; None for nothing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if isfinite(value) else None
+        case Decimal():
+            return _plain(float(value)) if value % 1 else int(value)
+        case datetime() if value.time() == time():
+            return value.date().isoformat()
+        case date() | time():
+            return value.isoformat()
+        case Mapping():
+            return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+        case set() | frozenset():
+            return _plain(sorted(value, key=str))
+        case list() | tuple() | np.ndarray():
+            return [one for one in map(_plain, value) if one is not None]
+        case _:
+            return str(value)
+
+
+class AttributeSets:
+    """The distinct sets of attributes of a graph, and which of them satisfy conditions.
+
+    Attributes:
+        texts: Each set as `attribute_set` writes it.
+    """
+
+    def __init__(self, texts: StringTable) -> None:
+        """Take the sets; they are read when a condition is first asked for."""
+        self.texts = texts
+
+    @cached_property
+    def _by_name(self) -> dict[str, dict[int, AttributeValue]]:
+        """The values of each attribute by the ids of the sets."""
+        found: dict[str, dict[int, AttributeValue]] = {}
+        for id, text in enumerate(self.texts):
+            for name, value in read_attribute_set(text).items():
+                found.setdefault(name, {})[id] = value
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the attributes, in sorted order."""
+        return sorted(self._by_name)
+
+    def values(self, name: str) -> Mapping[int, AttributeValue]:
+        """Return the values of an attribute by the ids of the sets that have it."""
+        return self._by_name.get(name, {})
+
+    def satisfying(
+        self, where: Where, as_of: date | str | None = None, validity: tuple[str, str] = (VALID_FROM, VALID_TO)
+    ) -> Array:
+        """Return which sets satisfy all conditions; the last row is that of facts without attributes; bool, (n + 1).
+
+        Args:
+            where: What is wanted of each attribute. Of a list, one value must be so. Texts are compared as they are,
+                dates by their days, numbers by their values.
+            as_of: A day on which the facts hold: "valid_from" is not after it and "valid_to" not before it. A fact
+                without one of these has no such limit.
+            validity: The names of these two attributes.
+
+        Raises:
+            InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
+        """
+        found = np.ones(len(self.texts) + 1, np.bool_)
+        for name, wanted in where.items():
+            self._check_name(name)
+            found &= self._with(name, _test_of(name, wanted), absent=_wants_absent(wanted))
+        if as_of is not None:
+            day = _limit("as_of", as_of)
+            first, last = day.first, day.last
+            if first is None or last is None:
+                raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
+            begins, ends = validity
+            found &= self._with(begins, lambda one: (begin := literal_value(one).first) and begin <= last, absent=True)
+            found &= self._with(ends, lambda one: (end := literal_value(one).last) and end >= first, absent=True)
+        return found
+
+    def _with(self, name: str, test: _Test, *, absent: bool) -> Array:
+        """Return which sets have a value of an attribute that passes a test, or have it not."""
+        found = np.full(len(self.texts) + 1, absent)
+        passes = cache(test)
+        for id, value in self.values(name).items():
+            found[id] = any(map(passes, value)) if isinstance(value, list) else bool(passes(value))
+        return found
+
+    def _check_name(self, name: str) -> None:
+        if name not in self._by_name:
+            near = did_you_mean(name, self._by_name)
+            raise InvalidArgumentError(
+                f"view: no fact has the attribute {name!r}{f'; {near}' if near else '.'} "
+                f"Attributes: {listed(self.names) or 'none'}.",
+                hint_python="See `graph.attribute_names`.",
+                hint_shell="`info` lists them.",
+            )
+
+
+def _wants_absent(wanted: Wanted) -> bool:
+    return wanted is None or (isinstance(wanted, Sequence) and not isinstance(wanted, str) and None in wanted)
+
+
+def _test_of(name: str, wanted: Wanted) -> _Test:
+    """Return what tells whether a value is as wanted.
+
+    Raises:
+        InvalidArgumentError: If it is nothing that values can be compared with.
+    """
+    if not isinstance(wanted, Mapping):
+        several = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else [*wanted]
+        equals = [_scalar(name, one) for one in several if one is not None]
+        return lambda value: any(_equal(value, one) for one in equals)
+    if not wanted or any(one not in _COMPARISONS for one in wanted):
+        raise InvalidArgumentError(f"view: {name!r} takes comparisons of {listed(_COMPARISONS)}, got {short(wanted)}.")
+    limits = [(comparison, _scalar(name, limit)) for comparison, limit in wanted.items()]
+    ordered = [_limit(name, limit) for comparison, limit in limits if comparison not in ("=", "!=")]
+    if not all(one.number is not None for one in ordered) and not all(one.first for one in ordered):
+        raise InvalidArgumentError(
+            f"view: the limits of {name!r} must be all numbers or all dates, got {short(wanted)}."
+        )
+    return lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits)
+
+
+def _compared(value: Scalar, comparison: Comparison, limit: Scalar) -> bool:
+    if comparison in ("=", "!="):
+        return _equal(value, limit) == (comparison == "=")
+    read, other = literal_value(value), literal_value(limit)
+    return bool((read.first and other.first) or read.number is not None) and holds(read, comparison, other)
+
+
+def _equal(value: Scalar, wanted: Scalar) -> bool:
+    """Tell whether values are equal: texts by each letter, unless both are dates; others as `holds` says."""
+    read, other = literal_value(value), literal_value(wanted)
+    if isinstance(value, str) and isinstance(wanted, str) and not (read.first and other.first):
+        return value == wanted
+    return holds(read, "=", other)
+
+
+def _scalar(name: str, wanted: object) -> Scalar:
+    plain = wanted.isoformat() if isinstance(wanted, date) else wanted
+    if not isinstance(plain, str | int | float):
+        raise InvalidArgumentError(
+            f"view: {name!r} takes a text, number, date or truth value, but got {short(wanted)}."
+        )
+    return plain
+
+
+def _limit(name: str, wanted: object) -> Value:
+    return literal_value(_scalar(name, wanted))

@@ -1,0 +1,191 @@
+"""Attributes of facts: kept by every format and every change, and views that they make."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.attributes import attribute_cell, attribute_set, read_attribute_cell, read_attribute_set
+
+FACTS: list[Any] = [
+    ("Reeves", "acted in", "The Matrix", {"role": "Neo", "since": 1999, "credited": True, "code": "007"}),
+    ("Reeves", "acted in", "Speed", {"role": ["Jack", "Traven"], "share": 0.5}),
+    ("Ann", "works for", "Acme", {"valid_from": date(2001, 1, 1), "valid_to": "2003", "source": "hr.csv"}),
+    ("Ann", "works for", "Acme", {"valid_from": "2010", "source": "crm.csv"}),
+    ("Bob", "works for", "Acme"),
+    ("Bob", "knows", "Ann", {"source": "a"}),
+    ("Bob", "knows", "Ann", {"source": "b"}),
+    ("Bob", "knows", "Ann"),
+]
+
+
+def graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples(FACTS)
+
+
+def said(of: KnowledgeGraph) -> dict[Triple, list[str]]:
+    """Return the facts of a graph with their attributes, in any order."""
+    return {fact: sorted(map(attribute_set, of.attributes(fact))) for fact in of.triples()}
+
+
+def test_a_fact_has_the_attributes_of_each_time_that_it_is_stated() -> None:
+    found = graph()
+    assert found.attributes(("Reeves", "acted in", "The Matrix")) == [
+        {"role": "Neo", "since": 1999, "credited": True, "code": "007"}
+    ]
+    assert [one.get("valid_from") for one in found.attributes(("Ann", "works for", "Acme"))] == ["2001-01-01", "2010"]
+    assert found.attributes(("Bob", "works for", "Acme")) == []
+    assert (found.sources(("Bob", "knows", "Ann")), found.source_names) == (["a", "b"], ["hr.csv", "crm.csv", "a", "b"])
+    assert found.attribute_names == ["code", "credited", "role", "share", "since", "source", "valid_from", "valid_to"]
+    assert KnowledgeGraph.from_triples([("a", "r", "b", {})]).attribute_names == []
+
+
+@pytest.mark.parametrize("name", ["g.jsonl", "g.csv", "g.tsv", "g.parquet", "g.graphml", "g.json"])
+def test_attributes_come_back_from_every_format(tmp_path: Path, name: str) -> None:
+    graph().write(tmp_path / name)
+    assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(graph())
+
+
+def test_attributes_come_back_from_networkx_folders_and_pickles(tmp_path: Path) -> None:
+    assert said(KnowledgeGraph.from_networkx(graph().to_networkx())) == said(graph())
+    graph().save(tmp_path / "folder")
+    assert said(KnowledgeGraph.open(tmp_path / "folder")) == said(graph())
+    assert said(pickle.loads(pickle.dumps(graph()))) == said(graph())
+
+
+def test_a_format_without_attributes_says_what_it_would_lose(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"9 attributes of facts\. Write JSONL or GraphML"):
+        graph().write(tmp_path / "g.nt")
+    clash = KnowledgeGraph.from_triples([("a", "r", "b", {"target": "c"})])
+    with pytest.raises(InvalidArgumentError, match=r"no edge can have the attribute 'target' of 'a'"):
+        clash.write(tmp_path / "g.graphml")
+    for name in ("g.csv", "g.jsonl"):
+        clash.write(tmp_path / name)
+        assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(clash)
+
+
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=4), VALUES | st.lists(VALUES, max_size=3), max_size=4))
+def test_a_set_of_attributes_is_read_as_it_is_written(attributes: dict[str, Any]) -> None:
+    text = attribute_set(attributes)
+    assert attribute_set(read_attribute_set(text)) == text
+    for value in read_attribute_set(text).values():
+        assert read_attribute_cell(attribute_cell(value)) == value
+
+
+def test_values_of_other_types_are_plain() -> None:
+    given = {"price": Decimal("1.5"), "n": np.int64(3), "tags": {"b", "a"}, "nan": float("nan"), "more": {"x": 1}}
+    assert read_attribute_set(attribute_set(given)) == {"price": 1.5, "n": 3, "tags": ["a", "b"], "more": '{"x": 1}'}
+
+
+def test_attributes_follow_changes() -> None:
+    changed = graph().with_changes(
+        added=[("Bob", "works for", "Acme"), ("Eve", "knows", "Bob", {"since": 2020})],
+        removed=[("Reeves", "acted in", "Speed")],
+        removed_sources=["hr.csv", "a"],
+        source="new",
+    )
+    assert changed.attributes(("Eve", "knows", "Bob")) == [{"since": 2020, "source": "new"}]
+    assert changed.attributes(("Ann", "works for", "Acme")) == [{"source": "crm.csv", "valid_from": "2010"}]
+    assert changed.sources(("Bob", "works for", "Acme")) == ["new"]
+    assert "share" not in changed.attribute_names
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ({"role": "Neo"}, ["The Matrix"]),
+        ({"role": "neo"}, []),
+        ({"role": ["Jack", "Neo"]}, ["Speed", "The Matrix"]),
+        ({"since": {">=": 1999, "<": 2000}}, ["The Matrix"]),
+        ({"since": {">": 1999}}, []),
+        ({"share": {"<": 1}}, ["Speed"]),
+        ({"credited": True}, ["The Matrix"]),
+        ({"code": "7"}, []),
+        ({"role": None}, ["Acme", "Ann"]),
+        ({"source": ["a", None], "role": None}, ["Acme", "Ann"]),
+        ({"valid_from": date(2001, 1, 1)}, ["Acme"]),
+        ({"valid_from": {">": "2005"}}, ["Acme"]),
+        ({"role": {"!=": "Neo"}}, ["Speed"]),
+    ],
+)
+def test_a_view_holds_the_facts_that_satisfy_its_conditions(where: dict[str, Any], kept: list[str]) -> None:
+    if not kept:
+        with pytest.raises(InvalidArgumentError, match="no fact satisfies these conditions"):
+            graph().view(where)
+        return
+    assert sorted({fact.tail for fact in graph().view(where).triples()}) == kept
+
+
+@pytest.mark.parametrize(("day", "sources"), [("2000", []), (date(2002, 5, 1), ["hr.csv"]), ("2011-02", ["crm.csv"])])
+def test_a_view_of_a_day_holds_what_was_valid_then(day: Any, sources: list[str]) -> None:
+    view = graph().view(as_of=day)
+    facts = [fact for fact in view.triples() if fact.head == "Ann"]
+    assert [view.sources(fact) for fact in facts] == ([sources] if sources else [])
+    assert ("Bob", "works for", "Acme") in view
+
+
+def test_a_fact_whose_time_is_no_date_is_in_no_view_of_a_day() -> None:
+    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"from": "soon"}), ("a", "r", "c")])
+    assert [*facts.view(as_of="2020", validity=("from", "to")).triples()] == [("a", "r", "c")]
+
+
+def test_a_view_holds_nothing_of_hidden_facts() -> None:
+    facts = [("Ann", "knows", "Bob", {"tenant": "a"}), ("Eve", "hides", "Zed", {"tenant": "b", "note": "x"})]
+    labels = {"Eve": "Eve Secret", "Ann": "Ann Public"}
+    whole = KnowledgeGraph.from_triples(facts, labels=labels, types={"Eve": ["Spy"], "Bob": ["Man"], "alone": ["Man"]})
+    view = whole.view({"tenant": "a"})
+    assert list(view.entities) == ["Ann", "Bob", "alone"]
+    assert (list(view.relations), list(view.types), list(view.names)) == (
+        ["knows"],
+        ["Man"],
+        ["Ann Public", "Bob", "alone"],
+    )
+    assert view.attribute_names == ["tenant"]
+    assert "Eve" not in str(view.__reduce__())
+    with pytest.raises(InvalidArgumentError) as error:
+        view.view({"note": "x"})
+    assert "no fact has the attribute 'note'. Attributes: 'tenant'." in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"rol": "Neo"}, "no fact has the attribute 'rol'; did you mean 'role'"),
+        ({"since": {">": "abc"}}, "the limits of 'since' must be all numbers or all dates"),
+        ({"since": {">": 1, "<": "2000-01-01"}}, "must be all numbers or all dates"),
+        ({"since": {"~": 1}}, "'since' takes comparisons of '=', '!='"),
+        ({"since": {}}, "'since' takes comparisons"),
+        ({"since": {"=": [1]}}, "takes a text, number, date or truth value"),
+        ({"since": object()}, "takes a text, number, date or truth value"),
+    ],
+)
+def test_conditions_that_mean_nothing_are_refused(where: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        graph().view(where)
+
+
+def test_a_day_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="as_of must be a date, such as '2015-06-30', but got 'soon'"):
+        graph().view(as_of="soon")
+
+
+def test_attributes_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="the fourth part of triple 1 must be its attributes"):
+        KnowledgeGraph.from_triples([("a", "r", "b", "c")])
+    with pytest.raises(InvalidArgumentError, match="an attribute's name must be a text, but got 1"):
+        KnowledgeGraph.from_triples([("a", "r", "b", {1: "c"})])
