@@ -1,0 +1,149 @@
+"""Compares every reply over a view with the reply over a graph from which the other facts were removed beforehand.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.views [--questions 100000] [--seed 1]
+
+Draws graphs of 24 entities and 40 facts with attributes, views of them by tenant, day and number, and questions that
+name entities and relations of the whole graph, hidden ones among them. Asks each method that needs no training and no
+language model over both, and compares Documents and the messages of refusals, letter by letter. The other graph is made
+of the same facts in the same order, so that ids agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    NeighborhoodRetriever,
+    PCSTRetriever,
+    SimGRAGRetriever,
+    TripleSimilarityRetriever,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.graph.building import GraphBuilder
+
+METHODS: tuple[type[BaseKGRetriever], ...] = (
+    SimGRAGRetriever, PCSTRetriever, TripleSimilarityRetriever, NeighborhoodRetriever,
+)  # fmt: skip
+
+FIRST = ("Amber", "Basin", "Cedar", "Delta", "Ember", "Frost")
+SECOND = ("Harbor", "Ridge", "Grove", "Mill")
+RELATIONS = ("owned by", "located in", "founded by", "member of", "opened in")
+TYPES = ("Port", "Company", "Person")
+QUESTIONS = (
+    "What is {one} {relation}?", "Who is {one} {relation}?", "Which {type} is {relation} {one}?", "List all {type}s",
+    "How many {type}s are there?", "How are {one} and {other} connected?", "Tell me about {one}",
+    "Is {one} {relation} {other}?", "{one}", "What is in this graph?", "What do {one} and {other} have in common?",
+    "How many {type}s are {relation} {one}?", "When was {one} {relation}?",
+)  # fmt: skip
+
+#: How many questions are asked of each view, and how many facts a graph has.
+EACH, FACTS = 25, 40
+
+
+def drawn_facts(draw: random.Random) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Return facts between named entities, some with attributes, each once."""
+    names = [f"{first} {second}" for first in FIRST for second in SECOND]
+    facts: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for _ in range(FACTS):
+        head, relation = draw.choice(names), draw.choice(RELATIONS)
+        tail = str(draw.randrange(1950, 2020)) if relation == "opened in" else draw.choice(names)
+        begin = draw.randrange(1990, 2020)
+        chances: dict[str, Any] = {
+            "tenant": draw.choice("abc"),
+            "valid_from": str(begin),
+            "valid_to": str(begin + draw.randrange(10)),
+            "confidence": round(draw.random(), 2),
+        }
+        facts[head, relation, tail] = {name: value for name, value in chances.items() if draw.random() < 0.7}
+    return [(*fact, attributes) for fact, attributes in facts.items()]
+
+
+def drawn_view(draw: random.Random) -> dict[str, Any]:
+    """Return the arguments of a view."""
+    conditions = [
+        {"where": {"tenant": draw.choice("abc")}},
+        {"where": {"tenant": ["a", None]}},
+        {"where": {"confidence": {">=": round(draw.random(), 1)}}},
+        {"as_of": str(draw.randrange(1990, 2025))},
+        {"where": {"tenant": draw.choice("ab"), "confidence": {"<": 0.8}}, "as_of": "2005-06-30"},
+    ]
+    return draw.choice(conditions)
+
+
+def removed_beforehand(whole: KnowledgeGraph, view: KnowledgeGraph, types: dict[str, list[str]]) -> KnowledgeGraph:
+    """Return a graph of the facts of a view that was made without the others, its names in the order of the whole."""
+    kept = {key: types[key] for key in view.entities if key in types}
+    builder = GraphBuilder(types=kept)
+    builder.entities([key for key in whole.entities if key in view.entities])
+    builder.relations([name for name in whole.relations if name in view.relations])
+    for fact in view.triples():
+        for attributes in view.attributes(fact) or [{}]:
+            builder.add(*fact, attributes)
+    return KnowledgeGraph._from_builder(builder)
+
+
+def reply(retriever: BaseKGRetriever, question: str) -> str:
+    """Return all that a retriever says."""
+    try:
+        documents = retriever.invoke(question)
+    except KGRetrieversError as error:
+        return f"{type(error).__name__}: {error}"
+    return json.dumps([[one.page_content, one.id, one.metadata] for one in documents], sort_keys=True)
+
+
+def asked(draw: random.Random) -> Iterator[str]:
+    """Yield questions that name entities and relations of the whole graph."""
+    for _ in range(EACH):
+        one, other = (f"{draw.choice(FIRST)} {draw.choice(SECOND)}" for _ in range(2))
+        yield draw.choice(QUESTIONS).format(
+            one=one, other=other, relation=draw.choice(RELATIONS), type=draw.choice(TYPES).lower()
+        )
+
+
+def compare(questions: int, seed: int) -> tuple[int, int, list[str]]:
+    """Ask so many questions; return how many were asked, how many had evidence, and the first that differ."""
+    draw, count, found, differ = random.Random(seed), 0, 0, list[str]()
+    while count < questions:
+        facts = drawn_facts(draw)
+        types = {key: [draw.choice(TYPES)] for key in sorted({end for fact in facts for end in fact[:3:2]})}
+        types = {key: kinds for key, kinds in types.items() if not key.isdecimal()}
+        whole = KnowledgeGraph.from_triples(facts, types=types)
+        index, arguments = GraphIndex.build(whole, HashedEmbeddings(64)), drawn_view(draw)
+        try:
+            view = index.view(**arguments)
+        except InvalidArgumentError:
+            continue  # no fact stays
+        other = GraphIndex.build(removed_beforehand(whole, view.graph, types), HashedEmbeddings(64))
+        retrievers = [[method.from_index(one, on_refusal="raise") for one in (view, other)] for method in METHODS]
+        for question in asked(draw):
+            count += 1
+            for pair in retrievers:
+                one, two = (reply(retriever, question) for retriever in pair)
+                found += one.startswith("[[")
+                if one != two:
+                    differ.append(f"{type(pair[0]).__name__}, {arguments}: {question}\n  {one}\n  {two}")
+    return count, found, differ
+
+
+def main() -> None:
+    """Print how many replies differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    count, found, differ = compare(options.questions, options.seed)
+    print(f"{count:,} questions to {len(METHODS)} methods, {found:,} replies with evidence: {len(differ):,} differ")
+    for one in differ[:5]:
+        print(one)
+
+
+if __name__ == "__main__":
+    main()
