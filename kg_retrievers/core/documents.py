@@ -501,7 +501,7 @@ def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, l
     if not len(graph.attribute_sets.texts):
         return {}
     sets = [graph.attributes(triple) if triple in graph else [] for triple in triples]
-    sources = [[str(one[SOURCE]) for one in several if SOURCE in one] for several in sets]
+    sources = [list(dict.fromkeys(str(one[SOURCE]) for one in several if SOURCE in one)) for several in sets]
     return {"sources": sources, "attributes": [[one for one in several if one.keys() - {SOURCE}] for several in sets]}
 
 

@@ -9,7 +9,10 @@ from.
 from __future__ import annotations
 
 import json
+import re
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache, cached_property
@@ -82,7 +85,7 @@ def attribute_cell(value: AttributeValue) -> str:
         >>> attribute_cell("Neo"), attribute_cell(1999), attribute_cell("1999"), attribute_cell(["a", "b"])
         ('Neo', '1999', '"1999"', '["a", "b"]')
     """
-    if isinstance(value, str) and read_attribute_cell(value) == value:
+    if isinstance(value, str) and read_attribute_cell(value.strip()) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 
@@ -102,7 +105,7 @@ def read_attribute_cell(cell: str) -> AttributeValue:
     return value if is_plain and json.dumps(value, ensure_ascii=False) == cell else cell
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:  # noqa: C901 # a case for each type
     """Return a value as JSON holds it; None for nothing."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -113,6 +116,8 @@ def _plain(value: Any) -> Any:
             return value if isfinite(value) else None
         case Decimal():
             return _plain(float(value)) if value % 1 else int(value)
+        case datetime() if value != value:  # NaT of pandas
+            return None
         case datetime() if value.time() == time():
             return value.date().isoformat()
         case date() | time():
@@ -172,18 +177,29 @@ class AttributeSets:
             InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
         """
         found = np.ones(len(self.texts) + 1, np.bool_)
+        if not isinstance(where, Mapping):
+            raise InvalidArgumentError(f"view: where is a mapping, such as {{'tenant': 'a'}}, but got {short(where)}.")
         for name, wanted in where.items():
             self._check_name(name)
             found &= self._with(name, _test_of(name, wanted), absent=_wants_absent(wanted))
         if as_of is not None:
-            day = _limit("as_of", as_of)
-            first, last = day.first, day.last
-            if first is None or last is None:
+            day = _days(_scalar("as_of", as_of))
+            if day is None:
                 raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
-            begins, ends = validity
-            found &= self._with(begins, lambda one: (begin := literal_value(one).first) and begin <= last, absent=True)
-            found &= self._with(ends, lambda one: (end := literal_value(one).last) and end >= first, absent=True)
+            begins, ends = self._checked_validity(validity)
+            found &= self._with(begins, lambda one: (days := _days(one)) and days[0] <= day[1], absent=True)
+            found &= self._with(ends, lambda one: (days := _days(one)) and days[1] >= day[0], absent=True)
         return found
+
+    def _checked_validity(self, validity: tuple[str, str]) -> tuple[str, str]:
+        """Check that facts have a time: one of the attributes by default, both of those that a user names."""
+        if isinstance(validity, str) or len(validity) != 2:
+            raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
+        is_default = tuple(validity) == (VALID_FROM, VALID_TO)
+        for name in validity:
+            if not (is_default and (VALID_FROM in self._by_name or VALID_TO in self._by_name)):
+                self._check_name(name)
+        return validity
 
     def _with(self, name: str, test: _Test, *, absent: bool) -> Array:
         """Return which sets have a value of an attribute that passes a test, or have it not."""
@@ -195,7 +211,7 @@ class AttributeSets:
 
     def _check_name(self, name: str) -> None:
         if name not in self._by_name:
-            near = did_you_mean(name, self._by_name)
+            near = did_you_mean(str(name), self._by_name)
             raise InvalidArgumentError(
                 f"view: no fact has the attribute {name!r}{f'; {near}' if near else '.'} "
                 f"Attributes: {listed(self.names) or 'none'}.",
@@ -205,7 +221,7 @@ class AttributeSets:
 
 
 def _wants_absent(wanted: Wanted) -> bool:
-    return wanted is None or (isinstance(wanted, Sequence) and not isinstance(wanted, str) and None in wanted)
+    return wanted is None or (isinstance(wanted, Sequence) and not isinstance(wanted, str | bytes) and None in wanted)
 
 
 def _test_of(name: str, wanted: Wanted) -> _Test:
@@ -215,7 +231,7 @@ def _test_of(name: str, wanted: Wanted) -> _Test:
         InvalidArgumentError: If it is nothing that values can be compared with.
     """
     if not isinstance(wanted, Mapping):
-        several = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else [*wanted]
+        several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
         return lambda value: any(_equal(value, one) for one in equals)
     if not wanted or any(one not in _COMPARISONS for one in wanted):
@@ -237,15 +253,39 @@ def _compared(value: Scalar, comparison: Comparison, limit: Scalar) -> bool:
 
 
 def _equal(value: Scalar, wanted: Scalar) -> bool:
-    """Tell whether values are equal: texts by each letter, unless both are dates; others as `holds` says."""
+    """Tell whether values are equal: dates by their days, texts by each letter, and a text is a number as in a cell."""
     read, other = literal_value(value), literal_value(wanted)
-    if isinstance(value, str) and isinstance(wanted, str) and not (read.first and other.first):
-        return value == wanted
-    return holds(read, "=", other)
+    if read.first and other.first:
+        return holds(read, "=", other)
+    if isinstance(value, str) == isinstance(wanted, str):
+        return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+    text, plain = (value, wanted) if isinstance(value, str) else (str(wanted), value)
+    cell = read_attribute_cell(text)
+    return isinstance(cell, bool) == isinstance(plain, bool) and cell == plain
+
+
+def _days(value: Scalar) -> tuple[date, date] | None:
+    """Return the first and the last day of a date, which is of any year from 1 to 9999; None of another value."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value).strip()
+    read = literal_value(text)
+    if read.first and read.last:
+        return read.first, read.last
+    with suppress(ValueError):
+        if re.fullmatch(r"\d{4}(-\d\d)?", text):
+            year, month = int(text[:4]), int(text[5:] or 1)
+            last = (12, 31) if len(text) == 4 else (month, monthrange(year, month)[1])
+            return date(year, month, 1), date(year, *last)
+        day = datetime.fromisoformat(text).date()
+        return day, day
+    return None
 
 
 def _scalar(name: str, wanted: object) -> Scalar:
-    plain = wanted.isoformat() if isinstance(wanted, date) else wanted
+    plain = (
+        wanted.isoformat() if isinstance(wanted, date) else _plain(wanted) if isinstance(wanted, np.generic) else wanted
+    )
     if not isinstance(plain, str | int | float):
         raise InvalidArgumentError(
             f"view: {name!r} takes a text, number, date or truth value, but got {short(wanted)}."

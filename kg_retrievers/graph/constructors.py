@@ -254,12 +254,12 @@ class GraphConstructors(Immutable):
 
         The relation of an edge is its attribute `relation`, else its key in a multigraph. Of a node, "label" or "name"
         is its label, "aliases", "types" and "type" are used as such, and each other attribute is a relation to its
-        value. No fact can hold further attributes of edges. `reading` says what was used and what was left out.
+        value. The other attributes of an edge are those of the fact. `reading` says what was used and left out.
 
         Args:
             graph: The graph. Nodes that are no texts are taken by `str`.
             relation: The attribute of an edge that holds its relation.
-            attributes: "drop" leaves out the other attributes of nodes.
+            attributes: "drop" leaves out the other attributes of nodes and edges.
             text_relations: As of `from_triples`.
 
         Raises:

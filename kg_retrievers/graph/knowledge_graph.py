@@ -487,7 +487,7 @@ cannot hold with on_loss="drop".
         Raises:
             InvalidArgumentError: If the graph has no such triple.
         """
-        return [str(one[SOURCE]) for one in self.attributes(triple) if SOURCE in one]
+        return list(dict.fromkeys(str(one[SOURCE]) for one in self.attributes(triple) if SOURCE in one))
 
     def view(
         self,

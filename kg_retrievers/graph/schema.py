@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg_retrievers.graph.attributes import SOURCE
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.building import Pairs
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.value_columns import value_range
 
 if TYPE_CHECKING:
@@ -63,13 +63,23 @@ class Schema:
 
 
 def _count_values(graph: KnowledgeGraph, name: str) -> dict[str, int]:
-    """Return how often each value of an attribute is said of facts, the most frequent first."""
-    sets = graph.attribute_sets
-    counts = np.bincount(graph._columns.get("triple_attributes.values", ()), minlength=len(sets.texts)).tolist()
-    counted = Counter[str]()
-    for id, value in sets.values(name).items():
-        counted[str(value)] += counts[id]
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+    """Return how many triples have each value of an attribute, the most frequent first."""
+    pairs, values = Pairs.named(graph._columns, "triple_attributes"), dict[str, list[int]]()
+    for id, value in graph.attribute_sets.values(name).items():
+        values.setdefault(str(value), []).append(id)
+    of_set = np.full(len(graph.attribute_sets.texts), -1)
+    for position, sets in enumerate(values.values()):
+        of_set[sets] = position
+    has, size = of_set[pairs.values] >= 0, max(len(values), 1)
+    said = distinct(pairs.owners[has].astype(np.int64) * size + of_set[pairs.values[has]])
+    counts = np.bincount(said % size, minlength=len(values)).tolist()
+    return dict(sorted(zip(values, counts, strict=False), key=lambda item: (-item[1], item[0])))
+
+
+def _count_with(graph: KnowledgeGraph, name: str) -> int:
+    """Return how many triples have an attribute."""
+    pairs = Pairs.named(graph._columns, "triple_attributes")
+    return len(distinct(pairs.owners[np.isin(pairs.values, [*graph.attribute_sets.values(name)])]))
 
 
 def _count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
@@ -104,5 +114,5 @@ def schema_of(graph: KnowledgeGraph) -> Schema:
         types=_count_names(graph.types, graph._columns["entity_types.values"]),
         datatypes=_count_names(graph.datatype_names, graph._columns.get("datatypes")),
         sources=_count_values(graph, SOURCE),
-        attributes={name: sum(_count_values(graph, name).values()) for name in graph.attribute_names if name != SOURCE},
+        attributes={name: _count_with(graph, name) for name in graph.attribute_names if name != SOURCE},
     )

@@ -241,6 +241,10 @@ def _split_humps(word: str) -> str:
 _relation_text = lru_cache(maxsize=10_000)(readable)
 
 
+#: The most characters of an attribute in the words of a fact; the metadata of Documents has all.
+ATTRIBUTE_LENGTH = 200
+
+
 def relation_words(triple: Triple) -> str:
     """Return the relation of a fact in words."""
     return _relation_text(triple.relation)
@@ -263,7 +267,8 @@ def attribute_words(sets: Iterable[Mapping[str, Any]]) -> str:
 def _value_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_value_text, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= ATTRIBUTE_LENGTH else f"{text[: ATTRIBUTE_LENGTH - 3]}..."
 
 
 def words_with(attributes: Mapping[Triple, Iterable[Mapping[str, Any]]]) -> Callable[[Triple], str]:

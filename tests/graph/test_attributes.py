@@ -140,7 +140,7 @@ def test_a_view_of_a_day_holds_what_was_valid_then(day: Any, sources: list[str])
 
 
 def test_a_fact_whose_time_is_no_date_is_in_no_view_of_a_day() -> None:
-    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"from": "soon"}), ("a", "r", "c")])
+    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"from": "soon"}), ("a", "r", "c", {"to": "2021"})])
     assert [*facts.view(as_of="2020", validity=("from", "to")).triples()] == [("a", "r", "c")]
 
 
@@ -182,6 +182,61 @@ def test_conditions_that_mean_nothing_are_refused(where: dict[str, Any], message
 def test_a_day_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="as_of must be a date, such as '2015-06-30', but got 'soon'"):
         graph().view(as_of="soon")
+
+
+@pytest.mark.parametrize("end", ["9999-12-31", "9999", 9999, "3000-01", 2003.0, "2003-05-01T10:00:00"])
+def test_any_day_of_the_calendar_is_a_date(end: Any) -> None:
+    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"valid_from": "0900-01-01", "valid_to": end})])
+    assert len(facts.view(as_of="2003-01-01")) == 1
+    with pytest.raises(InvalidArgumentError, match="no fact satisfies"):
+        facts.view(as_of="0899")
+
+
+@pytest.mark.parametrize("validity", [("begin", "valid_to"), ("begin", "end"), "be", ("valid_from",)])
+def test_attributes_of_time_that_no_fact_has_are_refused(validity: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"no fact has the attribute|takes the names of two attributes"):
+        graph().view(as_of="2002", validity=validity)
+    with pytest.raises(InvalidArgumentError, match="no fact has the attribute 'valid_from'"):
+        KnowledgeGraph.from_triples([("a", "r", "b")]).view(as_of="2002")
+
+
+def test_a_number_is_a_text_that_is_written_so() -> None:
+    facts = [("a", "r", text, {"n": text}) for text in ("5", "05", "5 km")] + [("a", "r", "5.0", {"n": 5.0})]
+    assert [fact.tail for fact in KnowledgeGraph.from_triples(facts).view({"n": 5}).triples()] == ["5", "5.0"]
+    assert len(KnowledgeGraph.from_triples(facts).view({"n": np.int64(5)})) == 2
+
+
+@pytest.mark.parametrize("where", [["role"], "role", {1: "a"}, {"role": b"Neo"}])
+def test_conditions_of_other_types_are_refused(where: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="view: "):
+        graph().view(where)
+
+
+def test_a_source_of_a_change_keeps_what_else_is_said() -> None:
+    added = [("P", "r", "Q", {"tenant": "a", "source": "mine"})]
+    changed = KnowledgeGraph.from_triples([("N", "r", "M", {"tenant": "b"})]).with_changes(added=added, source="s.txt")
+    assert [one["tenant"] for one in changed.attributes(("P", "r", "Q"))] == ["a", "a"]
+    assert changed.sources(("P", "r", "Q")) == ["mine", "s.txt"]
+
+
+def test_facts_are_removed_without_their_attributes() -> None:
+    with pytest.raises(InvalidArgumentError, match="removed takes facts without attributes"):
+        graph().with_changes(removed=[("Ann", "works for", "Acme", {"source": "hr.csv"})])
+    assert ("Ann", "works for", "Acme") not in graph().with_changes(removed=[("Ann", "works for", "Acme")])
+
+
+@pytest.mark.parametrize("name", ["g.jsonl", "g.csv", "g.parquet"])
+def test_names_and_values_that_look_like_others_come_back(tmp_path: Path, name: str) -> None:
+    said_of = {"attributes": "v", "SOURCE": "x", "aliases": "y", "pad": " padded ", "line": "end\u2028", "target": "t"}
+    whole = KnowledgeGraph.from_triples([("a", "r", "b", said_of)])
+    whole.write(tmp_path / name)
+    assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(whole)
+
+
+def test_the_schema_counts_facts_and_not_how_often_they_are_stated() -> None:
+    schema = graph().schema()
+    assert schema.attributes["valid_from"] == 1
+    assert schema.sources == {"a": 1, "b": 1, "crm.csv": 1, "hr.csv": 1}
 
 
 def test_attributes_that_are_no_mapping_are_refused() -> None:

@@ -205,6 +205,11 @@ def _removal(
         merge = Merge(graph, removed, new_texts(graph, removed))
     else:
         merge = Merge(graph, graph.from_triples(cast("Rows", removed)), NewTexts({}))
+        if merge.addition.attribute_names:
+            raise InvalidArgumentError(
+                "KnowledgeGraph.with_changes: removed takes facts without attributes, and removes all that is said of "
+                "them. To keep some of it, remove the fact and add it again."
+            )
     heads, relations, tails = merge.edges()
     sizes = len(graph.entities), len(graph.relations)
     _check_removed(graph, merge.addition, (np.maximum(heads, tails) >= sizes[0]) | (relations >= sizes[1]))

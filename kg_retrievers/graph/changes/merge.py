@@ -458,9 +458,10 @@ class Merge:
 
             sets = [*map(read_attribute_set, given), {}]  # the last one is that of NONE
             values[1] = np.array([number(one) for one in sets], np.int64)[new.values]
-            also = new.owners[np.array([SOURCE in one for one in sets])[new.values]]
-            owners.append(of_addition[also])
-            values.append(np.full(len(also), number({})))
+            also = np.array([SOURCE in one for one in sets])[new.values]
+            sourced = np.array([number({**one, SOURCE: source}) for one in sets], np.int64)
+            owners.append(of_addition[new.owners[also]])
+            values.append(sourced[new.values[also]])
             texts = [*named]
         return attribute_columns(texts, Pairs(np.concatenate(owners), np.concatenate(values)), size)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.tables.delimited import find_layout, split_rows
-from kg_retrievers.graph.readers.tables.json_rows import add_each
+from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: What separates the texts of a list in one cell.
@@ -67,8 +67,8 @@ def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: Graph
     """Add the nodes and relationships of one or more files, each with its header.
 
     The key of a node is its id, behind the name of its group where ids have one: "Film:7". "label", "name" or "title"
-    is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Of relationships
-    no fact holds the properties: they are left out.
+    is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Properties of
+    relationships are attributes of facts.
 
     Raises:
         GraphLoadError: If a header names no ids, or a row is malformed.
@@ -164,7 +164,7 @@ def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
     """Add the nodes and relationships of an export.
 
     The key of a node is its id. "label", "name" or "title" is its label, the labels of Neo4j are its types, and other
-    properties are facts, by `attributes`. Properties of relationships are left out, since no fact can hold them.
+    properties are facts, by `attributes`. Properties of relationships are attributes of facts.
 
     Raises:
         GraphLoadError: If a row is neither.
@@ -184,7 +184,7 @@ def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
         relation = row.get("label")
         if not isinstance(relation, str) or not relation:
             raise ValueError(f'"label" of a relationship must be a text, but got {short(relation)}.')
-        reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), properties)
+        reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), typed(properties))
 
     add_each(file, add, is_array=is_array)
     builder.skipped += file.skipped

@@ -263,9 +263,8 @@ _ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
 def is_role(name: str) -> bool:
     """Tell whether a column with a name may be taken for heads, relations or tails, or is no name of an attribute."""
     folded = name.strip().casefold()
-    return (folded in (*HEAD, *RELATION, *TAIL, *SOURCE[1:]) and folded != SOURCE[0]) or folded.startswith(
-        ATTRIBUTE_PREFIX
-    )
+    is_other = folded in (*HEAD, *RELATION, *TAIL, *SOURCE, "aliases", "types") and name != SOURCE[0]
+    return is_other or folded.startswith(ATTRIBUTE_PREFIX)
 
 
 class Roles(NamedTuple):

@@ -82,10 +82,12 @@ class JsonRows:
         """Return the attributes of a fact."""
         found = {key: value for key, value in row.items() if key not in roles}
         if isinstance(nested := found.get("attributes"), dict):
-            found |= nested
             del found["attributes"]
+            if twice := sorted(found.keys() & nested.keys()):
+                raise ValueError(f'{twice[0]!r} stands both beside and in "attributes".')
+            found |= nested
         if self._keeps:
-            return {key: _typed(value) for key, value in found.items()}
+            return {key: typed(value) for key, value in found.items()}
         for key in found:
             self._builder.reading.leave_out(f'attribute {key!r} of facts (attributes="facts" keeps it)')
         return {}
@@ -132,15 +134,15 @@ class JsonRows:
         return text
 
 
-def _typed(value: Any) -> Any:
-    """Return a value of an attribute with its numbers as numbers."""
+def typed(value: Any) -> Any:
+    """Return a value of JSON with its numbers as numbers."""
     match value:
         case JsonNumber():
             return json.loads(value)
         case list():
-            return [_typed(one) for one in value]
+            return [typed(one) for one in value]
         case dict():
-            return {key: _typed(one) for key, one in value.items()}
+            return {key: typed(one) for key, one in value.items()}
     return value
 
 
