@@ -69,8 +69,8 @@ class Citation(TypedDict):
         number: The number under which the fact was shown, from 1.
         triple: Head, relation and tail by entity key, in stored direction.
         text: The fact in words.
-        sources: Where the fact is from; absent where the graph holds no attributes.
-        attributes: The sets of its attributes; absent where the graph holds none.
+        sources: Where the fact is from; absent if the graph holds no attributes.
+        attributes: The sets of its attributes; absent if the graph holds none.
     """
 
     number: int

@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, local_name, pattern_lines, readable, verbalize
-from kg_retrievers.graph.attributes import SOURCE
+from kg_retrievers.graph.attributes import SOURCE, sources_of
 from kg_retrievers.graph.values import Value, holds, read_value
 from kg_retrievers.graph.verbalize import as_data, lone_entities_of, words_with
 from kg_retrievers.index import GraphIndex, Homonym, linker_of, tell_apart
@@ -501,8 +501,10 @@ def _attributes(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, l
     if not len(graph.attribute_sets.texts):
         return {}
     sets = [graph.attributes(triple) if triple in graph else [] for triple in triples]
-    sources = [list(dict.fromkeys(str(one[SOURCE]) for one in several if SOURCE in one)) for several in sets]
-    return {"sources": sources, "attributes": [[one for one in several if one.keys() - {SOURCE}] for several in sets]}
+    return {
+        "sources": [*map(sources_of, sets)],
+        "attributes": [[one for one in several if one.keys() - {SOURCE}] for several in sets],
+    }
 
 
 def top_answers(evidence: Sequence[Evidence]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Attributes of facts: what a source says of a fact besides its head, relation and tail.
+"""Attributes of facts: what a source says of a fact in addition to its head, relation and tail.
 
 A fact has one set of attributes for each time that its source states it otherwise, such as two relationships of one
 type between the same two nodes. A graph keeps each distinct set once, as a JSON object with sorted keys, and the ids of
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from math import isfinite
 from typing import Any, TypeAlias, get_args
 
@@ -28,9 +28,6 @@ from kg_retrievers.graph.values import Comparison, Value, holds
 
 #: What an attribute may be: a text, a number, a truth value, or a list of these. A date is a text in ISO 8601.
 AttributeValue: TypeAlias = Scalar | list[Scalar]
-
-#: The attributes of a fact by their names.
-FactAttributes: TypeAlias = Mapping[str, AttributeValue]
 
 #: The attribute that says where a fact is from.
 SOURCE = "source"
@@ -53,7 +50,7 @@ _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 def attribute_set(attributes: Mapping[str, Any]) -> str:
     """Return attributes as a graph keeps them: a JSON object with sorted keys, without what is None or empty.
 
-    Dates and times become texts in ISO 8601, exact decimals numbers, and objects their JSON.
+    Dates and times become texts in ISO 8601, exact decimals numbers, and objects and lists inside lists their JSON.
 
     Raises:
         InvalidArgumentError: If a name is no text.
@@ -127,9 +124,15 @@ def _plain(value: Any) -> Any:  # noqa: C901 # a case for each type
         case set() | frozenset():
             return _plain(sorted(value, key=str))
         case list() | tuple() | np.ndarray():
-            return [one for one in map(_plain, value) if one is not None]
+            parts = [one for one in map(_plain, value) if one is not None]
+            return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in parts]
         case _:
             return str(value)
+
+
+def sources_of(sets: Iterable[Mapping[str, AttributeValue]]) -> list[str]:
+    """Return the sources that sets of attributes name, each once."""
+    return list(dict.fromkeys(str(one[SOURCE]) for one in sets if SOURCE in one))
 
 
 class AttributeSets:
@@ -204,7 +207,7 @@ class AttributeSets:
     def _with(self, name: str, test: _Test, *, absent: bool) -> Array:
         """Return which sets have a value of an attribute that passes a test, or have it not."""
         found = np.full(len(self.texts) + 1, absent)
-        passes = cache(test)
+        passes = lru_cache(None, typed=True)(test)  # True, 1 and 1.0 are three values
         for id, value in self.values(name).items():
             found[id] = any(map(passes, value)) if isinstance(value, list) else bool(passes(value))
         return found

@@ -208,7 +208,8 @@ class GraphBuilder:
 
     def sources(self, names: Sequence[str]) -> Array:
         """Return the ids of the sets that hold one source alone, `NONE` for an empty text."""
-        return np.fromiter((self.attribute_set({SOURCE: name}) for name in names), np.intc, len(names))
+        ids = {name: self.attribute_set({SOURCE: name}) for name in dict.fromkeys(names)}
+        return np.fromiter(map(ids.__getitem__, names), np.intc, len(names))
 
     def describe(
         self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()

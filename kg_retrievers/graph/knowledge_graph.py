@@ -24,6 +24,7 @@ from kg_retrievers.graph.attributes import (
     AttributeValue,
     Where,
     read_attribute_set,
+    sources_of,
 )
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
 from kg_retrievers.graph.changes.changing import Changes, change_graph, narrow_graph
@@ -270,7 +271,7 @@ cannot hold with on_loss="drop".
         """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
 
         Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
-        and as "relation", and "relation_id", "sources" and other attributes where they have some. A fact that is
+        and as "relation", and "relation_id", "sources" and other attributes if they have some. A fact that is
         stated several times, with other attributes, has several edges.
         """
         content, graph = self._content(), nx.MultiDiGraph()
@@ -482,12 +483,12 @@ cannot hold with on_loss="drop".
         return [read_attribute_set(texts[id]) for id in self._row("triple_attributes", int(ids[0]))]
 
     def sources(self, triple: Sequence[str]) -> list[str]:
-        """Return where a fact is from: the named graphs, files or documents that it came with; empty where none did.
+        """Return where a fact is from: the named graphs, files or documents that it came with; empty if there are none.
 
         Raises:
             InvalidArgumentError: If the graph has no such triple.
         """
-        return list(dict.fromkeys(str(one[SOURCE]) for one in self.attributes(triple) if SOURCE in one))
+        return sources_of(self.attributes(triple))
 
     def view(
         self,

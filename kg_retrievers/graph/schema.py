@@ -50,7 +50,7 @@ class Schema:
         datatypes: The number of literals of each datatype or language, the most frequent first; empty where none has
             one.
         sources: The number of triples from each source, the most frequent first; empty where none has one.
-        attributes: The number of triples with each other attribute, by name; empty where none has any.
+        attributes: The number of triples with each other attribute, by name; empty if none has any.
     """
 
     entities: int

@@ -366,7 +366,7 @@ class GraphIndex(Immutable):
     ) -> GraphIndex:
         """Return an index of only the facts whose attributes satisfy conditions; nothing of the others is in it.
 
-        The view is kept with the index, so that the same conditions give the same view. No text is embedded again.
+        The index keeps its last `VIEWS_KEPT` views. Only relations that get another name are embedded again.
 
         Args:
             where: As of `KnowledgeGraph.view`.

@@ -212,6 +212,18 @@ def test_conditions_of_other_types_are_refused(where: Any) -> None:
         graph().view(where)
 
 
+def test_a_truth_value_is_no_number() -> None:
+    facts = KnowledgeGraph.from_triples([("a", "r", "one", {"x": 1}), ("a", "r", "true", {"x": True})])
+    assert [fact.tail for fact in facts.view({"x": True}).triples()] == ["true"]
+    assert [fact.tail for fact in facts.view({"x": 1}).triples()] == ["one"]
+
+
+def test_a_list_inside_a_list_is_a_text() -> None:
+    facts = KnowledgeGraph.from_triples([("a", "r", "b", {"x": [[1, 2], "y"]})])
+    assert facts.attributes(("a", "r", "b")) == [{"x": ["[1, 2]", "y"]}]
+    assert len(facts.view({"x": "y"})) == 1
+
+
 def test_a_source_of_a_change_keeps_what_else_is_said() -> None:
     added = [("P", "r", "Q", {"tenant": "a", "source": "mine"})]
     changed = KnowledgeGraph.from_triples([("N", "r", "M", {"tenant": "b"})]).with_changes(added=added, source="s.txt")

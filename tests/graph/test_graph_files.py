@@ -145,6 +145,9 @@ def test_node_link_with_other_names_and_ids() -> None:
     assert facts(rows) == {("1", "by", "(2, 'x')"), ("1", "by", "3")}
     assert set(rows.types) == {"(2, 'x')", "alone", "3"}
     assert rows.reading.understood["direction"] == "from source to target, as the file does not say"
+    numbered = {"nodes": [], "edges": [{"source": "a", "target": "b", "key": "r", "id": 7}]}
+    graph = KnowledgeGraph._from_builder(read_document(numbered))
+    assert graph.attributes(("a", "r", "b")) == [{"id": 7}]
     keyed = {"nodes": [], "edges": [{"source": "a", "target": "b", "key": "r"}]}
     assert facts(read_document(keyed)) == {("a", "r", "b")}
 

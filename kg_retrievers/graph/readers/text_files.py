@@ -261,7 +261,7 @@ _ONLY_HEADER = ("relation", "predicate", "edge", "relationship", "rel")
 
 
 def is_role(name: str) -> bool:
-    """Tell whether a column with a name may be taken for heads, relations or tails, or is no name of an attribute."""
+    """Tell whether a reader takes a column of this name for something else than an attribute."""
     folded = name.strip().casefold()
     is_other = folded in (*HEAD, *RELATION, *TAIL, *SOURCE, "aliases", "types") and name != SOURCE[0]
     return is_other or folded.startswith(ATTRIBUTE_PREFIX)

@@ -16,7 +16,7 @@ from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.questions.reading import node_of
 from kg_retrievers.questions.self_questions.english import is_plural, verb_of
 
-#: Words by what they are or say, where they are many.
+#: Long lists of words, by what the words say.
 WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text("utf-8"))
 
 #: The most words of a question that has a form.

@@ -415,8 +415,7 @@ class FormReader:
 
     def __init__(self, walks: WalkFinder) -> None:
         """Keep it."""
-        self.walks = walks
-        self._walks, self._classes, self._graph = walks, walks.classes, walks.graph
+        self.walks, self._classes, self._graph = walks, walks.classes, walks.graph
         self._counting, self._composer = Counting(walks), Composer(walks)
         self._whether, self._comparing = Whether(walks), Comparing(walks)
 
@@ -445,13 +444,13 @@ class FormReader:
         Raises:
             UnreadError: If it has no entity, or no walk from it leads to such things.
         """
-        kinds = self._walks.kinds
+        kinds = self.walks.kinds
         noun = next((tokens[1:end] for end in (4, 3, 2) if kinds.named([token.word for token in tokens[1:end]])), ())
         said = {token.word for token in tokens}
         if not noun or not any(token.slot for token in tokens) or not said.isdisjoint(NEGATIVE):
             raise UnreadError
         form = Form("list", tuple(noun), tuple(tokens))
-        return FormReader(self._walks.within(noun))._things(form)
+        return FormReader(self.walks.within(noun))._things(form)
 
     def _exists(self, form: Form) -> Pattern:
         """Read whether something holds, or whether there is a thing of a class."""
@@ -468,7 +467,7 @@ class FormReader:
         words = " ".join(token.word for token in form.noun if token.word)
         if not self._ends_in_number(labels):
             return False
-        named = self._walks.nearness(words, labels[-1])
+        named = self.walks.nearness(words, labels[-1])
         return (named >= SAME_NAME or len(labels) == 1) and named > self._classes.closeness(words)
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
@@ -477,17 +476,17 @@ class FormReader:
         if not self._ends_in_number(labels):
             return False
         unknown = len(labels) == 1 and self._classes.closeness(words) < SAME_NAME
-        return unknown or self._walks.nearness(telling_words(form.clause), labels[-1]) >= MAY_NAME
+        return unknown or self.walks.nearness(telling_words(form.clause), labels[-1]) >= MAY_NAME
 
     def _ends_in_number(self, labels: Sequence[int]) -> bool:
         """Whether a walk leads to dates or to numbers without a unit."""
-        return self._classes.end_kind(labels) in ("number", "date") and not self._walks.has_unit(labels[-1])
+        return self._classes.end_kind(labels) in ("number", "date") and not self.walks.has_unit(labels[-1])
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
         if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
             raise UnreadError  # "low-altitude huts": a part that would be left out
-        near = self._walks.noun_nearness(form.noun)
+        near = self.walks.noun_nearness(form.noun)
         groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
         partial = np.array([NOUN_WEIGHT * value for value in near])
@@ -518,8 +517,8 @@ class FormReader:
         read += form.noun if self._classes.closeness(noun) >= NAMES_CLASS else ()
         labels = [label for _, _, way in arms.ways for label in way.labels]
         rest = {token.word for token in form.clause if token.telling and token not in read and not verb_of(token.word)}
-        named = rest & self._walks.kinds.relation_words
-        return any(all(self._walks.nearness(word, label) < MAY_NAME for label in labels) for word in named)
+        named = rest & self.walks.kinds.relation_words
+        return any(all(self.walks.nearness(word, label) < MAY_NAME for label in labels) for word in named)
 
     def _is_about(self, form: Form, arms: Arms) -> bool:
         """Whether the noun of a count means something of the graph, as far as its kinds tell."""
@@ -527,7 +526,7 @@ class FormReader:
         if not kind_names(self._graph) or words in PEOPLE:
             return True
         labels = [label for _, _, way in arms.ways for label in way.labels]
-        near = max((self._walks.nearness(words, label) for label in labels), default=1.0) if words else 1.0
+        near = max((self.walks.nearness(words, label) for label in labels), default=1.0) if words else 1.0
         return max(near, self._classes.closeness(words)) >= MAY_NAME
 
     def _entity_ways(
@@ -541,7 +540,7 @@ class FormReader:
             dropped |= {i for i in range(min(group), max(group)) if i not in group} if len(group) > 1 else set()
             text = [token for i, token in enumerate(tokens) if i not in dropped]
             place = at - sum(other < at for other in dropped)
-            found.append({way.labels: way for way in self._walks.from_entity(text, place)})
+            found.append({way.labels: way for way in self.walks.from_entity(text, place)})
         common = [labels for labels in found[0] if all(labels in of_one for of_one in found)]
         ways = [
             Way(
@@ -555,7 +554,7 @@ class FormReader:
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
             ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
-        ways = [way for way in ways if self._walks.leads_to_kind(tokens[group[0]], way.labels)] or ways
+        ways = [way for way in ways if self.walks.leads_to_kind(tokens[group[0]], way.labels)] or ways
         ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
         ways = [
             replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))
@@ -569,11 +568,11 @@ class FormReader:
         """Return walks that start from things like an entity, but not from itself: it has none of what is counted."""
         if len(group) > 1 or len(entity_groups(tokens)) > 1:
             return []
-        alike = self._classes.containing(self._walks.ids_of(tokens[group[0]]))
+        alike = self._classes.containing(self.walks.ids_of(tokens[group[0]]))
         found = list[Way]()
         largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
         for one in sorted(largest[:MOST_ALIKE]):
-            ways = self._walks.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            ways = self.walks.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
             found += [
                 replace(way, log=way.log - LACKING_COST)
                 for way in ways
@@ -583,7 +582,7 @@ class FormReader:
 
     def _complete(self, form: Form, arms: Arms) -> bool:
         """Add all that needs the class; False where something is not found."""
-        if any(not arms.add("limit", limit, self._walks.limit_way(form, limit, arms.group)) for limit in form.limits):
+        if any(not arms.add("limit", limit, self.walks.limit_way(form, limit, arms.group)) for limit in form.limits):
             return False
         if form.quantity and not self._counting.add_quantity(form, arms, form.quantity):
             return False
@@ -617,7 +616,7 @@ class FormReader:
                 continue
             if not any(token.telling for token in form.negative):
                 return False  # "those in it that are not in it"
-            near = self._walks.noun_nearness(form.noun)
+            near = self.walks.noun_nearness(form.noun)
             other = self._entity_ways(form, form.clause, what, near, without=way.labels).get(arms.group)
             if other is None:
                 return False
@@ -630,9 +629,9 @@ class FormReader:
         rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
         if not rest:
             return False
-        if way := self._walks.truth_way(form, arms.group):
+        if way := self.walks.truth_way(form, arms.group):
             return arms.add("truth", None, way)
-        noun = max(rest, key=lambda token: float(self._walks.noun_nearness([token]).max()))
+        noun = max(rest, key=lambda token: float(self.walks.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
 
 

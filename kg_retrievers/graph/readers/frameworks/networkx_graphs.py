@@ -169,8 +169,9 @@ def _read_graph(graph: nx.DiGraph[Any], path: Path, options: FileOptions, format
         relation = options.columns[1]
     else:
         relation = _relation_attribute(graph, has_keys=format == "node-link JSON")
-    for *_, data in graph.edges(data=True):
-        data.pop("id", None)  # files of XML number their edges
+    if format != "node-link JSON":
+        for *_, data in graph.edges(data=True):
+            data.pop("id", None)  # files of XML number their edges
     builder = read_networkx_rows(graph, relation, options.attributes, who=str(path))
     builder.reading.format = format
     shown = "keys of edges" if relation in ("", "key") else f"edge attribute {relation!r}"
