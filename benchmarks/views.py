@@ -4,8 +4,8 @@
 
 Draws graphs of 24 entities and 40 facts with attributes, views of them by tenant, day and number, and questions that
 name entities and relations of the whole graph, hidden ones among them. Asks each method that needs no training and no
-language model over both, and compares Documents and the messages of refusals, letter by letter. The other graph is made
-of the same facts in the same order, so that ids agree.
+language model over both, and compares Documents and the messages of refusals, letter by letter. The facts of the other
+graph are chosen by plain rules of this file, and its names are in the order of the whole graph, so that ids agree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kg_retrievers import (
@@ -44,11 +44,14 @@ QUESTIONS = (
     "How many {type}s are {relation} {one}?", "When was {one} {relation}?",
 )  # fmt: skip
 
+#: A fact with its attributes.
+Drawn = tuple[str, str, str, dict[str, Any]]
+
 #: How many questions are asked of each view, and how many facts a graph has.
 EACH, FACTS = 25, 40
 
 
-def drawn_facts(draw: random.Random) -> list[tuple[str, str, str, dict[str, Any]]]:
+def drawn_facts(draw: random.Random) -> list[Drawn]:
     """Return facts between named entities, some with attributes, each once."""
     names = [f"{first} {second}" for first in FIRST for second in SECOND]
     facts: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -78,15 +81,28 @@ def drawn_view(draw: random.Random) -> dict[str, Any]:
     return draw.choice(conditions)
 
 
-def removed_beforehand(whole: KnowledgeGraph, view: KnowledgeGraph, types: dict[str, list[str]]) -> KnowledgeGraph:
-    """Return a graph of the facts of a view that was made without the others, its names in the order of the whole."""
-    kept = {key: types[key] for key in view.entities if key in types}
-    builder = GraphBuilder(types=kept)
-    builder.entities([key for key in whole.entities if key in view.entities])
-    builder.relations([name for name in whole.relations if name in view.relations])
-    for fact in view.triples():
-        for attributes in view.attributes(fact) or [{}]:
-            builder.add(*fact, attributes)
+def fits(attributes: Mapping[str, Any], where: Mapping[str, Any], as_of: str | None) -> bool:
+    """Tell whether a fact is in a view, by a plain rule of its own for each condition that `drawn_view` draws."""
+    tenant, confidence = attributes.get("tenant"), attributes.get("confidence")
+    wanted = where.get("tenant", [tenant])
+    if tenant not in (wanted if isinstance(wanted, list) else [wanted]):
+        return False
+    for comparison, limit in where.get("confidence", {}).items():
+        if confidence is None or not (confidence >= limit if comparison == ">=" else confidence < limit):
+            return False
+    year = int(as_of[:4]) if as_of else None
+    first, last = int(attributes.get("valid_from", 0)), int(attributes.get("valid_to", 9999))
+    return year is None or first <= year <= last
+
+
+def removed_beforehand(whole: KnowledgeGraph, facts: Sequence[Drawn], types: dict[str, list[str]]) -> KnowledgeGraph:
+    """Return a graph that was made of some facts, with entities and relations in the order of the whole."""
+    ends, relations = {end for fact in facts for end in fact[:3:2]}, {fact[1] for fact in facts}
+    builder = GraphBuilder(types={key: types[key] for key in whole.entities if key in types and key in ends})
+    builder.entities([key for key in whole.entities if key in ends])
+    builder.relations([name for name in whole.relations if name in relations])
+    for head, relation, tail, attributes in facts:
+        builder.add(head, relation, tail, attributes)
     return KnowledgeGraph._from_builder(builder)
 
 
@@ -121,7 +137,8 @@ def compare(questions: int, seed: int) -> tuple[int, int, list[str]]:
             view = index.view(**arguments)
         except InvalidArgumentError:
             continue  # no fact stays
-        other = GraphIndex.build(removed_beforehand(whole, view.graph, types), HashedEmbeddings(64))
+        kept = [fact for fact in facts if fits(fact[3], arguments.get("where", {}), arguments.get("as_of"))]
+        other = GraphIndex.build(removed_beforehand(whole, kept, types), HashedEmbeddings(64))
         retrievers = [[method.from_index(one, on_refusal="raise") for one in (view, other)] for method in METHODS]
         for question in asked(draw):
             count += 1

@@ -76,13 +76,15 @@ def read_attribute_set(text: str) -> dict[str, AttributeValue]:
 
 
 def attribute_cell(value: AttributeValue) -> str:
-    """Return a value as a cell of a table: a text as it is, unless it looks like another value, and all else as JSON.
+    """Return a value as a cell of a table: a plain text as it is, and all else as JSON.
+
+    A text that looks like another value, or that a table may change, such as one with a line break, is written as JSON.
 
     Example:
         >>> attribute_cell("Neo"), attribute_cell(1999), attribute_cell("1999"), attribute_cell(["a", "b"])
         ('Neo', '1999', '"1999"', '["a", "b"]')
     """
-    if isinstance(value, str) and read_attribute_cell(value.strip()) == value:
+    if isinstance(value, str) and value.isprintable() and read_attribute_cell(value.strip()) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 

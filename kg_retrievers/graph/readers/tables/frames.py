@@ -278,8 +278,9 @@ class FrameReader:
         roles = self._roles(table.names, named, facts)
         further = [name for name in table.names if name.strip() and name not in roles and name not in facts]
         wanted = [name for name in (*roles, *facts) if name is not None]
-        for batch in table.batches([*wanted, *further] if self._keeps else wanted):
-            self._add_batch(roles, batch, wanted, further, table.lines)
+        kept = further if self._keeps else []
+        for batch in table.batches([*wanted, *kept]):
+            self._add_batch(roles, batch, wanted, kept, table.lines)
         self._describe(table, roles, facts, further)
 
     def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
@@ -341,8 +342,7 @@ class FrameReader:
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
         named = [(SOURCE, batch[3])] if has_source else []
         named += [
-            (name.removeprefix(ATTRIBUTE_PREFIX), one)
-            for name, one in zip(further, batch[len(names) :], strict=self._keeps)
+            (name.removeprefix(ATTRIBUTE_PREFIX), one) for name, one in zip(further, batch[len(names) :], strict=True)
         ]
         self._builder.add_ids(head_ids, kinds, tail_ids, self._sets(roles.source, named, kept) if named else None)
         for position in range(3 + has_source, len(names)):
