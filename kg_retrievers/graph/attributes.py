@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -36,7 +36,7 @@ SOURCE = "source"
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
 #: What is wanted of an attribute: a value; several, of which it is one; None for a fact without it; or comparisons.
-Wanted: TypeAlias = Scalar | date | Sequence[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
+Wanted: TypeAlias = Scalar | date | Collection[Scalar | date | None] | Mapping[Comparison, Scalar | date] | None
 
 #: What is wanted of the attributes of facts, by their names.
 Where: TypeAlias = Mapping[str, Wanted]
@@ -226,7 +226,7 @@ class AttributeSets:
 
 
 def _wants_absent(wanted: Wanted) -> bool:
-    return wanted is None or (isinstance(wanted, Sequence) and not isinstance(wanted, str | bytes) and None in wanted)
+    return wanted is None or (isinstance(wanted, Collection) and not isinstance(wanted, str | bytes) and None in wanted)
 
 
 def _test_of(name: str, wanted: Wanted) -> _Test:
@@ -236,7 +236,7 @@ def _test_of(name: str, wanted: Wanted) -> _Test:
         InvalidArgumentError: If it is nothing that values can be compared with.
     """
     if not isinstance(wanted, Mapping):
-        several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable) else [*wanted]
+        several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Collection) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
         return lambda value: any(_equal(value, one) for one in equals)
     if not wanted or any(one not in _COMPARISONS for one in wanted):

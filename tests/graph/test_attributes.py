@@ -118,6 +118,7 @@ def test_attributes_follow_changes() -> None:
         ({"code": "7"}, []),
         ({"role": None}, ["Acme", "Ann"]),
         ({"source": ["a", None], "role": None}, ["Acme", "Ann"]),
+        ({"role": {"Neo", None}}, ["Acme", "Ann", "The Matrix"]),
         ({"valid_from": date(2001, 1, 1)}, ["Acme"]),
         ({"valid_from": {">": "2005"}}, ["Acme"]),
         ({"role": {"!=": "Neo"}}, ["Speed"]),
