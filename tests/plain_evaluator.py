@@ -9,6 +9,8 @@ Shares with the package only how values are read and compared, and when a walk m
 - An absent group holds if no entities of its own make all of its triples facts. A known text stands in each of its
   triples for any entity called so, an unknown relation for any relation.
 - A condition looks at the label, "contains" at all names, "in" at the key, else at the names.
+- Attributes of a triple come from one of the sets of its fact. Their values are like entities that follow the others,
+  sorted by their texts, but never answers: they are the value if one is the target.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.graph.pattern import decide_revisits
-from kg_retrievers.graph.values import Value, holds, unit_symbol
+from kg_retrievers.graph.pattern import FactAttribute, decide_revisits
+from kg_retrievers.graph.values import Value, holds, read_value, unit_symbol
 
 #: What each term of a pattern is.
 Assignment = dict[Term, str]
@@ -39,8 +41,60 @@ class Plain(NamedTuple):
 
 NOTHING = Plain(None, [], False)
 
+#: Begins the keys of values of attributes.
+VALUE = "\uffff"
+
+
+class Named:
+    """A graph in which values of attributes are called like entities."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self.graph = graph
+        sets = [one for fact in graph.triples() for one in graph.attributes(fact)]
+        values = {VALUE + text for one in sets for value in one.values() for text in _texts(value)}
+        self.entities = [*graph.entities, *sorted(values)]
+
+    def __contains__(self, fact: Triple) -> bool:
+        return fact in self.graph
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+    def label(self, key: str) -> str:
+        return key[1:] if key[0] == VALUE else self.graph.label(key)
+
+    def value(self, key: str) -> Value | None:
+        return read_value(key[1:]) if key[0] == VALUE else self.graph.value(key)
+
+    def aliases(self, key: str) -> list[str]:
+        return [] if key[0] == VALUE else self.graph.aliases(key)
+
+
+def _texts(value: Any) -> list[str]:
+    several = value if isinstance(value, list) else [value]
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in several]
+
 
 def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, direction: str) -> Plain:
+    """Return what a pattern gives; see `_evaluate`."""
+    if not pattern.attributes:
+        return _evaluate(graph, pattern, distinct=distinct, direction=direction)
+    named: Any = Named(graph)
+    operation = pattern.operation or Operation("list" if pattern.target else "exists")
+    plain = _evaluate(
+        named, replace(pattern, operation=operation), distinct=distinct, direction=_ways(pattern, direction)
+    )
+    told = [_shown(named, key) for key in plain.answers]
+    if pattern.target in pattern.attribute_unknowns and told and not isinstance(plain.value, dict):
+        plain = plain._replace(value=told[0] if len(told) == 1 else told)
+    return plain._replace(answers=[key for key in plain.answers if key[0] != VALUE])
+
+
+def _ways(pattern: Pattern, direction: str) -> str:
+    return "respect" if pattern.operation is None else direction
+
+
+def _evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, direction: str) -> Plain:
     """Return what a pattern gives.
 
     Args:
@@ -55,20 +109,27 @@ def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, directio
     def find(part: Pattern) -> list[Assignment]:
         return _found(graph, part, distinct, directed)
 
+    def having(assignments: list[Assignment], *names: str | None) -> list[Assignment]:
+        needed = {Unknown(name) for name in names if name in pattern.attribute_unknowns}
+        return [one for one in assignments if needed <= one.keys()]
+
     operation = pattern.operation
     if operation is not None and operation.kind == "compare":
-        sides = [sorted(_of_unknown(find(_part(pattern, name)), name), key=_id(graph)) for name in operation.by]
+        parts = [(name, having(find(_part(pattern, name)), name)) for name in operation.by]
+        sides = [sorted(_of_unknown(some, name), key=_id(graph)) for name, some in parts]
         return _compared(graph, operation, *sides)
     assignments = find(pattern)
     if operation is not None and operation.kind == "exists":
         return Plain(bool(assignments), [])
     if operation is not None and operation.kind == "table":
-        return _table(graph, operation, assignments)
+        return _table(graph, operation, having(assignments, *operation.by))
+    by = operation.by if operation and operation.kind != "share" else ()
+    assignments = having(assignments, pattern.target, *by, operation.group if operation else None)
     targets = sorted(_of_unknown(assignments, pattern.target), key=_id(graph))
     if operation is None:
         return Plain(None, targets) if assignments else NOTHING
     if operation.kind == "share":
-        whole = set(targets) | _of_unknown(find(_without_limits(pattern)), pattern.target)
+        whole = set(targets) | _of_unknown(having(find(_without_limits(pattern)), pattern.target), pattern.target)
         return Plain(_plain_number(100 * len(targets) / len(whole)), []) if whole else NOTHING
     rows = [
         tuple(one[_unknown(one, name)] for name in (pattern.target, *operation.by, operation.group) if name)
@@ -100,7 +161,40 @@ def _all(graph: KnowledgeGraph, pattern: Pattern, distinct: str, directed: bool)
     for one in _joined(graph, pattern.triples, {}, directed):
         fits = _differ(pattern, one, distinct) and _satisfies(graph, pattern.conditions, one)
         if fits and not any(_is_present(graph, pattern, group, one, directed) for group in pattern.absent_groups()):
-            found.append(one)
+            found += _with_attributes(graph, pattern, one, directed)
+    return found
+
+
+def _with_attributes(graph: KnowledgeGraph, pattern: Pattern, one: Assignment, directed: bool) -> list[Assignment]:
+    """Return an assignment with each choice of values of the attributes of its facts."""
+    found = [one]
+    for number, (head, relation, tail) in enumerate(pattern.triples):
+        if not (own := [each for each in pattern.attributes if each.triple == number]):
+            continue
+        places: Any = head, ("relation", relation), tail
+        fact = Triple(*(one[place] for place in places))
+        facts = [fact] if directed else dict.fromkeys([fact, Triple(*fact[::-1])])
+        sets = [each for way in facts if way in graph for each in graph.attributes(way) or [{}]]
+        if own:
+            found = [
+                more for before in found for each in sets for more in _chosen_of(graph, pattern, own, before, each)
+            ]
+    return found
+
+
+def _chosen_of(
+    graph: KnowledgeGraph, pattern: Pattern, own: Sequence[FactAttribute], before: Assignment, said: dict[str, Any]
+) -> list[Assignment]:
+    found = [before]
+    for each in own:
+        if each.name not in said:
+            found = found if each.optional else []
+            continue
+        keys = [VALUE + text for text in _texts(said[each.name])]
+        conditions = [one for one in pattern.conditions if one.unknown == each.unknown]
+        keys = [key for key in keys if all(satisfies(graph, one, key) for one in conditions)]
+        term = Unknown(each.unknown)
+        found = [{**one, term: key} for one in found for key in keys if one.get(term, key) == key]
     return found
 
 
@@ -170,6 +264,9 @@ def satisfies(graph: KnowledgeGraph, condition: Condition, key: str) -> bool:
     names = [graph.label(key), *graph.aliases(key)]
     if condition.operator == "contains":
         return any(str(condition.value).casefold() in name.casefold() for name in names)
+    if condition.operator == "in" and key[0] == VALUE:
+        assert isinstance(condition.value, tuple)
+        return names[0].casefold() in {str(name).casefold() for name in condition.value}
     if condition.operator == "in":
         wanted = condition.value if isinstance(condition.value, tuple) else ()
         return any(key == name or (name not in graph.entities and name in names) for name in map(str, wanted))
@@ -219,8 +316,9 @@ def _without_limits(pattern: Pattern) -> Pattern:
     kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
     if not isinstance(operation.whole, int):
         return replace(pattern, conditions=kept, operation=None)
-    part = Pattern(pattern.triples[: operation.whole], pattern.target, revisits=pattern.revisits)
-    names = {node.name for node in part.nodes if isinstance(node, Unknown)}
+    own = tuple(one for one in pattern.attributes if one.triple < operation.whole)
+    part = Pattern(pattern.triples[: operation.whole], pattern.target, revisits=pattern.revisits, attributes=own)
+    names = {node.name for node in part.nodes if isinstance(node, Unknown)} | {one.unknown for one in own}
     conditions = tuple(one for one in kept if one.unknown in names)
     return replace(part, directed=pattern.directed, conditions=conditions)
 
@@ -423,6 +521,7 @@ def _compared(graph: KnowledgeGraph, operation: Operation, one: Sequence[str], o
 def _part(pattern: Pattern, name: str) -> Pattern:
     """Return the triples that are joined to an unknown, with all that is said of their nodes."""
     nodes: set[Term] = {node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name}
+    nodes |= {pattern.triples[one.triple].head for one in pattern.attributes if one.unknown == name}
     for _ in pattern.triples:
         nodes |= {node for head, _, tail in pattern.triples if {head, tail} & nodes for node in (head, tail)}
     groups = [
@@ -433,14 +532,17 @@ def _part(pattern: Pattern, name: str) -> Pattern:
     absent = tuple(triple for group in groups for triple in group)
     triples = tuple(triple for triple in pattern.triples if triple.head in nodes)
     names = {end.name for head, _, tail in (*triples, *absent) for end in (head, tail) if isinstance(end, Unknown)}
+    own = [one for one in pattern.attributes if pattern.triples[one.triple] in triples]
+    attributes = tuple(replace(one, triple=triples.index(pattern.triples[one.triple])) for one in own)
     return replace(
         pattern,
         triples=triples,
+        attributes=attributes,
         absent=absent,
         target=name,
         operation=None,
         different=tuple(pair for pair in pattern.different if {*pair} <= nodes),
-        conditions=tuple(condition for condition in pattern.conditions if condition.unknown in names),
+        conditions=tuple(one for one in pattern.conditions if one.unknown in {*names, *(each.unknown for each in own)}),
     )
 
 

@@ -33,6 +33,7 @@ class JoinEdge(NamedTuple):
         relations: The ids of the relations that it may have; None for any.
         relation: The number of its relation, if that is unknown and must be the same in other edges; else None.
         directed: Whether it must point from head to tail.
+        fact: The number of its fact, if that is wanted: the id of a triple; else None.
     """
 
     head: int
@@ -40,6 +41,7 @@ class JoinEdge(NamedTuple):
     relations: Array | None
     relation: int | None = None
     directed: bool = True
+    fact: int | None = None
 
 
 class Limits(NamedTuple):
@@ -93,6 +95,7 @@ class Join:
         self.truncated, self._looked_at = False, 0
         self._candidates, self._different = candidates, different
         self._size = len(adjacency.indptr) - 1
+        self._ids = max(self._size, len(adjacency.backward_triples)) + 1
 
     def bindings(self, wanted: Sequence[int]) -> Array:
         """Return what some nodes are together in at least one match: int64 (rows, wanted), each row once, ascending.
@@ -117,7 +120,7 @@ class Join:
     def _parts(self, wanted: Sequence[int]) -> list[_Part]:
         """Return the parts of the pattern that share no node, and between which nothing must differ."""
         links: list[tuple[set[int], list[JoinEdge]]] = [({node}, []) for node in (*wanted, *self._candidates)]
-        links += [({edge.head, edge.tail} | _number(edge), [edge]) for edge in self._edges]
+        links += [({edge.head, edge.tail} | _numbers(edge), [edge]) for edge in self._edges]
         links += [({*pair}, []) for pair in self._different]
         parts: list[_Part] = []
         for nodes, edges in links:
@@ -158,7 +161,7 @@ class Join:
                 left.remove(edge)
                 rows, columns = self._extended(rows, columns, edge)
             rows = rows[self._differ(rows, columns)]
-            needed = {*wanted, *(node for one in left for node in (one.head, one.tail, *_number(one)))}
+            needed = {*wanted, *(node for one in left for node in (one.head, one.tail, *_numbers(one)))}
             needed |= {node for pair in self._different for node in pair if not {*pair} <= {*columns}}
             kept = [at for at, node in enumerate(columns) if node in needed]
             waiting = [node for node in waiting if node not in columns]
@@ -184,15 +187,17 @@ class Join:
         here = edge.head if edge.head in columns else edge.tail
         there = edge.tail if here == edge.head else edge.head
         ids, of_rows = np.unique(rows[:, columns.index(here)], return_inverse=True)
-        owners, ends, relations = self._facts(ids, edge, backward=here == edge.tail)
+        owners, ends, relations, facts = self._facts(ids, edge, backward=here == edge.tail)
         if there in self._candidates:
             fits = self._is_candidate(there, ends)
-            owners, ends, relations = owners[fits], ends[fits], relations[fits]
+            owners, ends, relations, facts = owners[fits], ends[fits], relations[fits], facts[fits]
         firsts = np.searchsorted(owners, np.arange(len(ids) + 1))
         starts, lasts = firsts[:-1][of_rows], firsts[1:][of_rows]
         self._check_size(int((lasts - starts).sum()))
         entries, at = entries_between(starts, lasts)
-        found = {there: ends[entries], **dict.fromkeys(_number(edge), relations[entries])}
+        found = {there: ends[entries]}
+        found |= {edge.relation: relations[entries]} if edge.relation is not None else {}
+        found |= {edge.fact: facts[entries]} if edge.fact is not None else {}
         fits = np.ones(len(entries), bool)
         if there == here:
             fits &= ends[entries] == ids[of_rows][at]
@@ -203,8 +208,8 @@ class Join:
         joined = np.hstack([rows[at[fits]], *(found[node][fits][:, None] for node in new)])
         return joined, [*columns, *new]
 
-    def _facts(self, ids: Array, edge: JoinEdge, *, backward: bool) -> tuple[Array, Array, Array]:
-        """Return the facts of an edge at some of its ends: the position of each end, the other end, the relation."""
+    def _facts(self, ids: Array, edge: JoinEdge, *, backward: bool) -> tuple[Array, Array, Array, Array]:
+        """Return the facts of an edge at some of its ends: the place of each, the other end, the relation, the id."""
         adjacency, relations = self._adjacency, edge.relations
         ways = [backward] if edge.directed else [False, True]
         owners, entries = list[Array](), list[Array]()
@@ -226,11 +231,12 @@ class Join:
         if self._looked_at > self._limits.entries or time.monotonic() > self._limits.until:
             raise _CutError
         order = np.argsort(whole, kind="stable")
-        at = at[order]
+        owner, at = whole[order], at[order]
         return (
-            whole[order],
+            owner,
             adjacency.neighbors[at].astype(np.int64),
             relation_of(adjacency.labels[at]).astype(np.int64),
+            at if edge.fact is None else adjacency.triples_of(at, ids[owner]).astype(np.int64),
         )
 
     def _is_candidate(self, node: int, entities: Array) -> Array:
@@ -252,7 +258,7 @@ class Join:
         """Return each row once, ascending."""
         if not rows.shape[1]:
             return rows[:1]
-        keys, size = rows[:, 0], self._size + 1
+        keys, size = rows[:, 0], self._ids
         for column in range(1, rows.shape[1]):
             if column > 1:  # the keys of two columns fit 63 bits
                 keys = np.unique(keys, return_inverse=True)[1]
@@ -272,6 +278,6 @@ class _Part(NamedTuple):
     edges: list[JoinEdge]
 
 
-def _number(edge: JoinEdge) -> set[int]:
-    """Return the number of the relation of an edge, if it has one."""
-    return {edge.relation} if edge.relation is not None else set()
+def _numbers(edge: JoinEdge) -> set[int]:
+    """Return the numbers of the relation and of the fact of an edge, if it has them."""
+    return {number for number in (edge.relation, edge.fact) if number is not None}

@@ -3,6 +3,7 @@
 from kg_retrievers.graph.adjacency import Adjacency as Adjacency
 from kg_retrievers.graph.building import GraphBuilder as GraphBuilder
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph as KnowledgeGraph
+from kg_retrievers.graph.pattern import FactAttribute as FactAttribute
 from kg_retrievers.graph.pattern import Known as Known
 from kg_retrievers.graph.pattern import Pattern as Pattern
 from kg_retrievers.graph.pattern import PatternTriple as PatternTriple

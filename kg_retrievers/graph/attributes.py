@@ -162,6 +162,10 @@ class AttributeSets:
         """The names of the attributes, in sorted order."""
         return sorted(self._by_name)
 
+    def read(self, id: int) -> dict[str, AttributeValue]:
+        """Return a set."""
+        return read_attribute_set(self.texts[id])
+
     def values(self, name: str) -> Mapping[int, AttributeValue]:
         """Return the values of an attribute by the ids of the sets that have it."""
         return self._by_name.get(name, {})

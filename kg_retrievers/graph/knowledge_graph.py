@@ -23,7 +23,6 @@ from kg_retrievers.graph.attributes import (
     AttributeSets,
     AttributeValue,
     Where,
-    read_attribute_set,
     sources_of,
 )
 from kg_retrievers.graph.building import NONE, GraphBuilder, Reading
@@ -478,9 +477,11 @@ cannot hold with on_loss="drop".
         ids = self._triple_ids(triple)
         if not len(ids):
             raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
-        if not len(texts := self.attribute_sets.texts):
-            return []
-        return [read_attribute_set(texts[id]) for id in self._row("triple_attributes", int(ids[0]))]
+        return [self.attribute_sets.read(id) for id in self.attribute_set_ids(int(ids[0]))]
+
+    def attribute_set_ids(self, triple: int) -> list[int]:
+        """Return the ids of the sets of attributes of a fact, given by the id of its triple."""
+        return self._row("triple_attributes", triple) if len(self.attribute_sets.texts) else []
 
     def sources(self, triple: Sequence[str]) -> list[str]:
         """Return where a fact is from: the named graphs, files or documents that it came with; empty if there are none.

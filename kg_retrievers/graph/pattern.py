@@ -22,10 +22,19 @@ from pydantic import BeforeValidator, Field, PlainSerializer, Strict, StrictBool
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import AROUND, CONFIG, Condition, Operation, as_dict, raises_pattern_errors, read_as
+from kg_retrievers.graph.operations import (
+    AROUND,
+    CONFIG,
+    Condition,
+    Name,
+    Operation,
+    as_dict,
+    raises_pattern_errors,
+    read_as,
+)
 
-#: The most triples, absent triples and conditions of a pattern.
-MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS = 256, 64, 64
+#: The most triples, absent triples, conditions and attributes of a pattern.
+MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS, MAX_ATTRIBUTES = 256, 64, 64, 64
 
 #: The most nodes that stand alone.
 MAX_ALONE = 8
@@ -97,6 +106,35 @@ class PatternTriple(NamedTuple):
     tail: _Term
 
 
+@raises_pattern_errors
+@pydantic_dataclass(frozen=True, config=CONFIG)
+class FactAttribute:
+    """An attribute of the fact that fits a triple of a pattern: its value is an unknown, but not an entity.
+
+    Conditions, the target and the operation of the pattern name it as they name other unknowns. Attributes of one
+    triple come from one statement of the fact, such as one of two relationships.
+
+    Args:
+        triple: The number of the triple, from 0.
+        name: The name of the attribute in the graph.
+        unknown: The name of the unknown; equal names are equal values.
+        optional: Whether a fact without it fits, too; then conditions on it hold.
+
+    Example:
+        >>> FactAttribute(0, "role", "role").to_dict()
+        {'triple': 0, 'name': 'role', 'unknown': 'role'}
+    """
+
+    triple: Annotated[int, Strict(), Field(ge=0)]
+    name: Name
+    unknown: Name
+    optional: StrictBool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that a pattern reads back."""
+        return as_dict(self)
+
+
 def _as_operation(operation: object) -> object:
     return {"kind": operation} if isinstance(operation, str) else operation
 
@@ -119,6 +157,7 @@ class PatternParts(TypedDict, total=False):
     nearest: Iterable[str]
     lacking: Iterable[str]
     truncated: bool
+    attributes: Iterable[FactAttribute]
 
 
 @raises_pattern_errors
@@ -153,12 +192,13 @@ class Pattern:
         nearest: The relations that came nearest to the question, the nearest first.
         lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
         truncated: Whether a limit cut the facts that it was generated from, so that another one may fit better.
+        attributes: Attributes of facts that it asks for, or limits by conditions.
 
     Raises:
         PatternError: If the pattern has no triples and no nodes or too many parts, a term is empty, a relation has a
             type or an entity, `target` or what a condition, an operation or `different` names does not occur in it, a
-            node stands alone without an operation for it, or a group of absent triples does not name exactly one of
-            its unknowns, or forms a cycle.
+            node stands alone without an operation for it, a group of absent triples does not name exactly one of
+            its unknowns, or forms a cycle, or an attribute is of a triple that it lacks.
 
     Example:
         >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
@@ -181,9 +221,11 @@ class Pattern:
     nearest: tuple[str, ...] = field(default=(), compare=False)
     lacking: tuple[str, ...] = field(default=(), compare=False)
     truncated: StrictBool = field(default=False, compare=False)
+    attributes: Annotated[tuple[FactAttribute, ...], Field(max_length=MAX_ATTRIBUTES)] = ()
 
     def __post_init__(self) -> None:
         """Drop repeated triples, and check that the parts fit."""
+        self._check_attributes()
         for name in ("triples", "absent"):
             object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
         self._check_alone()
@@ -192,16 +234,32 @@ class Pattern:
                 raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
         nodes = self.nodes
         unknown = [node.name for node in nodes if isinstance(node, Unknown)]
+        unknown += self.attribute_unknowns
         named = [*unknown, *(node.name for node in self._absent_nodes() if isinstance(node, Unknown))]
         if len(set(named)) < len(named):
-            raise PatternError(f"Pattern: an unknown is given with two different types; unknowns are {named}.")
+            raise PatternError(
+                "Pattern: an unknown is given with two different types, or is both a node and the value of an "
+                f"attribute; unknowns are {named}."
+            )
         if self.target is not None and self.target not in unknown:
-            raise PatternError(f"Pattern: the target {self.target!r} is none of the unknown nodes {unknown}.")
+            raise PatternError(f"Pattern: the target {self.target!r} is none of the unknowns {unknown}.")
         for one, other in self.different:
             if one == other or not {one, other} <= {*nodes}:
                 raise PatternError(f"Pattern: {one} and {other} are said to differ, but are not two of its nodes.")
         self._check_absent()
         self._check_operations(unknown, named)
+
+    def _check_attributes(self) -> None:
+        """Check that attributes are of triples, and count a repeated triple once."""
+        if not self.attributes:
+            return
+        first = {triple: at for at, triple in enumerate(dict.fromkeys(self.triples))}
+        kept = []
+        for one in self.attributes:
+            if one.triple >= len(self.triples):
+                raise PatternError(f"Pattern: {one} is of a triple that it lacks; it has {len(self.triples)}, from 0.")
+            kept.append(replace(one, triple=first[self.triples[one.triple]]))
+        object.__setattr__(self, "attributes", tuple(dict.fromkeys(kept)))
 
     def _check_alone(self) -> None:
         """Check that an operation asks for the nodes that stand alone."""
@@ -295,6 +353,11 @@ class Pattern:
         """The nodes, each once, in order of first occurrence."""
         ends = (node for triple in self.triples for node in (triple.head, triple.tail))
         return tuple(dict.fromkeys((*self.alone, *ends)))
+
+    @property
+    def attribute_unknowns(self) -> tuple[str, ...]:
+        """The names of the unknowns that are values of attributes, each once."""
+        return tuple(dict.fromkeys(one.unknown for one in self.attributes))
 
     def with_known(self, terms: Mapping[Known, Known]) -> Pattern:
         """Return the pattern with other known nodes in place of some of its own."""

@@ -470,10 +470,19 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())
     ]
     absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
-    lines = [" -> ".join(map(_term, triple)) for triple in pattern.get("triples", ())]
+    lines = [
+        f"{_term(head)} -> {_term(relation)}{_attributes_of(pattern, number)} -> {_term(tail)}"
+        for number, (head, relation, tail) in enumerate(pattern.get("triples", ()))
+    ]
     lines += [_typed(node) for node in pattern.get("alone", ())]
     operation = [_operation_line(pattern)] if pattern.get("operation") else []
     return [as_data(line) for line in (*lines, *conditions, *absent, *operation)]
+
+
+def _attributes_of(pattern: Mapping[str, Any], triple: int) -> str:
+    of_triple = (one for one in pattern.get("attributes", ()) if one["triple"] == triple)
+    texts = [f"{one['name']}{' if any' if one.get('optional') else ''}: ?{one['unknown']}" for one in of_triple]
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _operation_line(pattern: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ from kg_retrievers.graph.values import holds, read_value
 from kg_retrievers.index import Candidates, GraphIndex, linker_of
 from kg_retrievers.index.misspelt_names import FUZZY_SHARE
 from kg_retrievers.index.names import likeness
+from kg_retrievers.questions.fact_attributes import check_attributes
 from kg_retrievers.questions.possible_entities import NAMES, nearest_named, nearest_only, possible_entities
 
 #: A relation is meant within the first distance; within the second, if it is nearer than any other by the third. Chosen
@@ -62,8 +63,9 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
     """
     operation = pattern.operation
     is_list = operation is None or (operation.kind == "list" and not operation.by)
-    if is_list and not pattern.conditions and not pattern.absent:
+    if is_list and not pattern.conditions and not pattern.absent and not pattern.attributes:
         return
+    check_attributes(index.graph, pattern)
     names = [text for text in dict.fromkeys(_entity_texts(pattern)) if text not in linked]
     for text, nearest in zip(names, nearest_named(index, names), strict=True):
         if not _is_named(index, text, nearest):
@@ -101,7 +103,8 @@ def _entity_texts(pattern: Pattern) -> Iterator[str]:
     ends = (node for triple in (*pattern.triples, *pattern.absent) for node in (triple.head, triple.tail))
     yield from (node.text for node in (*pattern.alone, *ends) if isinstance(node, Known) and node.entity is None)
     for condition in pattern.conditions:
-        if condition.operator == "in" and isinstance(condition.value, tuple):
+        is_value = condition.unknown in pattern.attribute_unknowns
+        if condition.operator == "in" and isinstance(condition.value, tuple) and not is_value:
             yield from map(str, condition.value)
 
 
@@ -316,7 +319,7 @@ def carried_out(index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequen
         >>> carried_out(index, pattern).pattern.to_dict()["triples"]
         [[{'unknown': 'x'}, 'directed by', 'Nolan']]
     """
-    if pattern.operation is None and not pattern.conditions and not pattern.absent:
+    if pattern.operation is None and not pattern.conditions and not pattern.absent and not pattern.attributes:
         return CarriedOut(pattern)
     linked = linked or {}
     check_known_texts(index, pattern, linked)

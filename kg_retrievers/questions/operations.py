@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ import numpy as np
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array, are_first, distinct
 from kg_retrievers.graph.operations import Operation, Period
+from kg_retrievers.graph.pattern import FactAttribute
 from kg_retrievers.graph.value_columns import NO_DAY, ranked_values
 from kg_retrievers.graph.values import NUMBERS_HOLD, Comparison, Value, holds
 
@@ -38,6 +40,7 @@ def part_of(pattern: Pattern, name: str) -> Pattern:
         {'triples': [['Jungfrau', 'height', {'unknown': 'b'}]], 'target': 'b'}
     """
     reached: set[Term] = {node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name}
+    reached |= {pattern.triples[one.triple].head for one in pattern.attributes if one.unknown == name}
     before = 0
     while len(reached) > before:
         before = len(reached)
@@ -46,15 +49,23 @@ def part_of(pattern: Pattern, name: str) -> Pattern:
     absent = [group for group in pattern.absent_groups() if unknown & _ends(group)]
     inside = reached | {node for group in absent for node in _ends(group)}
     names = {node.name for node in inside if isinstance(node, Unknown)}
+    names |= {one.unknown for one in pattern.attributes if pattern.triples[one.triple].head in reached}
     return replace(
         pattern,
         triples=tuple(triple for triple in pattern.triples if triple.head in reached),
+        attributes=_of_triples(pattern, [triple.head in reached for triple in pattern.triples]),
         target=name,
         different=tuple(pair for pair in pattern.different if reached >= {*pair}),
         absent=tuple(triple for group in absent for triple in group),
         conditions=tuple(condition for condition in pattern.conditions if condition.unknown in names),
         operation=None,
     )
+
+
+def _of_triples(pattern: Pattern, kept: Sequence[bool]) -> tuple[FactAttribute, ...]:
+    """Return the attributes of the triples that are kept, with their new numbers."""
+    numbers = list(accumulate(kept, initial=0))
+    return tuple(replace(one, triple=numbers[one.triple]) for one in pattern.attributes if kept[one.triple])
 
 
 def _ends(group: Iterable[tuple[Term, Term, Term]]) -> set[Term]:
@@ -117,10 +128,10 @@ def whole_of(pattern: Pattern) -> Pattern:
     assert operation
     kept = tuple(one for one in pattern.conditions if one.unknown not in operation.by)
     if isinstance(operation.whole, int):
-        first = replace(
-            pattern, triples=pattern.triples[: operation.whole], conditions=(), absent=(), different=(), operation=None
-        )
-        named = {node.name for node in first.nodes if isinstance(node, Unknown)}
+        own = tuple(one for one in pattern.attributes if one.triple < operation.whole)
+        none: dict[str, Any] = {"conditions": (), "absent": (), "different": (), "operation": None}
+        first = replace(pattern, triples=pattern.triples[: operation.whole], attributes=own, **none)
+        named = {node.name for node in first.nodes if isinstance(node, Unknown)} | {one.unknown for one in own}
         return replace(first, conditions=tuple(one for one in kept if one.unknown in named))
     if operation.by:
         return replace(pattern, conditions=kept)

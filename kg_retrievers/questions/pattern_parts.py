@@ -107,7 +107,9 @@ def _beginnings(pattern: Pattern, triples: Sequence[PatternTriple]) -> dict[Term
 
 def _lists(pattern: Pattern) -> dict[str, list[str]]:
     """Return the names of what unknowns may be, by unknown, where a condition lists them."""
-    listing = (condition for condition in pattern.conditions if condition.operator == "in")
+    listing = (
+        one for one in pattern.conditions if one.operator == "in" and one.unknown not in pattern.attribute_unknowns
+    )
     return {one.unknown: list(map(str, one.value)) for one in listing if isinstance(one.value, tuple)}
 
 

@@ -13,10 +13,12 @@ import numpy as np
 from kg_retrievers.algorithms.bindings import NO_LIMITS, Join, JoinEdge, Limits
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
+from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import Candidates, GraphIndex
+from kg_retrievers.questions.fact_attributes import ValueIds, attributed, with_attributes
 
 #: Which nodes must be different entities; see `match_pattern`.
 Distinct = Literal["known", "nodes", "none"]
@@ -217,6 +219,7 @@ class PatternJoin:
         only: The ids of the entities that some nodes may be, in place of those of their types.
         max_distance: How far its names and relations may be from those of the graph, all together; None for no limit.
         limits: When the search ends.
+        values: Gives the values of attributes their ids.
     """
 
     def __init__(
@@ -228,8 +231,10 @@ class PatternJoin:
         only: Mapping[Term, Array] = MappingProxyType({}),
         max_distance: float | None = None,
         limits: Limits = NO_LIMITS,
+        values: ValueIds | None = None,
     ) -> None:
         """Find the entities that its nodes may be."""
+        self._values = values or ValueIds(index.graph)
         filters = _Filters(index, pattern.conditions, directed=directed, typed=pattern.typed)
         allowed = allowed_entities(index, pattern, directed=directed)
         self._adjacency, self._pattern = index.graph.adjacency, pattern
@@ -245,6 +250,7 @@ class PatternJoin:
             if entities is not filters.everything or node in pattern.alone:
                 self._candidates[at] = entities
         relations = [triple.relation for triple in pattern.triples]
+        self._facts = len(self._nodes) + len(relations)
         self._edges = [
             JoinEdge(
                 self._nodes[head],
@@ -256,7 +262,7 @@ class PatternJoin:
             for head, relation, tail in pattern.triples
         ]
 
-    def bindings(self, wanted: Sequence[str], distinct: Distinct) -> Array:
+    def bindings(self, wanted: Sequence[str], distinct: Distinct, *, facts: bool = False) -> Array:
         """Return what some unknowns, by name, are together: int64 (rows, wanted), each row once.
 
         `truncated` tells afterwards whether a limit ended the search.
@@ -264,6 +270,7 @@ class PatternJoin:
         Args:
             wanted: The names of the unknowns.
             distinct: Which nodes must be different entities; see `match_pattern`.
+            facts: Whether the id of the fact of each triple follows.
         """
         different = [(self._nodes[one], self._nodes[other]) for one, other in self._pattern.different]
         different += [
@@ -274,7 +281,18 @@ class PatternJoin:
         if not self._is_near:
             return np.zeros((0, len(wanted)), np.int64)
         names = {node.name: at for node, at in self._nodes.items() if isinstance(node, Unknown)}
-        join = Join(self._adjacency, self._edges, self._candidates, different, self._limits)
-        rows = join.bindings([names[name] for name in wanted])
+        pattern, nodes = self._pattern, [name for name in wanted if name in names]
+        numbers = range(len(pattern.triples)) if facts else attributed(pattern)
+        edges = [*self._edges]
+        for number in numbers:
+            edges[number] = edges[number]._replace(fact=self._facts + number)
+        join = Join(self._adjacency, edges, self._candidates, different, self._limits)
+        rows = join.bindings([*(names[name] for name in nodes), *(self._facts + number for number in numbers)])
         self.truncated |= join.truncated
-        return rows
+        if not pattern.attributes:
+            return rows
+        columns = dict(zip((*nodes, *numbers), rows.T, strict=True))
+        found = with_attributes(pattern, self._values, columns)
+        kept: list[str | int] = [*wanted, *(numbers if facts else ())]
+        rows = np.stack([found[name] for name in kept], axis=1) if kept else rows[: len(found[numbers[0]]) > 0, :0]
+        return np.unique(rows[(rows != NONE).all(axis=1)], axis=0)

@@ -248,6 +248,8 @@ def walks_of(pattern: Pattern) -> list[PatternWalk] | None:
         >>> walks_of(pattern)
         [PatternWalk(start=Known(text='Her', type=None, entity=None), steps=[('directed by', False)])]
     """
+    if pattern.attributes:
+        return None
     left, walks = list(pattern.triples), list[PatternWalk]()
     for node in pattern.nodes:
         if not isinstance(node, Known):

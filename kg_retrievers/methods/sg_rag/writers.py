@@ -33,6 +33,7 @@ from kg_retrievers.methods.sg_rag.labelling import MAX_HOPS, label_examples
 from kg_retrievers.methods.sg_rag.operations import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.questions.around import patterns_around
 from kg_retrievers.questions.carried_out import Directions, Edge, carried_out
+from kg_retrievers.questions.fact_attributes import without_attributes
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.operations import bound_by, part_of, whole_of
 from kg_retrievers.questions.pattern_parts import INDEX_GRAPH, cut_short, pattern_part
@@ -121,6 +122,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
+        without_attributes(pattern, type(self).__name__)
         linked = {entity.term.text: entity.entities[: entity.best] for entity in entities}
         carried = carried_out(self.index, pattern, linked)
         for query in self._write(carried.pattern, executor, entities, question):

@@ -226,7 +226,9 @@ def operation_evidence(
     shown = [match_evidence(graph, part, match, ties=ties) for part, match in result.matches]
     entities = _named_entities(pattern, (pair for one in shown for pair in one.details["entities"]))
     return Evidence(
-        triples=tuple(dict.fromkeys(triple for one in shown for triple in one.triples)),
+        triples=tuple(
+            dict.fromkeys((*(triple for one in shown for triple in one.triples), *map(graph.triple, result.facts)))
+        ),
         score=min((one.score for one in shown), default=1.0),
         answers=tuple(graph.entities[entity] for entity in result.answers),
         truncated=result.truncated,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +13,8 @@ from kg_retrievers.graph import Pattern, Term
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
-from kg_retrievers.questions.operations import SHOWN, bound_by, compared, operation_result, part_of, whole_of
+from kg_retrievers.questions.fact_attributes import ValueIds, compared_with_values, result_with_values
+from kg_retrievers.questions.operations import SHOWN, bound_by, part_of, whole_of
 
 #: An operation shows the facts of so many equally near subgraphs, as of namesakes.
 MAX_MATCHES = 64
@@ -29,9 +30,14 @@ class FindMatches(Protocol):
         """Find them; `only` gives the ids of the entities that some unknowns may be, by name."""
 
 
-#: Returns what some unknowns of a pattern, by name, are together, one row for each combination, and whether these are
-#: only some of them.
-Bind = Callable[[Pattern, Sequence[str]], tuple[Array, bool]]
+class Bind(Protocol):
+    """Finds all bindings of some unknowns of a pattern."""
+
+    def __call__(self, part: Pattern, wanted: Sequence[str], *, facts: bool = False) -> tuple[Array, bool]:
+        """Return what some unknowns, by name, are together, one row for each combination, and whether a limit cut them.
+
+        With `facts`, the ids of the facts of all triples follow in each row.
+        """
 
 
 class Search(NamedTuple):
@@ -40,10 +46,12 @@ class Search(NamedTuple):
     Attributes:
         bind: Finds all bindings of some of its unknowns.
         find: Finds the facts around some of them.
+        values: The ids of the values of attributes in these bindings.
     """
 
     bind: Bind
     find: FindMatches
+    values: ValueIds
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class Operated:
         truncated: Whether a count may be higher.
         details: Of how many targets the facts are shown, and what else is to be said.
         alone: The ids of targets of a pattern without triples: they are evidence by themselves.
+        facts: The ids of facts that show it, in place of matches, of a pattern with attributes.
     """
 
     value: Any
@@ -66,6 +75,7 @@ class Operated:
     details: dict[str, Any]
     truncated: bool = False
     alone: tuple[int, ...] = ()
+    facts: tuple[int, ...] = ()
 
 
 def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
@@ -89,6 +99,8 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
         exists = bool(len(rows))
         if truncated and not exists:
             raise _cut("exists")
+        if pattern.attributes:
+            return Operated(exists, (), [], {}, facts=_facts(pattern, [], rows, search))
         matches = nearest_matches(search.find(_plain(pattern))) if exists and pattern.triples else []
         return Operated(exists, (), [(_plain(pattern), match) for match in matches], {})
     rows, truncated = search.bind(pattern, [*bound_by(pattern).values()])
@@ -98,11 +110,15 @@ def operate(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | N
         whole, truncated = found[:, 0], truncated or cut
     if truncated and (operation.kind != "count" or operation.group or not len(rows)):
         raise _cut(operation.kind)
-    result = operation_result(pattern, rows, index.graph, whole)
+    result = result_with_values(pattern, rows, search.values, whole)
     if result.value is None and not result.answers:
         return None
     support = np.unique(np.array(result.support[:SHOWN], np.int32))
     alone = tuple(support.tolist()) if pattern.alone else ()
+    if pattern.attributes:
+        facts = _facts(pattern, [bound_by(pattern)["target"]], support, search)
+        details = result.shown_details(truncated=truncated)
+        return Operated(result.value, tuple(result.answers), [], details, truncated, facts=facts)
     shown = _shown(pattern, bound_by(pattern)["target"], support, search) if len(support) and not alone else []
     details = result.shown_details(truncated=truncated)
     return Operated(result.value, tuple(result.answers), shown, details, truncated, alone)
@@ -134,10 +150,18 @@ def _shown(pattern: Pattern, name: str, entities: Array, search: Search) -> list
         return []
 
 
+def _facts(pattern: Pattern, names: Sequence[str], some: Array, search: Search) -> tuple[int, ...]:
+    """Return the ids of the facts around some of what an unknown of a pattern with attributes is."""
+    rows, _ = search.bind(_plain(pattern), names, facts=True)
+    kept = np.isin(rows[:, 0], some) if names else slice(SHOWN)
+    return tuple(dict.fromkeys(rows[kept, len(names) :].ravel().tolist()))
+
+
 def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | None:
     """Compare what two unknowns are, each found by the part of the pattern that it stands in."""
     assert pattern.operation
     shown: list[tuple[Pattern, Match]] = []
+    facts: tuple[int, ...] = ()
     sides: list[list[int]] = []
     for name in pattern.operation.by:
         part = part_of(pattern, name)
@@ -146,11 +170,14 @@ def _compare(pattern: Pattern, index: GraphIndex, search: Search) -> Operated | 
             raise _cut("compare")
         side = found[:, 0]
         sides.append(side.tolist())
-        shown += _shown(part, name, side[:SHOWN].astype(np.int32), search) if len(side) else []
-    truth, support = compared(pattern.operation, sides, index.graph)
+        if part.attributes:
+            facts += _facts(part, [name], side[:SHOWN], search)
+        else:
+            shown += _shown(part, name, side[:SHOWN].astype(np.int32), search) if len(side) else []
+    truth, support = compared_with_values(pattern.operation, sides, search.values)
     if truth is None:
         return None
-    return Operated(truth, (), shown, {"shown": len(support), "of": len(support)})
+    return Operated(truth, (), shown, {"shown": len(support), "of": len(support)}, facts=facts)
 
 
 def typed_by_matches(part: Pattern, find: FindMatches) -> dict[Term, Array]:

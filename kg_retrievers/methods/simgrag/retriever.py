@@ -24,7 +24,7 @@ from kg_retrievers.core.retriever import MADE, BaseKGRetriever, Examples, Langua
 from kg_retrievers.core.stages import Body, Call, QuestionShape, RetrievalState, Stage, Steps
 from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.operations import AROUND
+from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.pattern import decide_revisits
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.evidence import (
@@ -48,6 +48,7 @@ from kg_retrievers.methods.simgrag.operations import (
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.questions.around import evidence_around
 from kg_retrievers.questions.carried_out import carried_out
+from kg_retrievers.questions.fact_attributes import ValueIds
 from kg_retrievers.questions.llm import SHOTS
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 from kg_retrievers.questions.possible_entities import Distinct, PatternJoin, allowed_entities
@@ -237,7 +238,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         why = pattern.unplaced, pattern.nearest, pattern.lacking, pattern.truncated
         self.check_confidence(state, pattern.confidence, *why)
         pattern = pin_seeds(pattern, state.get("seed_entities") or [], self.graph)
-        if self.index.truncated and (pattern.operation or pattern.absent):
+        if self.index.truncated and (pattern.operation or pattern.absent or pattern.attributes):
             raise cut_short(repr(pattern.operation.kind) if pattern.operation else "what is absent")
         evidence = self.match(pattern, state["k"], question=state["question"])
         if self.index.narrowed and not _means_nearest(pattern):  # another relation may fit better than a far one
@@ -266,8 +267,9 @@ class SimGRAGRetriever(BaseKGRetriever):
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None and pattern.operation.kind in AROUND:
             return evidence_around(self.index, pattern, k)
-        if pattern.operation is not None:
-            return self._operate(pattern, question)
+        if pattern.operation is not None or pattern.attributes:
+            asked = pattern.operation or Operation("list" if pattern.target else "exists")
+            return self._operate(replace(pattern, operation=asked), question)
         query = self.query(pattern, nearest=_means_nearest(pattern))
         found, widened = self._found(pattern, query, k, question, ties=self.ties)
         found = nearest_matches(found) if pattern.typed else found
@@ -286,14 +288,24 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         directed = self.respects_direction(pattern)
 
-        def bind(part: Pattern, wanted: Sequence[str]) -> tuple[Array, bool]:
-            return self._bindings(part, wanted, question, find, directed=directed)
+        values = ValueIds(self.graph)
 
-        result = operate(replace(pattern, directed=directed), self.index, Search(bind, find))
+        def bind(part: Pattern, wanted: Sequence[str], *, facts: bool = False) -> tuple[Array, bool]:
+            return self._bindings(part, wanted, question, find, values, directed=directed, facts=facts)
+
+        result = operate(replace(pattern, directed=directed), self.index, Search(bind, find, values))
         return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
 
     def _bindings(
-        self, part: Pattern, wanted: Sequence[str], question: str, find: FindMatches, *, directed: bool
+        self,
+        part: Pattern,
+        wanted: Sequence[str],
+        question: str,
+        find: FindMatches,
+        values: ValueIds,
+        *,
+        directed: bool,
+        facts: bool = False,
     ) -> tuple[Array, bool]:
         """Return what some unknowns of a pattern are together in its nearest subgraphs, and whether a limit cut it."""
         if self.distinct == "auto":
@@ -303,15 +315,16 @@ class SimGRAGRetriever(BaseKGRetriever):
         else:
             tries = [self.distinct]
         ends = inf if self.max_seconds is None else monotonic() + self.max_seconds
-        join_of = partial(PatternJoin, self.index, part, directed=directed, limits=Limits(self.max_scans, ends))
+        limits = Limits(self.max_scans, ends)
+        join_of = partial(PatternJoin, self.index, part, directed=directed, limits=limits, values=values)
         join = join_of(max_distance=self.max_distance)
         for distinct in tries:
-            if len(rows := join.bindings(wanted, distinct)):
+            if len(rows := join.bindings(wanted, distinct, facts=facts)):
                 break
         typed = part.triples and any(node.type is not None for node in part.nodes)
         if not len(rows) and not join.truncated and typed and (only := typed_by_matches(part, find)):
             join = join_of(only=only)
-            rows = join.bindings(wanted, tries[-1])
+            rows = join.bindings(wanted, tries[-1], facts=facts)
         return rows, join.truncated
 
     def _found(
@@ -374,4 +387,4 @@ class SimGRAGRetriever(BaseKGRetriever):
 
 def _means_nearest(pattern: Pattern) -> bool:
     """Tell whether names and relations of a pattern mean the nearest ones alone."""
-    return bool(pattern.operation or pattern.conditions or pattern.absent or pattern.typed)
+    return bool(pattern.operation or pattern.conditions or pattern.absent or pattern.typed or pattern.attributes)

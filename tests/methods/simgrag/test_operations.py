@@ -15,7 +15,7 @@ from plain_evaluator import NOTHING, Plain, evaluate
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
 from kg_retrievers.errors import PatternError, SearchBudgetError
-from kg_retrievers.graph import Evidence, PatternTriple, Term
+from kg_retrievers.graph import Evidence, FactAttribute, PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES
 from kg_retrievers.questions.carried_out import carried_out
@@ -36,12 +36,19 @@ def random_graph(seed: int) -> KnowledgeGraph:
     choose = random.Random(seed)
     keys = choose.sample([*LABELS, *VALUES], choose.randint(3, 8))
     size = choose.randint(4, 20)
-    facts = [(choose.choice(keys), choose.choice(RELATIONS), choose.choice(keys)) for _ in range(size)]
+    facts: list[Any] = [(choose.choice(keys), choose.choice(RELATIONS), choose.choice(keys)) for _ in range(size)]
+    facts = [(*fact, _attributes(choose)) for fact in facts]
     typed = choose.random() < 0.5
     types = {key: choose.sample(TYPES, choose.randint(0, 2)) for key in keys} if typed else {}
     aliases = {key: ["Berne", "Ann"] for key in keys if key == "Bern"}
     labels = {key: label for key, label in LABELS.items() if key in keys}
     return KnowledgeGraph.from_triples(facts, labels=labels, aliases=aliases, types=types)
+
+
+def _attributes(choose: random.Random) -> dict[str, Any]:
+    """What is said of a fact: nothing, or a text, a number, a date or several."""
+    values: list[Any] = ["Ann", "Neo", 1987, 12.5, True, "1987-03-02", ["Neo", "ann"], [1987, "12 m"]]
+    return {name: choose.choice(values) for name in ("role", "since", "note") if choose.random() < 0.4}
 
 
 @lru_cache(maxsize=512)
@@ -72,6 +79,8 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
     inside = [term.name for term in nodes if isinstance(term, Unknown)]
     absent = draw(_absent(unknowns, inside, known, [Known(name) for name in graph.relations])) if inside else []
     ends = [end for head, _, tail in absent for end in (head, tail)]
+    attributes = draw(_of_facts(len(dict.fromkeys(triples)), graph.attribute_names))
+    inside += dict.fromkeys(one.unknown for one in attributes)
     named = list(dict.fromkeys([*inside, *(end.name for end in ends if isinstance(end, Unknown))]))
     most = draw(st.sampled_from([0, 1, 2]))
     conditions = draw(st.lists(_condition(named, [*graph.names, *keys]), max_size=most)) if named else []
@@ -88,6 +97,7 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
         "directed": draw(st.sampled_from([None, None, True, False])),
         "conditions": conditions,
         "operation": operation,
+        "attributes": attributes,
     }
     kept = [triple for triple in absent if triple not in triples]
     try:
@@ -95,6 +105,21 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
     except PatternError:  # a group of absent triples around two unknowns, or a condition on what is gone
         pattern["conditions"] = [one for one in conditions if one.unknown in inside]
         return seed, Pattern.of(*triples, **pattern)
+
+
+@st.composite
+def _of_facts(draw: st.DrawFn, triples: int, names: list[str]) -> list[FactAttribute]:
+    """Up to two attributes of facts."""
+    if not names:
+        return []
+    of_fact = st.builds(
+        FactAttribute,
+        st.integers(0, triples - 1),
+        st.sampled_from(names),
+        st.sampled_from("ab"),
+        st.sampled_from([False, False, True]),
+    )
+    return draw(st.lists(of_fact, max_size=draw(st.sampled_from([0, 0, 2]))))
 
 
 @st.composite
