@@ -165,7 +165,9 @@ def with_attributes(pattern: Pattern, ids: ValueIds, columns: Mapping[str | int,
         values = dict(zip(choices.names, chosen.T, strict=True))
         fits = np.ones(len(rows), bool)
         for name in values.keys() & found.keys():
-            fits &= found[name][rows] == values[name]
+            one, other = found[name][rows], values[name]
+            fits &= (one == other) | (one == NONE) | (other == NONE)
+            values[name] = np.where(other == NONE, one, other)
         before = {name: column[rows] for name, column in found.items()}
         found = {name: column[fits] for name, column in (before | values).items()}
     return found
@@ -197,8 +199,8 @@ class _Choices:
         for values in product(*(self._values(one, attributes) for one in self._attributes)):
             found: dict[str, int] = {}
             pairs = zip(self._attributes, values, strict=True)
-            if all(found.setdefault(one.unknown, value) == value for one, value in pairs):
-                yield tuple(found[name] for name in self.names)
+            if all(value == NONE or found.setdefault(one.unknown, value) == value for one, value in pairs):
+                yield tuple(found.get(name, NONE) for name in self.names)
 
     def _values(self, attribute: FactAttribute, attributes: Mapping[str, AttributeValue]) -> list[int]:
         if attribute.name not in attributes:

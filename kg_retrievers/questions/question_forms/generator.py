@@ -18,6 +18,7 @@ from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import token_table
 from kg_retrievers.questions.pattern_parts import names_nothing
+from kg_retrievers.questions.question_forms.attributes import AttributeQuestions, FactTable
 from kg_retrievers.questions.question_forms.classes import GraphClasses, singular, told_values
 from kg_retrievers.questions.question_forms.forms import MAX_TOKENS, Form, Token, find_limits, question_of, tokens_of
 from kg_retrievers.questions.question_forms.grammar import has_quantity, read_form
@@ -76,6 +77,11 @@ class QuestionFormGenerator:
 
         return self.index.derived.get("question forms", (self.index.graph,), make)
 
+    def _attributes(self) -> AttributeQuestions:
+        graph = self.index.graph
+        table = self.index.derived.get("attributes of facts", (graph,), lambda: FactTable(graph))
+        return AttributeQuestions(self._reader().walks, table, token_table())
+
     def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         """Return the pattern of a question that needs an operation; None for another question.
 
@@ -94,6 +100,12 @@ class QuestionFormGenerator:
 
     def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         named = [one for one in entities if not self._is_kind(one.entities[: one.best])]
+        if self.index.graph.attribute_names:
+            try:
+                if (about := self._attributes().read(question, named)) is not None:
+                    return about
+            except UnreadError as error:
+                self._refuse(question, tokens_of(question, named), error.part)
         nouns = type_nouns(self.index)
         whole = WholeEntities(nouns).read(self._usual(tokens_of(question, named)))
         if whole is not None:

@@ -1,0 +1,486 @@
+"""Questions about attributes of facts, as "what role did Ann play in Her?" or "who was its director in 2015?"."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from kg_retrievers.graph import FactAttribute, KnowledgeGraph, Known, Pattern, Unknown
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
+from kg_retrievers.graph.building import Pairs
+from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.operations import Condition, Operation, Operator, literal_value
+from kg_retrievers.index import QuestionEntity
+from kg_retrievers.index.embeddings import TokenTable
+from kg_retrievers.index.names import words_of as words_in
+from kg_retrievers.questions.fact_attributes import value_text
+from kg_retrievers.questions.question_forms.classes import singular
+from kg_retrievers.questions.question_forms.forms import (
+    AUXILIARY,
+    WORDS,
+    Limit,
+    Token,
+    find_limits,
+    tokens_of,
+    words_of,
+)
+from kg_retrievers.questions.question_forms.values import MAY_NAME, UnreadError, WalkFinder
+
+#: What an attribute says: when its fact begins or ends, when it happened, a number, or something else.
+Kind = Literal["begin", "end", "point", "number", "text"]
+
+_WORDS: dict[str, Any] = WORDS["attributes of facts"]
+
+#: So many of the values of an attribute of time are dates.
+MOST = 0.8
+
+#: The most words of a value.
+LONGEST_VALUE = 8
+
+#: The least cosine of a noun with an attribute that has another name, and how much nearer it must be than the next.
+SAME_SENSE, SENSE_MARGIN = 0.3, 0.05
+
+#: How likely a reading is right: of facts between two entities, of one relation alone, and of one that words choose.
+BETWEEN, ALONE, CHOSEN = 0.93, 0.85, 0.75
+
+_WHEN = re.compile(r"(?:on|in|at|during)? ?(?:(?:what|which) (?:year|date|day|month|time)|when)\b")
+_SINCE = re.compile(r"(?:since|from|starting) (?:when|what|which)\b")
+_UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|what|which)\b")
+_AS_WHAT = re.compile(
+    r"(?:as|for) (?:what|whom|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b"
+)
+_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b")
+_HOW_MANY = re.compile(r"how (?:many|much)\b|what number of\b")
+_WHO = re.compile(r"(?:(?:to|by|for|from|with|of|in|at|on) )?(?:who|whom|which|what|where)\b")
+_FIRST = re.compile(r"\b(?:first|earliest)\b")
+_LAST = re.compile(r"\b(?:last|latest|most recent(?:ly)?)\b")
+_MOST = re.compile(r"\b(?:most|highest|greatest|largest|biggest|longest)\b")
+_LEAST = re.compile(r"\b(?:least|fewest|lowest|smallest|shortest)\b")
+
+
+#: A condition of a time on an attribute: its name, the operator, the value, and whether a fact may lack it.
+_Time: TypeAlias = tuple[str, Operator | None, str | tuple[str, ...], bool]
+
+
+@dataclass
+class FactTable:
+    """What the attributes of a graph's facts are.
+
+    Attributes:
+        graph: The graph.
+        kinds: What each attribute says.
+        of_relation: The attributes of the facts of each relation, by its id.
+        values: The attributes that have a text as value, by the text in small letters.
+    """
+
+    graph: KnowledgeGraph
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    of_relation: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    values: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def __post_init__(self) -> None:
+        """Read the sets of attributes."""
+        graph = self.graph
+        found: dict[str, list[str]] = defaultdict(list)
+        names = [tuple(graph.attribute_sets.read(id)) for id in range(len(graph.attribute_sets.texts))]
+        for name in graph.attribute_names:
+            for value in graph.attribute_sets.values(name).values():
+                found[name] += map(value_text, value if isinstance(value, list) else [value])
+            self.kinds[name] = _kind_of(name, found[name])
+            if self.kinds[name] == "text":
+                for text in found[name]:
+                    self.values[text.casefold()].add(name)
+        pairs = self.pairs
+        relations = graph.edges.relations[pairs.owners].astype(np.int64)
+        for code in distinct(relations * max(len(names), 1) + pairs.values).tolist():
+            self.of_relation[code // len(names)].update(names[code % len(names)])
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The triples with attributes, and their sets."""
+        return Pairs.named(self.graph._columns, "triple_attributes")
+
+    def of_kind(self, names: Iterable[str], *kinds: Kind) -> list[str]:
+        """Return those attributes that say something of a kind, in sorted order."""
+        return sorted(name for name in names if self.kinds[name] in kinds)
+
+    def having(self, name: str, text: str) -> Array:
+        """Return the triples that have a value of an attribute, ascending."""
+        sets = [
+            id
+            for id, value in self.graph.attribute_sets.values(name).items()
+            if text in (value_text(one).casefold() for one in (value if isinstance(value, list) else [value]))
+        ]
+        return distinct(self.pairs.owners[np.isin(self.pairs.values, sets)])
+
+
+def _kind_of(name: str, values: Sequence[str]) -> Kind:
+    read = [literal_value(value) for value in values[:1000]]
+    words = {*words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name))}
+    if sum(value.first is not None for value in read) >= MOST * len(read):
+        for kind in ("begin", "end", "point"):
+            if words & {*_WORDS[kind]}:
+                return kind
+    return "number" if sum(value.number is not None for value in read) >= MOST * len(read) else "text"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a question asks for: an end of facts, a truth value, or an attribute.
+
+    Attributes:
+        what: Which of these; "time" is an attribute of time.
+        kinds: What the attribute may say.
+        noun: The words that name it, if there are some.
+    """
+
+    what: Literal["end", "exists", "attribute", "time"]
+    kinds: tuple[Kind, ...] = ()
+    noun: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a question."""
+
+    tokens: list[Token]
+    values: dict[str, set[str]]
+    limits: list[Limit]
+
+    @property
+    def entities(self) -> list[Token]:
+        return [token for token in self.tokens if token.keys]
+
+    @property
+    def text(self) -> str:
+        return words_of(self.tokens)
+
+
+class AttributeQuestions:
+    """Reads questions about attributes of facts. Each is about the facts of one relation.
+
+    Args:
+        walks: Finds walks.
+        table: The attributes of its graph.
+        vectors: Gives the vectors of words.
+    """
+
+    def __init__(self, walks: WalkFinder, table: FactTable, vectors: TokenTable) -> None:
+        """Keep them."""
+        self._walks, self._table, self._vectors, self._graph = walks, table, vectors, walks.graph
+
+    def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
+        """Return the pattern of a question; None if it names no attribute, no value of one, and no time of facts.
+
+        Raises:
+            UnreadError: If it names an attribute, but not whose.
+        """
+        parts = self._parts(question, entities)
+        asked = self._asked(parts)
+        if asked is None:
+            return None
+        is_said = asked.what in ("attribute", "time") or parts.values or parts.limits
+        if not is_said and (asked.what == "exists" or self._degree(parts) is None):
+            return None
+        labels = self._labels(parts, asked)
+        if not labels:
+            if asked.what == "attribute" and asked.noun and len(parts.entities) > 1:
+                raise UnreadError([token for token in parts.tokens if singular(token.word) in asked.noun])
+            return None
+        label, confidence = self._chosen(parts, asked, labels)
+        return None if label is None else self._pattern(parts, asked, label, confidence)
+
+    # --- the parts of a question --------------------------------------------------------------------------------------
+
+    def _parts(self, question: str, entities: Sequence[QuestionEntity]) -> _Parts:
+        spans = self._value_spans(question, entities)
+        kept = [one for one in entities if not any(one.start < end and start < one.end for start, end in spans)]
+        values = {
+            question[start:end].casefold(): self._table.values[question[start:end].casefold()] for start, end in spans
+        }
+        marks = [QuestionEntity(start, end, question[start:end], (), 0, True) for start, end in spans]
+        tokens = [token for token in tokens_of(question, [*kept, *marks]) if token.slot or token.word[0].isalnum()]
+        limits = [one for one in find_limits([token.word or "_" for token in tokens], ()) if one.kind != "number"]
+        dated = [one for one in limits if one.value.first is not None]
+        left = [token for at, token in enumerate(tokens) if not any(one.start <= at < one.end for one in dated)]
+        return _Parts(left, values, dated)
+
+    def _value_spans(self, question: str, entities: Sequence[QuestionEntity]) -> list[tuple[int, int]]:
+        """Return where values of attributes stand in a question, the longest first; none inside the name of a thing."""
+        exact = [one for one in entities if one.name.casefold() == question[one.start : one.end].casefold()]
+        words = [match.span() for match in re.finditer(r"[\w'’-]+", question)]
+        found = list[tuple[int, int]]()
+        for size in range(min(LONGEST_VALUE, len(words)), 0, -1):
+            for first in range(len(words) - size + 1):
+                start, end = words[first][0], words[first + size - 1][1]
+                inside = [one for one in exact if one.start < end and start < one.end]
+                taken = any(start < other and one < end for one, other in found)
+                is_whole = all(
+                    start <= one.start and one.end <= end and end - start > one.end - one.start for one in inside
+                )
+                if not taken and is_whole and self._is_value(question[start:end].casefold()):
+                    found.append((start, end))
+        return found
+
+    def _is_value(self, text: str) -> bool:
+        return text in self._table.values and text not in self._relation_words and not text.isdigit()
+
+    @cached_property
+    def _relation_words(self) -> set[str]:
+        return {word for relation in self._graph.relations for word in words_in(relation.replace("_", " "))}
+
+    def _asked(self, parts: _Parts) -> _Asked | None:  # noqa: C901 # a case for each beginning
+        text = parts.text.strip()
+        if _SINCE.match(text):
+            return _Asked("time", ("begin", "point"))
+        if _UNTIL.match(text):
+            return _Asked("time", ("end",))
+        if _WHEN.match(text):
+            words = {singular(token.word) for token in parts.tokens}
+            if words & {*_WORDS["verbs of beginning"]}:
+                return _Asked("time", ("begin", "point"))
+            return _Asked(
+                "time", ("end", "point") if words & {*_WORDS["verbs of ending"]} else ("point", "begin", "end")
+            )
+        if _AS_WHAT.match(text):
+            return _Asked("attribute", ("text",), ("role",))
+        if _WHY.match(text):
+            return _Asked("attribute", ("text",), ("reason",))
+        named = self._named(parts)
+        polar = bool(parts.tokens) and parts.tokens[0].word in AUXILIARY
+        if _HOW_MANY.match(text):
+            of_two = self._noun(parts) or (("amount",) if "much" in text.split()[:2] else ())
+            noun = named or (of_two if len(parts.entities) > 1 else ())
+            return _Asked("attribute", ("number",), noun) if noun else _Asked("end")
+        if named and not polar and self._degree(parts) is None:
+            return _Asked("attribute", ("text", "number", "point", "begin", "end"), named)
+        if polar:
+            return _Asked("exists")
+        if _WHO.match(text) or text.startswith(("list ", "show ", "name ", "find ", "give ")):
+            noun = self._noun(parts) if text.startswith(("what ", "which ")) and len(parts.entities) > 1 else ()
+            return _Asked("attribute", ("text", "number"), noun) if noun else _Asked("end")
+        return None
+
+    def _named(self, parts: _Parts) -> tuple[str, ...]:
+        """Return the words of an attribute that a question names by its very name."""
+        words = [singular(token.word) for token in parts.tokens]
+        for name in sorted(self._table.kinds, key=lambda one: (-len(one), one)):
+            own = [singular(word) for word in _words_of_name(name)]
+            if all(Token(word).telling for word in own) and any(
+                words[at : at + len(own)] == own for at in range(len(words) - len(own) + 1)
+            ):
+                return tuple(own)
+        return ()
+
+    def _noun(self, parts: _Parts) -> tuple[str, ...]:
+        """Return the noun behind a question word."""
+        words = [token.word for token in parts.tokens]
+        at = next((at for at, word in enumerate(words) if word in ("what", "which", "many", "much")), len(words))
+        if at + 1 < len(words) and words[at + 1] and words[at + 1] not in AUXILIARY and parts.tokens[at + 1].telling:
+            return (words[at + 1],)
+        return ()
+
+    def _degree(self, parts: _Parts) -> Operation | None:
+        """Return the operation of a superlative, by what is still to be found."""
+        for pattern, kind in ((_FIRST, "min"), (_LAST, "max"), (_MOST, "max"), (_LEAST, "min")):
+            if pattern.search(parts.text):
+                return Operation(kind, by=("time" if pattern in (_FIRST, _LAST) else "number",))  # type: ignore[arg-type]
+        return None
+
+    # --- the relation -------------------------------------------------------------------------------------------------
+
+    def _labels(self, parts: _Parts, asked: _Asked) -> dict[int, set[str]]:
+        """Return the relations that may be meant, as labels seen from the first entity, with their attributes."""
+        ids = [self._walks.ids_of(token) for token in parts.entities]
+        if len(ids) > 2 or (not ids and not parts.values):
+            return {}
+        triples, labels = self._facts(ids)
+        fits = np.ones(len(triples), bool)
+        for text, names in parts.values.items():
+            own = [self._table.having(name, text) for name in sorted(names)]
+            fits &= np.isin(triples, np.concatenate(own))
+        found = {}
+        for label in distinct(labels[fits] if fits.any() or len(ids) < 2 else labels).tolist():
+            names = self._table.of_relation.get(int(relation_of(label)), set())
+            if self._answers(parts, asked, names):
+                found[label] = names
+        return found
+
+    def _facts(self, ids: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the triples around an entity, between two, or all, and their labels as seen from the first."""
+        adjacency = self._graph.adjacency
+        if not ids:
+            triples = distinct(self._table.pairs.owners)
+            return triples, label_of(self._graph.edges.relations[triples], False)
+        entries = np.concatenate(
+            [np.arange(adjacency.indptr[one], adjacency.indptr[one + 1]) for one in ids[0].tolist()]
+        )
+        rows = np.repeat(ids[0], adjacency.indptr[ids[0] + 1] - adjacency.indptr[ids[0]])
+        if len(ids) > 1:
+            kept = np.isin(adjacency.neighbors[entries], ids[1])
+            entries, rows = entries[kept], rows[kept]
+        return adjacency.triples_of(entries, rows), np.asarray(adjacency.labels[entries])
+
+    def _answers(self, parts: _Parts, asked: _Asked, names: Collection[str]) -> bool:
+        """Whether facts with some attributes may say all that a question asks."""
+        if any(not self._value_names(text, parts, names) for text in parts.values):
+            return False
+        if parts.limits and not self._table.of_kind(names, "begin", "end", "point"):
+            return False
+        if asked.what in ("attribute", "time"):
+            return bool(self._attributes_asked(asked, names))
+        if (degree := self._degree(parts)) is not None:
+            return self._by(parts, degree, names) is not None
+        return bool(parts.values or parts.limits)
+
+    def _value_names(self, text: str, parts: _Parts, names: Collection[str]) -> list[str]:
+        return sorted(parts.values[text] & {*names})
+
+    def _attributes_asked(self, asked: _Asked, names: Collection[str]) -> list[str]:
+        """Return the attributes that a question may ask for: the one of this very name, else the nearest."""
+        if asked.what == "time":
+            found = [self._table.of_kind(names, kind) for kind in asked.kinds]
+            first = next((some[:1] for some in found if some), [])
+            ends = found[2][:1] if len(found) > 2 and found[2] and first == found[1][:1] else []
+            return first + ends
+        exact = [name for name in sorted(names) if tuple(map(singular, _words_of_name(name))) == asked.noun]
+        if exact:
+            return exact[:1]
+        near = [(self._nearness(asked.noun, name), name) for name in self._table.of_kind(names, *asked.kinds)]
+        near = near if len(near) == 1 and asked.noun == ("amount",) else [one for one in near if one[0] >= SAME_SENSE]
+        near.sort(reverse=True)
+        if not near or (len(near) > 1 and near[0][0] < near[1][0] + SENSE_MARGIN):
+            return []
+        return [near[0][1]]
+
+    def _nearness(self, noun: Sequence[str], name: str) -> float:
+        """Return the cosine of a noun with the name of an attribute, or of words of the same sense."""
+        words = {*_words_of_name(name)}
+        for sense in _WORDS["senses"]:
+            if words & {*sense} and {*map(singular, noun)} & {*sense}:
+                return 1.0
+        one, other = (
+            self._vectors.rows(self._vectors.token_ids(text)).sum(axis=0) for text in (" ".join(noun), " ".join(words))
+        )
+        size = float(np.linalg.norm(one) * np.linalg.norm(other))
+        return float(one @ other) / size if size else 0.0
+
+    def _chosen(self, parts: _Parts, asked: _Asked, labels: Mapping[int, set[str]]) -> tuple[int | None, float]:
+        """Return the relation that the words of a question mean among those that may be meant, and how sure that is."""
+        rest = self._rest(parts, asked)
+        words = " ".join(token.word for token in rest if token.telling and token.word not in _WORDS["light verbs"])
+        near = {label: self._walks.nearness(words, label) if words else 0.0 for label in labels}
+        best = max(labels, key=lambda label: (near[label], -label))
+        if len(parts.entities) != 1:
+            if len(labels) == 1:
+                return best, BETWEEN
+            others = [near[label] for label in labels if relation_of(label) != relation_of(best)]
+            return (best, BETWEEN) if not others or near[best] > max(others) else (None, 0.0)
+        at = next(at for at, token in enumerate(rest) if token.keys)
+        ways = self._walks.from_entity(rest, at, max_steps=2) if words else []
+        if len(labels) == 1 and (not words or near[best] >= MAY_NAME or parts.values):
+            return best, ALONE
+        first = next((way for way in ways if way.labels[0] in labels and len(way.labels) == 1), None)
+        if first is None or (first is not ways[0] and not (parts.values or asked.noun)):
+            return None, 0.0
+        return first.labels[0], min(CHOSEN, max(first.confidence, 0.6))
+
+    def _rest(self, parts: _Parts, asked: _Asked) -> list[Token]:
+        """Return the words of a question without those of the attribute and its values."""
+        named = {*asked.noun}
+        return [
+            token
+            for token in parts.tokens
+            if token.keys or (not token.slot and singular(token.word) not in named and token.word not in named)
+        ]
+
+    # --- the pattern --------------------------------------------------------------------------------------------------
+
+    def _pattern(self, parts: _Parts, asked: _Asked, label: int, confidence: float) -> Pattern:
+        names = self._table.of_relation[int(relation_of(label))]
+        nodes: list[Known | Unknown] = [token.node for token in parts.entities]
+        unknowns = [Unknown(f"entity {number}") for number in range(1, 3 - len(nodes))]
+        here, there = [*nodes, *unknowns] if nodes else unknowns
+        relation = Known(self._graph.relations[int(relation_of(label))])
+        triple = (there, relation, here) if is_backward(label) else (here, relation, there)
+        attributes: dict[str, FactAttribute] = {}
+        conditions = list[Condition]()
+        for text in parts.values:
+            name = self._value_names(text, parts, names)[0]
+            attributes[name] = FactAttribute(0, name, name)
+            conditions.append(Condition(name, "=", text))
+        for limit in parts.limits:
+            for name, operator, value, optional in self._times(limit, parts, names):
+                attributes.setdefault(name, FactAttribute(0, name, name, optional))
+                if operator is not None:
+                    conditions.append(Condition(name, operator, value))
+        operation: Operation | None = None
+        target: str | None = unknowns[0].name if unknowns else None
+        if asked.what in ("attribute", "time"):
+            wanted = self._attributes_asked(asked, names)
+            for name in wanted:
+                attributes[name] = FactAttribute(0, name, name)
+            target = wanted[0]
+            operation = Operation("table", by=tuple(wanted)) if len(wanted) > 1 else None
+        elif asked.what == "exists":
+            target, operation = None, Operation("exists")
+        elif (degree := self._degree(parts)) is not None and (by := self._by(parts, degree, names)):
+            attributes.setdefault(by, FactAttribute(0, by, by))
+            operation = replace(degree, by=(by,))
+        if _HOW_MANY.match(parts.text) and asked.what == "end":
+            operation = Operation("count")
+        return Pattern.of(
+            triple,
+            attributes=attributes.values(),
+            conditions=conditions,
+            target=target,
+            operation=operation,
+            directed=True,
+            source="question-forms",
+            confidence=confidence,
+        )
+
+    def _by(self, parts: _Parts, degree: Operation, names: Collection[str]) -> str | None:
+        """Return the attribute by which a superlative compares."""
+        if degree.by == ("time",):
+            return next(iter(self._table.of_kind(names, "begin") or self._table.of_kind(names, "point")), None)
+        words = {singular(token.word) for token in parts.tokens}
+        numbers = self._table.of_kind(names, "number")
+        return next((name for name in numbers if {*map(singular, _words_of_name(name))} & words), None)
+
+    def _times(self, limit: Limit, parts: _Parts, names: Collection[str]) -> list[_Time]:
+        """Return the conditions of a time on attributes.
+
+        Each has a name, an operator, if there is one, its value, and whether a fact without the attribute fits, too.
+        """
+        begin, end, point = (next(iter(self._table.of_kind(names, kind)), "") for kind in ("begin", "end", "point"))
+        words = {singular(token.word) for token in parts.tokens}
+        value = limit.values if limit.operator == "between" else limit.values[0]
+        if begin and words & {*_WORDS["verbs of beginning"]}:
+            return [(begin, limit.operator, value, False)]
+        if end and words & {*_WORDS["verbs of ending"]}:
+            return [(end, limit.operator, value, False)]
+        if not begin and not end:
+            return [(point, limit.operator, value, False)]
+        begun: list[_Time] = [(begin, None, "", False)] if begin else []
+        match limit.operator:
+            case "<" | ">=":
+                return [(begin or end, limit.operator, value, False)]
+            case "<=" if end:
+                return [(end, "=", value, False)]
+            case "<=" | ">" if not end:
+                return [(begin, limit.operator, value, False)]
+            case ">":
+                return [*begun, (end, ">", value, bool(begin))]
+        begun = [(begin, "<=", limit.values[-1], False)] if begin else []
+        return [*begun, (end, ">=", limit.values[0], bool(begin))] if end else begun
+
+
+def _words_of_name(name: str) -> list[str]:
+    return [word.casefold() for word in words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name))]
