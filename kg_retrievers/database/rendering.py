@@ -52,12 +52,13 @@ class PatternWriter(ABC):
         self.names = {node: f"{self.sign}n{position}" for position, node in enumerate(self.pattern.nodes)}
 
     @abstractmethod
-    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield the lines of the query, without LIMIT.
 
         Args:
             bindings: The unknowns whose keys are the columns, by the name of the column; none for the facts.
             counts: Whether the only column is how many different keys the first of them has.
+            facts: Whether the facts follow these columns.
         """
 
     @abstractmethod
@@ -130,6 +131,7 @@ def render(
     allowed: Mapping[str, Sequence[str]] | None = None,
     bindings: Mapping[str, str] | None = None,
     counts: bool = False,
+    facts: bool = False,
     types: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
@@ -144,9 +146,10 @@ def render(
         entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
-            operation of the pattern is not rendered.
+            operation of the pattern and its attributes are not rendered.
         bindings: The names of unknowns, by columns such as "target" and "by", which hold their keys; each row once.
         counts: Whether the only column, `count`, is how many different entities the first of these unknowns is.
+        facts: Whether `r0`, `r1`, ... follow these columns.
         types: The types below a type, itself included, as `rdfs:subClassOf` says; others have none below them.
 
     No other node takes the entity of a known node, unless the pattern may revisit what it names (see
@@ -193,11 +196,12 @@ def render(
     writer_of = schema.pattern_writer or partial(CypherWriter, dialect=dialect)
     revisits = decide_revisits(pattern).allowed
     writer: PatternWriter = writer_of(pattern, schema, keys, given, limits, revisits, direction, types or {})
-    return "\n".join(writer.lines(bindings or {}, counts=counts)), writer.parameters
+    return "\n".join(writer.lines(bindings or {}, counts=counts, facts=facts)), writer.parameters
 
 
 def _check_limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> None:
-    if missing := [one.unknown for one in pattern.conditions if one.unknown not in allowed]:
+    said = {*allowed, *pattern.attribute_unknowns}  # conditions on attributes are not rendered
+    if missing := [one.unknown for one in pattern.conditions if one.unknown not in said]:
         raise InvalidArgumentError(
             f"render: the pattern has a condition on {missing[0]!r}. Give the keys of the entities that satisfy it, as "
             "allowed={name: keys}."
@@ -221,10 +225,10 @@ class CypherWriter(PatternWriter):
 
     dialect: Dialect = "neo4j"
 
-    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
         conditions = self.conditions() | self.absences()
-        result = self.bindings(bindings, counts=counts) if bindings else self.result()
+        result = self.bindings(bindings, counts=counts, facts=facts) if bindings else self.result()
         yield from self.matches(conditions)
         yield from result
 
@@ -339,15 +343,16 @@ class CypherWriter(PatternWriter):
         yield f"RETURN {distinct}{', '.join(columns)}"
         yield "ORDER BY " + ", ".join(order)
 
-    def bindings(self, wanted: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+    def bindings(self, wanted: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield RETURN and ORDER BY for the keys of unknowns, or RETURN for how many keys the first of them has."""
         columns = self.columns_of(wanted)
         if counts:
             yield f"RETURN count(DISTINCT {key_of(columns[0][0], self.schema, self.dialect)}) AS count"
             return
         keys = (f"{key_of(name, self.schema, self.dialect)} AS {column}" for name, column in columns)
-        yield f"RETURN DISTINCT {', '.join(keys)}"
-        yield f"ORDER BY {', '.join(column for _, column in columns)}"
+        own = [f"r{position}" for position in range(len(self.pattern.triples) if facts else 0)]
+        yield f"RETURN DISTINCT {', '.join([*keys, *own])}"
+        yield f"ORDER BY {', '.join([column for _, column in columns])}"
 
     def has_key(self, name: str, keys: Sequence[str]) -> str:
         """Return the condition that a node has one of the keys."""

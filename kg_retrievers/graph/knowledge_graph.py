@@ -479,6 +479,11 @@ cannot hold with on_loss="drop".
             raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
         return [self.attribute_sets.read(id) for id in self.attribute_set_ids(int(ids[0]))]
 
+    def triple_id(self, triple: Sequence[str]) -> int:
+        """Return the id of a triple: its place among all; -1 if it is not in the graph."""
+        ids = self._triple_ids(triple)
+        return int(ids[0]) if len(ids) else -1
+
     def attribute_set_ids(self, triple: int) -> list[int]:
         """Return the ids of the sets of attributes of a fact, given by the id of its triple."""
         return self._row("triple_attributes", triple) if len(self.attribute_sets.texts) else []

@@ -139,6 +139,26 @@ def attributed(pattern: Pattern) -> list[int]:
     return sorted({one.triple for one in pattern.attributes})
 
 
+def values_of_rows(
+    pattern: Pattern, ids: ValueIds, columns: Mapping[str | int, Array], wanted: Sequence[str], *, facts: bool
+) -> Array:
+    """Return what some unknowns are together in rows of entities and facts: int64 (rows, wanted), each row once.
+
+    Args:
+        pattern: The pattern, with attributes.
+        ids: Gives the values their ids.
+        columns: As of `with_attributes`.
+        wanted: The names of the unknowns.
+        facts: Whether the ids of the facts of all triples follow, of which `columns` has those.
+    """
+    found = with_attributes(pattern, ids, columns)
+    kept: list[str | int] = [*wanted, *(range(len(pattern.triples)) if facts else ())]
+    if not kept:
+        return np.zeros((min(len(found[pattern.attributes[0].triple]), 1), 0), np.int64)
+    rows = np.stack([found[name] for name in kept], axis=1)
+    return np.unique(rows[(rows != NONE).all(axis=1)], axis=0)
+
+
 def with_attributes(pattern: Pattern, ids: ValueIds, columns: Mapping[str | int, Array]) -> Mapping[str | int, Array]:
     """Return rows with the values of attributes: one for each combination that satisfies the conditions.
 

@@ -13,12 +13,11 @@ import numpy as np
 from kg_retrievers.algorithms.bindings import NO_LIMITS, Join, JoinEdge, Limits
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import Candidates, GraphIndex
-from kg_retrievers.questions.fact_attributes import ValueIds, attributed, with_attributes
+from kg_retrievers.questions.fact_attributes import ValueIds, attributed, values_of_rows
 
 #: Which nodes must be different entities; see `match_pattern`.
 Distinct = Literal["known", "nodes", "none"]
@@ -292,7 +291,4 @@ class PatternJoin:
         if not pattern.attributes:
             return rows
         columns = dict(zip((*nodes, *numbers), rows.T, strict=True))
-        found = with_attributes(pattern, self._values, columns)
-        kept: list[str | int] = [*wanted, *(numbers if facts else ())]
-        rows = np.stack([found[name] for name in kept], axis=1) if kept else rows[: len(found[numbers[0]]) > 0, :0]
-        return np.unique(rows[(rows != NONE).all(axis=1)], axis=0)
+        return values_of_rows(pattern, self._values, columns, wanted, facts=facts)

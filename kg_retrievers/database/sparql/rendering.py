@@ -19,24 +19,22 @@ class SparqlWriter(PatternWriter):
 
     sign: ClassVar[str] = "?"
 
-    def lines(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+    def lines(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield the lines of the query."""
-        yield from self.select(bindings, counts=counts)
+        yield from self.select(bindings, counts=counts, facts=facts)
         yield "WHERE {"
         yield from (f"  {line}" for line in self.where())
         yield "}"
 
-    def select(self, bindings: Mapping[str, str], *, counts: bool) -> Iterator[str]:
+    def select(self, bindings: Mapping[str, str], *, counts: bool, facts: bool) -> Iterator[str]:
         """Yield SELECT with its columns."""
         if counts:
             yield f"SELECT (COUNT(DISTINCT {self.columns_of(bindings)[0][0]}) AS ?count)"
             return
-        if bindings:
-            yield "SELECT DISTINCT " + " ".join(f"({name} AS ?{column})" for name, column in self.columns_of(bindings))
-            return
-        target = {} if self.pattern.target is None else {"target": self.pattern.target}
-        columns = [f"({name} AS ?{column})" for name, column in self.columns_of(target)]
-        for position, (head, relation, tail) in enumerate(self.pattern.triples):
+        if not bindings:
+            bindings, facts = {} if self.pattern.target is None else {"target": self.pattern.target}, True
+        columns = [f"({name} AS ?{column})" for name, column in self.columns_of(bindings)]
+        for position, (head, relation, tail) in enumerate(self.pattern.triples if facts else ()):
             term = self._relation(relation)
             ends = [f"?h{position}", f"?t{position}"]
             if self.direction == "respect":

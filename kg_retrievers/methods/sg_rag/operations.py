@@ -15,13 +15,19 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.around import evidence_around
+from kg_retrievers.questions.fact_attributes import (
+    ValueIds,
+    compared_with_values,
+    result_with_values,
+    values_of_rows,
+)
 from kg_retrievers.questions.operations import SHOWN, bound_by, compared, operation_result
 
 #: Runs a query of the state, with the most rows that are fetched.
 RunQuery = Callable[[Mapping[str, Any], int], Rows]
 
-#: The most rows of a query.
-MAX_ROWS = 100_000
+#: The most rows of a query, and the most of those with attributes whose facts are shown.
+MAX_ROWS, MAX_FACTS = 100_000, 1_000
 
 #: A query, its rows, and how many queries ran before it or are it.
 Found = tuple[Mapping[str, Any], Rows, int]
@@ -137,6 +143,94 @@ def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: Knowledg
     )
 
 
+def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery, index: GraphIndex) -> Operated | None:
+    """Apply the operation of a pattern with attributes, which are those of the facts in the graph of the index.
+
+    Args:
+        queries: As of `operate`; each brings its pattern as "attributed".
+        run: Runs a query.
+        index: The index; of a connected graph, the part of it that the pattern needs.
+
+    Raises:
+        SearchBudgetError: If there are more than `MAX_ROWS` bindings.
+    """
+    operation, values = Operation.from_dict(queries[0]["operation"]), ValueIds(index.graph)
+
+    def bound(some: Sequence[Mapping[str, Any]], names: Callable[[Pattern], Sequence[str]]) -> _Bound:
+        for tried, query in enumerate(some, 1):  # noqa: B007
+            pattern = Pattern.from_dict(query["attributed"])
+            if operation.kind != "compare":
+                pattern = replace(pattern, operation=operation)
+            rows = run(query, MAX_ROWS)
+            if rows.truncated:
+                raise _too_many(operation.kind)
+            found = values_of_rows(pattern, values, _columns(pattern, rows, index.graph), names(pattern), facts=True)
+            if len(found):
+                break
+        return _Bound(query, pattern, found, {"tried": tried, "rows": len(rows)})
+
+    if operation.kind == "compare":
+        sides = [
+            bound([query for query in queries if query.get("side") == name], lambda _, name=name: [name])  # type: ignore[misc]
+            for name in operation.by
+        ]
+        ends = [one.rows[:, 0].tolist() for one in sides]
+        truth, support = compared_with_values(operation, ends, values)
+        triples = [triple for one in sides for triple in one.facts(index.graph, 1)]
+        details = {**sides[-1].details, "shown": len(support), "of": len(support)}
+        evidence = Evidence(tuple(dict.fromkeys(triples)), score=1.0, value=truth, details=details)
+        return None if truth is None else (sides[-1].query, evidence)
+    if operation.kind == "exists":
+        one = bound(queries, lambda _: [])
+        facts = one.facts(index.graph, 0)
+        return one.query, Evidence(facts, score=1.0, value=bool(len(one.rows)), details=one.details)
+    one = bound(queries, lambda pattern: [*bound_by(pattern).values()])
+    wanted = len(bound_by(one.pattern))
+    result = result_with_values(one.pattern, np.unique(one.rows[:, :wanted], axis=0), values)
+    if result.value is None and not result.answers:
+        return None
+    shown = one._replace(rows=one.rows[np.isin(one.rows[:, 0], result.support[:SHOWN])])
+    return one.query, Evidence(
+        triples=shown.facts(index.graph, wanted),
+        score=1.0,
+        answers=tuple(index.graph.entities[entity] for entity in result.answers),
+        value=result.value,
+        details={**one.details, **result.shown_details()},
+    )
+
+
+class _Bound(NamedTuple):
+    """What some unknowns of a pattern are, with the ids of its facts, and the query that found it."""
+
+    query: Mapping[str, Any]
+    pattern: Pattern
+    rows: Array
+    details: Mapping[str, Any]
+
+    def facts(self, graph: KnowledgeGraph, wanted: int) -> tuple[Triple, ...]:
+        """Return the facts of the first rows, which stand behind some columns."""
+        return tuple(map(graph.triple, dict.fromkeys(self.rows[:MAX_FACTS, wanted:].ravel().tolist())))
+
+
+def _columns(pattern: Pattern, rows: Rows, graph: KnowledgeGraph) -> dict[str | int, Array]:
+    """Return the ids of the unknown nodes and of the facts in the rows of a pattern with attributes."""
+    names = [node.name for node in pattern.nodes if isinstance(node, Unknown)]
+    found: dict[str | int, Array] = {}
+    if names:
+        columns = _bindings(rows, graph, [f"e{number}" for number in range(len(names))], each=True).T
+        found |= zip(names, columns, strict=True)
+    ids: dict[Triple, int] = {}
+    for number in range(len(pattern.triples)):
+        triples = [triples_in(value)[0] for value in rows.column(f"r{number}")]
+        for triple in dict.fromkeys(triples):
+            if triple not in ids:
+                ids[triple] = graph.triple_id(triple)
+                if ids[triple] < 0:
+                    raise stale_index(triple)
+        found[number] = np.array([ids[triple] for triple in triples], np.int64)
+    return found
+
+
 def _pattern_of(operation: Operation, target: str) -> Pattern:
     """Return the least pattern that has an operation: what its query finds is known by the columns alone."""
     start = Unknown(target, "type")
@@ -203,8 +297,10 @@ def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, most: 
     return query, rows, tried
 
 
-def _bindings(rows: Rows, graph: KnowledgeGraph, names: Sequence[str]) -> Array:
+def _bindings(rows: Rows, graph: KnowledgeGraph, names: Sequence[str], *, each: bool = False) -> Array:
     """Return the ids of the entities in some columns of each row, (rows, columns); rows that lack one are left out.
+
+    Rows are there once, unless `each` row is wanted.
 
     Raises:
         InvalidArgumentError: If the rows lack a column.
@@ -222,7 +318,7 @@ def _bindings(rows: Rows, graph: KnowledgeGraph, names: Sequence[str]) -> Array:
         keys = [value.key if isinstance(value := row[columns[name]], EntityNode) else value for name in names]
         if None not in keys:
             found.append(tuple(_id(key, ids, graph) for key in keys))
-    return np.array([*dict.fromkeys(found)], np.int64).reshape(-1, len(names))
+    return np.array(found if each else [*dict.fromkeys(found)], np.int64).reshape(-1, len(names))
 
 
 def _id(key: Any, ids: dict[Any, int], graph: KnowledgeGraph) -> int:

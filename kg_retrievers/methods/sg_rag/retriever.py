@@ -22,11 +22,19 @@ from kg_retrievers.core.stages import Body, Call, QuestionShape, Stage, Steps
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, Executor
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Evidence
+from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.operations import AROUND, Operation
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, RunQuery, Subgraph, find_around, operate, subgraphs_of
+from kg_retrievers.methods.sg_rag.operations import (
+    MAX_ROWS,
+    RunQuery,
+    Subgraph,
+    find_around,
+    operate,
+    operate_with_attributes,
+    subgraphs_of,
+)
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -41,6 +49,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     read_queries,
 )
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
+from kg_retrievers.questions.pattern_parts import pattern_part
 
 #: Each preset by its name.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -270,7 +279,12 @@ class CypherRetriever(BaseKGRetriever):
             around = find_around(queries, run, self.index, state["k"], self.max_rows)
             confidence = queries[0].get("confidence")
             return [replace(one, confidence=confidence, details={**told, **one.details}) for one in around]
-        found = operate(queries, run, self.graph, self.max_rows)
+        written: Any = queries[0].get("attributed")
+        if written is not None:
+            part = pattern_part(self.index, Pattern.from_dict(written))
+            found = operate_with_attributes(queries, run, part)
+        else:
+            found = operate(queries, run, self.graph, self.max_rows)
         if found is None:
             return []
         query, evidence = found

@@ -122,7 +122,6 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
-        without_attributes(pattern, type(self).__name__)
         linked = {entity.term.text: entity.entities[: entity.best] for entity in entities}
         carried = carried_out(self.index, pattern, linked)
         for query in self._write(carried.pattern, executor, entities, question):
@@ -132,6 +131,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity], question: str
     ) -> Iterator[dict[str, Any]]:
         operation = pattern.operation
+        if pattern.attributes and operation is None:
+            operation = Operation("list" if pattern.target else "exists")
         if operation is not None and operation.kind in AROUND:
             yield from self._write_around(pattern, operation, executor, entities)
             return
@@ -192,6 +193,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
+                without_attributes(pattern, type(self).__name__)
                 terms = (term for triple in (*whole.triples, *whole.absent) for term in triple)
                 named = {term.name for term in terms if isinstance(term, Unknown)} - {*operation.by}
                 limits = {name: keys_left for name, keys_left in of_unknowns.items() if name in named}
@@ -464,6 +466,11 @@ def _rendered(
     if operation is None:
         return write(allowed=allowed)
     stated: dict[str, Any] = {"operation": operation.to_dict()}
+    if pattern.attributes:
+        nodes = (node.name for node in pattern.nodes if isinstance(node, Unknown))
+        bindings = {f"e{number}": name for number, name in enumerate(nodes)}
+        stated["attributed"] = replace(pattern, confidence=None).to_dict()
+        return write(allowed=allowed, bindings=bindings, facts=bool(bindings)) | stated
     if operation.kind == "exists":
         return write(allowed=allowed) | stated
     stated |= {"target": pattern.target} if operation.group else {}

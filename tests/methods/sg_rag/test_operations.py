@@ -26,6 +26,7 @@ from kg_retrievers.errors import (
     SearchBudgetError,
     StaleIndexError,
 )
+from kg_retrievers.graph import FactAttribute
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.methods.sg_rag import operations
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
@@ -82,7 +83,14 @@ def value_graph(seed: int) -> KnowledgeGraph:
         for _ in range(5)
     ]
     named = [("a list", "mentions", name) for name in (*THINGS, *VALUES)]  # each name of a pattern is in the graph
-    return KnowledgeGraph.from_triples([*facts, *named])
+    return with_attributes(KnowledgeGraph.from_triples([*facts, *named]), choose)
+
+
+def with_attributes(graph: KnowledgeGraph, choose: random.Random) -> KnowledgeGraph:
+    """The graph with attributes of some facts."""
+    said: list[dict[str, Any]] = [{}, {"role": "Neo"}, {"role": ["Neo", "Ann"], "since": 1987}, {"since": "1990-03-01"}]
+    facts = [(*triple, choose.choice(said)) for triple in graph.triples()]
+    return KnowledgeGraph.from_triples([*facts, *((*triple, said[2]) for *triple, _ in facts[::7])])
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +113,7 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Backend
         for seed in range(2):
             folder = tmp_path_factory.mktemp("oxigraph")
             value_graph(seed).write(folder / "graph.nt")
-            graph = KnowledgeGraph.from_file(folder / "graph.nt")
+            graph = with_attributes(KnowledgeGraph.from_file(folder / "graph.nt"), random.Random(seed))
             server = servers.enter_context(Oxigraph(folder, folder / "graph.nt"))
             found.append(Backends(GraphIndex.build(graph, HashedEmbeddings()), server.executor()))
         yield found
@@ -137,8 +145,11 @@ def _drawn(draw: st.DrawFn) -> Pattern:
     triples = draw(st.lists(TRIPLES, min_size=1, max_size=3))
     nodes = dict.fromkeys(node for triple in triples for node in (triple[0], triple[2]))
     unknowns = [node.name for node in nodes if isinstance(node, Unknown)]
+    attributes = draw(st.lists(_attributes(len(triples)), max_size=draw(st.sampled_from([0, 0, 2]))))
+    unknowns += dict.fromkeys(one.unknown for one in attributes)
+    inside = [name for name in unknowns if name in "xyz"]
+    absent = draw(st.lists(_absent_triples(inside), max_size=2)) if inside else []
     target = draw(st.sampled_from(unknowns)) if unknowns else None
-    absent = draw(st.lists(_absent_triples(unknowns), max_size=2)) if unknowns else []
     named = st.sampled_from([*unknowns, *(["w"] if any(Unknown("w") in triple for triple in absent) else [])])
     conditions = draw(st.lists(st.tuples(named, CONDITIONS), max_size=2)) if unknowns else []
     operation = draw(_operations(unknowns))
@@ -150,7 +161,13 @@ def _drawn(draw: st.DrawFn) -> Pattern:
         conditions=[Condition(name, operator, value) for name, (operator, value) in conditions],
         absent=absent,
         operation=operation,
+        attributes=attributes,
     )
+
+
+def _attributes(triples: int) -> st.SearchStrategy[FactAttribute]:
+    names, unknowns = st.sampled_from(["role", "since"]), st.sampled_from("ab")
+    return st.builds(FactAttribute, st.integers(0, triples - 1), names, unknowns, st.booleans())
 
 
 def _absent_triples(unknowns: list[str]) -> st.SearchStrategy[Any]:
