@@ -186,8 +186,10 @@ def _operation(draw: st.DrawFn, inside: list[str]) -> Operation | None:
 
 def found(evidence: list[Evidence], pattern: Pattern) -> Plain:
     """Return what evidence says, as the evaluator does."""
-    if pattern.operation is not None:
-        return Plain(evidence[0].value, list(evidence[0].answers)) if evidence else NOTHING
+    if pattern.operation is not None or pattern.attributes:
+        answers = evidence[0].answers if evidence else ()
+        in_order = list(answers) if pattern.operation else sorted(answers)
+        return Plain(evidence[0].value, in_order) if evidence else NOTHING
     answers = {answer for one in evidence for answer in one.answers}
     return Plain(None, sorted(answers)) if evidence else NOTHING
 
