@@ -112,7 +112,7 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Backend
         found = []
         for seed in range(2):
             folder = tmp_path_factory.mktemp("oxigraph")
-            value_graph(seed).write(folder / "graph.nt")
+            value_graph(seed).write(folder / "graph.nt", on_loss="drop")
             graph = with_attributes(KnowledgeGraph.from_file(folder / "graph.nt"), random.Random(seed))
             server = servers.enter_context(Oxigraph(folder, folder / "graph.nt"))
             found.append(Backends(GraphIndex.build(graph, HashedEmbeddings()), server.executor()))
