@@ -1,0 +1,1 @@
+"""Questions about attributes of facts, with gold answers from the graph files alone."""
