@@ -105,11 +105,11 @@ class AttributeReader:
         """Say in `builder.reading` what was used and what was left out."""
         reading, say = self.builder.reading, self.builder.reading.understood
         if self._names:
-            say["names and types"] = "node attributes " + _listed(self._names)
+            say["names and types"] = "node attributes " + listed_counts(self._names)
         if self._facts:
-            say["facts from node attributes"] = _listed(self._facts)
+            say["facts from node attributes"] = listed_counts(self._facts)
         if self._of_edges:
-            say["attributes of facts"] = "edge attributes " + _listed(self._of_edges)
+            say["attributes of facts"] = "edge attributes " + listed_counts(self._of_edges)
         if shared := len(self._values & self._nodes):
             say["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
         keeps = '(attributes="facts" keeps it)'
@@ -240,5 +240,6 @@ def _first(counts: Counter[str]) -> list[tuple[str, int]]:
     return [*shown, (f"of {len(counts) - len(common):,} other names", rest)] if rest else shown
 
 
-def _listed(counts: Counter[str]) -> str:
+def listed_counts(counts: Counter[str]) -> str:
+    """Return names with their counts, the most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in _first(counts))

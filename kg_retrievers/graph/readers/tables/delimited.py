@@ -18,7 +18,14 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
-from kg_retrievers.graph.readers.text_files import ENTITY, TextFile, entity_columns, find_roles, looks_like_header
+from kg_retrievers.graph.readers.text_files import (
+    ENTITY,
+    TextFile,
+    entity_columns,
+    find_roles,
+    looks_like_header,
+    repeated_name,
+)
 from kg_retrievers.graph.types import Triple
 
 #: How many rows are added to a graph at a time. More of them keep the garbage collector busy.
@@ -344,8 +351,10 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         if any(cells.count(column) != 1 for column in options.columns):
             message = f"wanted a header with the columns {list(options.columns)}, once each, but found {cells}."
             file.fail(message, line)
+        check_names(file, cells, line)
         return cells
     if find_roles(cells) is not None:
+        check_names(file, cells, line)
         return cells
     is_wide = len(cells) > 3 and all(len(row.cells) == len(cells) for row in first)
     if options.header or options.facts or is_wide or looks_like_header(cells) or _is_unlike_the_others(first):
@@ -364,8 +373,8 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | Non
     if not first:
         return None
     cells = first[0].cells
-    if len(set(cells)) < len(cells) and len(cells) > 2:
-        file.fail(f"two columns have one name: {cells}. Rename one.", first[0].line)
+    if len(cells) > 2:
+        check_names(file, cells, first[0].line)
     columns = entity_columns(cells)
     if "" in columns.values() and set(columns.values()) & {"label", "aliases", "types"}:
         return columns
@@ -376,6 +385,16 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | Non
             hint_python="Name them in the header.",
         )
     return None
+
+
+def check_names(file: TextFile, names: Sequence[str], line: int) -> None:
+    """Check that the columns of a header have different names; several may have none.
+
+    Raises:
+        GraphLoadError: If not.
+    """
+    if name := repeated_name(names):
+        file.fail(f"two columns have one name, {name!r}. Rename one.", line)
 
 
 def _is_unlike_the_others(rows: Sequence[Row]) -> bool:
