@@ -241,7 +241,7 @@ def test_facts_are_removed_without_their_attributes() -> None:
 @pytest.mark.parametrize("name", ["g.jsonl", "g.csv", "g.tsv", "g.parquet"])
 def test_names_and_values_that_look_like_others_come_back(tmp_path: Path, name: str) -> None:
     said_of = {"attributes": "v", "SOURCE": "x", "aliases": "y", "pad": " padded ", "line": "end\u2028", "target": "t"}
-    said_of |= {"breaks": "a\tb\nc\0"}
+    said_of |= {"breaks": "a\tb\nc\0", "digits": "1999", "quotes": '"Her"', "open": '"a'}
     whole = KnowledgeGraph.from_triples([("a", "r", "b", said_of)])
     whole.write(tmp_path / name)
     assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(whole)

@@ -146,7 +146,7 @@ def test_exports_of_apoc(tmp_path: Path, name: str) -> None:
     ("row", "wanted"),
     [
         ({"type": "path", "id": "7"}, 'wanted "type": "node" or "relationship"'),
-        (SAW | {"label": None}, 'the type of a relationship must be a text'),
+        (SAW | {"label": None}, "the type of a relationship must be a text"),
         (SAW | {"end": {}}, 'wanted the "id" of a node'),
         (HER | {"properties": [1]}, '"properties" must be an object'),
     ],

@@ -68,14 +68,15 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-TABS = Layout("tsv", "\t", False)
+TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
 
 
 def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     """Return how a table is written.
 
-    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Otherwise the first
+    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Cells between tabs
+    may stand in quotes if all of the file is so written, as pandas and Excel do. Without a format, the first
     20 lines are split at tabs, commas, semicolons and pipes. The delimiter wins that splits the first line into at
     least `width` cells and the most of the others into as many; of equal ones the first. Spaces count only where all
     lines have `width` cells.
@@ -92,7 +93,7 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     if delimiter is not None:
         return Layout(format or "csv", delimiter, format not in ("tsv", "pipe"))
     if format in ("tsv", "pipe"):
-        return TABS if format == "tsv" else PIPES
+        return _tabs(file, width) if format == "tsv" else PIPES
     begin, lines = first_lines(file)
     if not lines:
         return Layout("csv", ",", True) if format else TABS
@@ -101,7 +102,8 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         candidates = [TABS, *candidates[:2], PIPES]
     scores = [_agreement(lines, layout, width) for layout in candidates]
     if max(scores):
-        return candidates[scores.index(max(scores))]
+        found = candidates[scores.index(max(scores))]
+        return _tabs(file, width) if found is TABS else found
     spaces = Layout("csv", " ", True)
     if all(len(row) == width for row in _split_all(lines, spaces)):
         return spaces
@@ -114,6 +116,18 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         hint_python='Give delimiter="...", or format="tsv", "csv", "pipe" or "jsonl".',
         hint_shell="Give --read delimiter=C, or --read format=tsv, csv, pipe or jsonl.",
     )
+
+
+def _tabs(file: TextFile, width: int) -> Layout:
+    """Return how cells between tabs are written: in quotes if all rows of the file have as many cells then."""
+    if not any('"' in block for block in TextFile(file.path, file.options).blocks()):
+        return TABS
+    rows = csv.reader(TextFile(file.path, file.options).lines(), delimiter="\t", strict=True)
+    with suppress(csv.Error):
+        widths = {len(row) for row in rows if row}
+        if len(widths) == 1 and min(widths) >= width:
+            return QUOTED_TABS
+    return TABS
 
 
 def first_lines(file: TextFile) -> tuple[int, list[str]]:
