@@ -152,7 +152,7 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
             return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in parts]
         case bytes() | bytearray():
             raise ValueError("bytes are no text")
-    if type(value).__str__ is object.__str__:  # it would be written as Python shows it, with its address
+    if type(value).__str__ is object.__dict__["__str__"]:  # it would be written as Python shows it, with its address
         raise ValueError(f"{short(value)} is no text, number, date or truth value")
     return str(value)
 

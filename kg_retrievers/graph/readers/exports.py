@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph.attributes import read_attribute_cell
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, list_or_value
 from kg_retrievers.graph.readers.opening import plain_name
 from kg_retrievers.graph.readers.tables.delimited import Layout, check_names, find_layout, split_rows
 from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
@@ -31,7 +31,7 @@ _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID"
 _HEADER = re.compile(r"[^a-z0-9]*headers?[^a-z0-9]*")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "json": read_attribute_cell,
+    "json": lambda text: list_or_value(read_attribute_cell(text)),
     **dict.fromkeys(("int", "long", "short", "byte"), int),
     **dict.fromkeys(("float", "double"), float),
     "boolean": lambda text: text.lower() == "true",
@@ -265,10 +265,10 @@ def export_rows(document: Any) -> Iterator[Any] | None:
     if not isinstance(document, dict):
         return None
     name = "rels" if "rels" in document else "relationships"
-    parts = [part.values() if isinstance(part, dict) else part for part in (document.get("nodes"), document.get(name))]
-    if any(isinstance(part, str) or not isinstance(part, Collection) for part in parts):
+    parts = [document.get("nodes"), document.get(name)]
+    if not all(isinstance(part, list | dict) for part in parts):
         return None
-    rows = chain(*parts)
+    rows = chain(*(part.values() if isinstance(part, dict) else part for part in parts if part))
     return rows if name == "rels" else map(_of_arrows, rows)
 
 

@@ -97,7 +97,7 @@ class AttributeReader:
                 self._dropped_of_edges[str(name)] += 1
             else:
                 self._of_edges[str(name)] += 1
-                own[str(name)] = _from_json(value)
+                own[str(name)] = list_or_value(value)
         for source in sources or ("",):
             self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
 
@@ -170,7 +170,7 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
     return texts if len(texts) == len(scalars) else None
 
 
-def _from_json(value: Any) -> Any:
+def list_or_value(value: Any) -> Any:
     """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
     listed = _json_list(value) if isinstance(value, str) and value.startswith("[") else value
     return listed if isinstance(listed, list) else value
