@@ -212,14 +212,15 @@ def read_graph_rows(
 ) -> GraphBuilder:
     """Read a graph from a file, or from a folder of those formats that are folders.
 
-    - "tsv": `head<TAB>relation<TAB>tail`, split at tabs and nothing else.
+    - "tsv": `head<TAB>relation<TAB>tail`, with quotes as in RFC 4180 if all of the file is so written.
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`.
+    - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`. A document of arrows.app or APOC is found if
+      "node-link" is, too.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 

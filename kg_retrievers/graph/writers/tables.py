@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO
 
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.attributes import SOURCE, attribute_cell
+from kg_retrievers.graph.readers.tables.delimited import TAB_AND_BREAK
 from kg_retrievers.graph.readers.text_files import ATTRIBUTE_PREFIX, is_role
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
@@ -63,6 +64,7 @@ def write_table(columns: Columns, file: BinaryIO, format: str) -> None:
     """Write columns as "csv", "tsv" or "parquet".
 
     Raises:
+        InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
         MissingExtraError: If pyarrow is needed and not installed.
     """
     if format == "parquet":
@@ -84,10 +86,19 @@ def _write_parquet(columns: Columns, file: BinaryIO) -> None:
 
 
 def _lines(columns: Columns, format: str) -> Iterator[str]:
-    """Yield a header and a line for each row, with quotes as in RFC 4180 if needed. Lists are written in JSON."""
+    """Yield a header and a line for each row, with quotes as in RFC 4180 if needed. Lists are written in JSON.
+
+    Raises:
+        InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
+    """
     delimiter, to_quote = "," if format == "csv" else "\t", _TO_QUOTE[format]
     for row in chain([list(columns)], zip(*columns.values(), strict=True)):
-        cells = map(_text, row)
+        cells = [*map(_text, row)]
+        if format == "tsv" and (bad := next(filter(TAB_AND_BREAK.search, cells), None)):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.write: {bad!r:.100} cannot be written: in TSV, readers take a text with both a tab "
+                "and a line break for rows. Write CSV, JSONL or Parquet."
+            )
         quoted = ('"' + cell.replace('"', '""') + '"' if to_quote.search(cell) else cell for cell in cells)
         yield delimiter.join(quoted) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -68,6 +69,9 @@ class Row(NamedTuple):
     cells: list[str]
 
 
+#: A text with both a tab and a line break.
+TAB_AND_BREAK = re.compile(r"\t[^\r\n]*[\r\n]|[\r\n][^\t]*\t")
+
 TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
 
@@ -119,14 +123,19 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
 
 
 def _tabs(file: TextFile, width: int) -> Layout:
-    """Return how cells between tabs are written: in quotes if all rows of the file have as many cells then."""
+    """Return how cells between tabs are written: in quotes if all rows have as many cells then.
+
+    A cell with both tabs and line breaks shows two stray quotes with rows between them.
+    """
     if not any('"' in block for block in TextFile(file.path, file.options).blocks()):
         return TABS
-    rows = csv.reader(TextFile(file.path, file.options).lines(), delimiter="\t", strict=True)
+    widths = set[int]()
     with suppress(csv.Error):
-        widths = {len(row) for row in rows if row}
-        if len(widths) == 1 and min(widths) >= width:
-            return QUOTED_TABS
+        for row in csv.reader(TextFile(file.path, file.options).lines(), delimiter="\t", strict=True):
+            if any(map(TAB_AND_BREAK.search, row)):
+                return TABS
+            widths |= {len(row)} if any(map(str.strip, row)) else set()
+        return QUOTED_TABS if len(widths) == 1 and min(widths) >= width else TABS
     return TABS
 
 
