@@ -255,7 +255,8 @@ def test_arrows(tmp_path: Path, indent: int | None) -> None:
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [({"type": ""}, "the type of a relationship must be a text"), ({"toId": None}, 'wanted the "id" of a node'),
-     ({"properties": [1]}, "wanted")],
+        ({"fromId": None, "source": "n1"}, 'wanted the "id" of a node'),
+     ({"properties": [1]}, '"properties" must be an object')],
 )  # fmt: skip
 def test_malformed_rows_of_arrows(tmp_path: Path, change: dict[str, Any], wanted: str) -> None:
     (row,) = ARROWS["relationships"]

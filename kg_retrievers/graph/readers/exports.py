@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -87,7 +88,7 @@ def listed_files(path: Path) -> list[Path]:
         []
     """
     paths = [Path(part) for part in str(path).split(",")]
-    return paths if len(paths) > 1 and not path.exists() and all(one.is_file() for one in paths) else []
+    return paths if len(paths) > 1 and not os.path.exists(path) and all(map(os.path.isfile, paths)) else []
 
 
 class _Header(NamedTuple):
@@ -262,26 +263,40 @@ def export_rows(document: Any) -> Iterator[Any] | None:
         >>> [*export_rows({"nodes": [], "relationships": [arrow]})][0]["start"]
         {'id': 'n0'}
     """
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or document.keys() & {"edges", "links"}:
         return None
     name = "rels" if "rels" in document else "relationships"
-    parts = [document.get("nodes"), document.get(name)]
-    if not all(isinstance(part, list | dict) for part in parts):
+    nodes, edges = (
+        [*part.values()] if isinstance(part, dict) else part for part in (document.get("nodes"), document.get(name))
+    )
+    if not isinstance(nodes, list) or not isinstance(edges, list):
         return None
-    rows = chain(*(part.values() if isinstance(part, dict) else part for part in parts if part))
-    return rows if name == "rels" else map(_of_arrows, rows)
+    return chain(nodes, edges) if name == "rels" else chain(map(_node_of_arrows, nodes), map(_edge_of_arrows, edges))
 
 
-def _of_arrows(row: Any) -> Any:
-    """Return a node or relationship of arrows.app, whose properties are texts, as a row of APOC."""
-    if not isinstance(row, dict) or not isinstance(properties := row.get("properties") or {}, dict):
+def _node_of_arrows(row: Any) -> Any:
+    """Return a node of arrows.app as a row of APOC."""
+    if not isinstance(row, dict):
         return row
-    read = {name: read_attribute_cell(text) if isinstance(text, str) else text for name, text in properties.items()}
-    if "fromId" not in row:
-        label = {"label": row["caption"]} if row.get("caption") else {}
-        return {**row, "type": "node", "properties": read | label}
-    ends = {"start": {"id": row["fromId"]}, "end": {"id": row.get("toId")}}
-    return {"id": row.get("id"), "type": "relationship", "label": row.get("type"), "properties": read, **ends}
+    caption = {"label": row["caption"]} if row.get("caption") else {}
+    return {**row, "type": "node", "properties": _typed_texts(row.get("properties"), caption)}
+
+
+def _edge_of_arrows(row: Any) -> Any:
+    """Return a relationship of arrows.app as a row of APOC."""
+    if not isinstance(row, dict):
+        return row
+    ends = {"start": {"id": row.get("fromId")}, "end": {"id": row.get("toId")}}
+    about = {"type": "relationship", "label": row.get("type"), "properties": _typed_texts(row.get("properties"), {})}
+    return {"id": "", **row, **about, **ends}
+
+
+def _typed_texts(properties: Any, more: dict[str, Any]) -> Any:
+    """Return the properties of arrows.app, which are texts, with what they say, as in a cell of CSV."""
+    if not isinstance(properties, dict | None):
+        return properties
+    given = (properties or {}).items()
+    return {name: read_attribute_cell(text) if isinstance(text, str) else text for name, text in given} | more
 
 
 def read_apoc(file: TextFile, builder: GraphBuilder, rows: Iterator[Any]) -> None:
