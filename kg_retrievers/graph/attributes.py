@@ -47,13 +47,17 @@ _Test: TypeAlias = Callable[[Scalar], Any]
 _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 
-def attribute_set(attributes: Mapping[str, Any]) -> str:
+def attribute_set(attributes: Mapping[str, Any], leave_out: Callable[[str], None] | None = None) -> str:
     """Return attributes as a graph keeps them: a JSON object with sorted keys, without what is None or empty.
 
     Dates and times become texts in ISO 8601, exact decimals numbers, and objects and lists inside lists their JSON.
 
+    Args:
+        attributes: The attributes by name.
+        leave_out: Gets the name of each value that is none of an attribute, such as an infinite number.
+
     Raises:
-        InvalidArgumentError: If a name is no text.
+        InvalidArgumentError: If a name is no text, or a value is none and `leave_out` is not given.
 
     Example:
         >>> attribute_set({"since": date(1999, 3, 31), "roles": ("Neo",), "note": None})
@@ -63,7 +67,16 @@ def attribute_set(attributes: Mapping[str, Any]) -> str:
     for name, value in attributes.items():
         if not isinstance(name, str) or not name:
             raise InvalidArgumentError(f"KnowledgeGraph: an attribute's name must be a text, but got {name!r}.")
-        plain = _plain(value)
+        try:
+            plain = plain_attribute(value)
+        except (TypeError, ValueError):
+            if leave_out is None:
+                raise InvalidArgumentError(
+                    f"KnowledgeGraph: the attribute {name!r} must be a text, a finite number, a date, a truth value or "
+                    f"a list of these, but got {short(value)}."
+                ) from None
+            leave_out(name)
+            continue
         if plain is not None and plain not in ("", []):
             kept[name] = plain
     return json.dumps(kept, ensure_ascii=False, sort_keys=True)
@@ -104,17 +117,26 @@ def read_attribute_cell(cell: str) -> AttributeValue:
     return value if is_plain and json.dumps(value, ensure_ascii=False) == cell else cell
 
 
-def _plain(value: Any) -> Any:  # noqa: C901 # a case for each type
-    """Return a value as JSON holds it; None for nothing."""
-    if isinstance(value, np.generic):
-        value = value.item()
+def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
+    """Return a value as JSON holds it; None for nothing, such as NaN.
+
+    Raises:
+        ValueError: If it is infinite, or an object that no text describes.
+        TypeError: If it is a mapping with keys that are no texts.
+    """
+    if hasattr(value, "tolist"):  # of numpy, torch and their like
+        value = value.tolist()
     match value:
         case None | bool() | int() | str():
             return value
+        case float() | Decimal() if value != value:
+            return None
+        case float() | Decimal() if not isfinite(value):
+            raise ValueError(f"{value} is no finite number")
         case float():
-            return value if isfinite(value) else None
+            return value
         case Decimal():
-            return _plain(float(value)) if value % 1 else int(value)
+            return float(value) if value % 1 else int(value)
         case datetime() if value != value:  # NaT of pandas
             return None
         case datetime() if value.time() == time():
@@ -122,14 +144,17 @@ def _plain(value: Any) -> Any:  # noqa: C901 # a case for each type
         case date() | time():
             return value.isoformat()
         case Mapping():
-            return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+            return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, default=plain_attribute)
         case set() | frozenset():
-            return _plain(sorted(value, key=str))
-        case list() | tuple() | np.ndarray():
-            parts = [one for one in map(_plain, value) if one is not None]
+            return plain_attribute(sorted(value, key=str))
+        case list() | tuple():
+            parts = [one for one in map(plain_attribute, value) if one is not None]
             return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in parts]
-        case _:
-            return str(value)
+        case bytes() | bytearray():
+            raise ValueError("bytes are no text")
+    if type(value).__str__ is object.__dict__["__str__"]:  # it would be written as Python shows it, with its address
+        raise ValueError(f"{short(value)} is no text, number, date or truth value")
+    return str(value)
 
 
 def sources_of(sets: Iterable[Mapping[str, AttributeValue]]) -> list[str]:
@@ -292,9 +317,9 @@ def _days(value: Scalar) -> tuple[date, date] | None:
 
 
 def _scalar(name: str, wanted: object) -> Scalar:
-    plain = (
-        wanted.isoformat() if isinstance(wanted, date) else _plain(wanted) if isinstance(wanted, np.generic) else wanted
-    )
+    plain = wanted.item() if isinstance(wanted, np.generic) else wanted
+    if isinstance(plain, date):
+        plain = plain.isoformat()
     if not isinstance(plain, str | int | float):
         raise InvalidArgumentError(
             f"view: {name!r} takes a text, number, date or truth value, but got {short(wanted)}."

@@ -89,12 +89,12 @@ class GraphConstructors(Immutable):
 
         Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
         (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, APOC JSON. Each may be packed as `.gz`, `.bz2`, `.xz` or `.zst`, except Parquet and Arrow,
-        which are packed within.
+        Exports: Neo4j CSV, CSV and JSON of APOC, JSON of arrows.app. Each may be packed as `.gz`, `.bz2`, `.xz` or
+        `.zst`, except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
-                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
+            path: The file; of Neo4j CSV also a folder, or files between commas, the header first. JSON rows may also be
+                entities, `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
             entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
                 or a table with a header. Where both files give a label, the first file's counts and the other becomes
                 an alias.

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import pickle
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.attributes import attribute_cell, attribute_set, read_attribute_cell, read_attribute_set
+from kg_retrievers.graph.readers.opening import Limits
 
 FACTS: list[Any] = [
     ("Reeves", "acted in", "The Matrix", {"role": "Neo", "since": 1999, "credited": True, "code": "007"}),
@@ -50,17 +56,84 @@ def test_a_fact_has_the_attributes_of_each_time_that_it_is_stated() -> None:
     assert KnowledgeGraph.from_triples([("a", "r", "b", {})]).attribute_names == []
 
 
-@pytest.mark.parametrize("name", ["g.jsonl", "g.csv", "g.tsv", "g.parquet", "g.graphml", "g.json"])
+def stated(of: KnowledgeGraph) -> list[tuple[Triple, dict[str, Any]]]:
+    return [(fact, one) for fact in of.triples() for one in of.attributes(fact) or [{}]]
+
+
+def write_neo4j(folder: Path) -> None:
+    """Write neo4j-admin's CSV, whose columns have types: one file for each statement."""
+    folder.mkdir()
+    kinds = {bool: "boolean", int: "int", float: "double", str: "string", list: "string[]"}
+    for number, (fact, one) in enumerate(stated(graph())):
+        with (folder / f"{number}.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            names = [f"{name}:{kinds[type(value)]}" for name, value in one.items()]
+            rows.writerow([":START_ID", ":TYPE", ":END_ID", *names])
+            rows.writerow([*fact, *(";".join(value) if isinstance(value, list) else value for value in one.values())])
+
+
+def apoc_rows() -> list[dict[str, Any]]:
+    return [
+        {"type": "relationship", "id": str(number), "label": fact.relation, "properties": one,
+         "start": {"id": fact.head}, "end": {"id": fact.tail}}
+        for number, (fact, one) in enumerate(stated(graph()))
+    ]  # fmt: skip
+
+
+def write_apoc_csv(path: Path) -> None:
+    """Write APOC's CSV, with a text that looks like a number in quotes, since it has no types."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["_id", "_labels", "_start", "_end", "_type", *graph().attribute_names])
+        for fact, one in stated(graph()):
+            cells = [attribute_cell(one[name]) if name in one else "" for name in graph().attribute_names]
+            rows.writerow(["", "", fact.head, fact.tail, fact.relation, *cells])
+
+
+def write_arrows(path: Path) -> None:
+    relationships = [
+        {"fromId": fact.head, "toId": fact.tail, "type": fact.relation,
+         "properties": {name: attribute_cell(value) for name, value in one.items()}}
+        for fact, one in stated(graph())
+    ]  # fmt: skip
+    path.write_text(json.dumps({"nodes": [], "relationships": [{"id": "r", **one} for one in relationships]}))
+
+
+def write_gexf(path: Path) -> None:
+    """Write GEXF, whose lists are texts in JSON."""
+    network = nx.MultiDiGraph()
+    for fact, one in stated(graph()):
+        plain = {name: json.dumps(value) if isinstance(value, list) else value for name, value in one.items()}
+        network.add_edge(fact.head, fact.tail, relation=fact.relation, **plain)
+    nx.write_gexf(network, path)
+
+
+def frame() -> list[dict[str, Any]]:
+    return [{**fact._asdict(), **one} for fact, one in stated(graph())]
+
+
+#: What writes and reads each format that holds attributes.
+FORMATS: dict[str, Callable[[Path], KnowledgeGraph]] = {
+    **{name: lambda path: (graph().write(path), KnowledgeGraph.from_file(path))[1]
+       for name in ("g.jsonl", "g.csv", "g.tsv", "g.parquet", "g.graphml", "g.json")},
+    "folder": lambda path: (graph().save(path), KnowledgeGraph.open(path))[1],
+    "pickle": lambda path: pickle.loads(pickle.dumps(graph())),
+    "networkx": lambda path: KnowledgeGraph.from_networkx(graph().to_networkx()),
+    "frame": lambda path: KnowledgeGraph.from_frame(frame()),
+    "array.json": lambda path: (path.write_text(json.dumps(frame())), KnowledgeGraph.from_file(path))[1],
+    "neo4j": lambda path: (write_neo4j(path), KnowledgeGraph.from_file(path))[1],
+    "apoc.csv": lambda path: (write_apoc_csv(path), KnowledgeGraph.from_file(path))[1],
+    "apoc.json": lambda path: (path.write_text(json.dumps(apoc_rows())), KnowledgeGraph.from_file(path))[1],
+    "rels.json": lambda path: (path.write_text(json.dumps({"nodes": [], "rels": apoc_rows()})),
+                               KnowledgeGraph.from_file(path))[1],
+    "arrows.json": lambda path: (write_arrows(path), KnowledgeGraph.from_file(path))[1],
+    "g.gexf": lambda path: (write_gexf(path), KnowledgeGraph.from_file(path))[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_attributes_come_back_from_every_format(tmp_path: Path, name: str) -> None:
-    graph().write(tmp_path / name)
-    assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(graph())
-
-
-def test_attributes_come_back_from_networkx_folders_and_pickles(tmp_path: Path) -> None:
-    assert said(KnowledgeGraph.from_networkx(graph().to_networkx())) == said(graph())
-    graph().save(tmp_path / "folder")
-    assert said(KnowledgeGraph.open(tmp_path / "folder")) == said(graph())
-    assert said(pickle.loads(pickle.dumps(graph()))) == said(graph())
+    assert said(FORMATS[name](tmp_path / name)) == said(graph())
 
 
 def test_a_format_without_attributes_says_what_it_would_lose(tmp_path: Path) -> None:
@@ -90,6 +163,52 @@ def test_a_set_of_attributes_is_read_as_it_is_written(attributes: dict[str, Any]
 def test_values_of_other_types_are_plain() -> None:
     given = {"price": Decimal("1.5"), "n": np.int64(3), "tags": {"b", "a"}, "nan": float("nan"), "more": {"x": 1}}
     assert read_attribute_set(attribute_set(given)) == {"price": 1.5, "n": 3, "tags": ["a", "b"], "more": '{"x": 1}'}
+
+
+UNFIT = [float("inf"), Decimal("-Infinity"), [1, float("inf")], object(), b"Neo", {"x": object()}]
+
+
+@pytest.mark.parametrize("value", UNFIT, ids=map(str, range(len(UNFIT))))
+def test_values_that_are_none_of_an_attribute_are_counted(value: Any) -> None:
+    found = KnowledgeGraph.from_triples([("a", "r", "b", {"x": value, "y": 1})])
+    assert found.attributes(("a", "r", "b")) == [{"y": 1}]
+    assert found.reading.left_out == {"attribute 'x' of facts that is infinite or an unknown object": 1}
+    rows = [{"head": "a", "relation": "r", "tail": "b", "x": value, "y": 1}] * 2
+    framed = KnowledgeGraph.from_frame(rows)
+    assert framed.attributes(("a", "r", "b")) == [{"y": 1}]
+    assert framed.reading.left_out == {"cells of column 'x' that are no texts, numbers or dates": 2}
+
+
+def test_json_lines_name_their_attributes(tmp_path: Path) -> None:
+    graph().write(tmp_path / "g.jsonl")
+    understood = KnowledgeGraph.from_file(tmp_path / "g.jsonl").reading.understood
+    assert understood["attributes of facts"].startswith("'role' 2, ")
+
+
+@pytest.mark.parametrize("name", ["g.jsonl", "g.parquet", "g.csv"])
+@pytest.mark.parametrize("value", ["x" * 30, ["x" * 30]])
+def test_limits_of_cells_hold_for_attributes(tmp_path: Path, name: str, value: Any) -> None:
+    long = KnowledgeGraph.from_triples([("a", "r", "b", {"x": value}), ("a", "r", "c")])
+    long.write(tmp_path / name)
+    with pytest.raises(GraphLoadError, match=r"a cell of \d+ characters.*cell_length"):
+        KnowledgeGraph.from_file(tmp_path / name, limits=Limits(cell_length=20))
+    skipped = KnowledgeGraph.from_file(tmp_path / name, limits=Limits(cell_length=20), on_error="skip")
+    assert (skipped.attribute_names, len(skipped) + skipped.skipped) == ([], 2)
+
+
+@pytest.mark.parametrize("name", ["g.csv", "g.tsv", "g.parquet"])
+def test_columns_of_one_name_are_told(tmp_path: Path, name: str) -> None:
+    names = ["head", "relation", "tail", "since", "since"]
+    table = pyarrow.table([["a"], ["r"], ["b"], ["1"], ["2"]], names)
+    if name == "g.parquet":
+        pyarrow.parquet.write_table(table, tmp_path / name)
+    else:
+        rows = "\n".join(("\t" if name == "g.tsv" else ",").join(row) for row in (names, "arb12"))
+        (tmp_path / name).write_text(rows)
+    with pytest.raises(GraphLoadError, match=r"two columns have one name, 'since'\. Rename one"):
+        KnowledgeGraph.from_file(tmp_path / name)
+    with pytest.raises(InvalidArgumentError, match=r"two columns have one name, 'since'\. Rename one"):
+        KnowledgeGraph.from_frame(table)
 
 
 def test_attributes_follow_changes() -> None:
@@ -241,7 +360,7 @@ def test_facts_are_removed_without_their_attributes() -> None:
 @pytest.mark.parametrize("name", ["g.jsonl", "g.csv", "g.tsv", "g.parquet"])
 def test_names_and_values_that_look_like_others_come_back(tmp_path: Path, name: str) -> None:
     said_of = {"attributes": "v", "SOURCE": "x", "aliases": "y", "pad": " padded ", "line": "end\u2028", "target": "t"}
-    said_of |= {"breaks": "a\tb\nc\0"}
+    said_of |= {"breaks": "a\tb\nc\0", "digits": "1999", "quotes": '"Her"', "open": '"a'}
     whole = KnowledgeGraph.from_triples([("a", "r", "b", said_of)])
     whole.write(tmp_path / name)
     assert said(KnowledgeGraph.from_file(tmp_path / name)) == said(whole)

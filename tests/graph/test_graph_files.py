@@ -123,6 +123,24 @@ def test_gephi(tmp_path: Path) -> None:
     assert rows.labels == {"1": "Her", "2": "Spike Jonze"}
 
 
+def test_groups_of_yed_have_labels(tmp_path: Path) -> None:
+    group = """<node id="{}" yfiles.foldertype="group"><data key="d6"><y:ProxyAutoBoundsNode>
+        <y:Realizers active="0"><y:GroupNode><y:Geometry x="0.0" y="0.0"/><y:NodeLabel>{}</y:NodeLabel></y:GroupNode>
+        <y:GroupNode><y:NodeLabel>Folder 2</y:NodeLabel></y:GroupNode></y:Realizers></y:ProxyAutoBoundsNode></data>
+        <graph edgedefault="directed" id="{}:">{}</graph></node>"""
+    node = '<node id="{}"><data key="d6"><y:ShapeNode><y:NodeLabel>{}</y:NodeLabel></y:ShapeNode></data></node>'
+    edge = """<edge id="e0" source="n0" target="n1"><data key="d10"><y:PolyLineEdge><y:EdgeLabel>knows</y:EdgeLabel>
+        </y:PolyLineEdge></data></edge>"""
+    inner = group.format("n0::n0", "Team", "n0::n0", node.format("n0::n0::n0", "Ann"))
+    content = f"""<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
+        <key for="node" id="d6" yfiles.type="nodegraphics"/><key for="edge" id="d10" yfiles.type="edgegraphics"/>
+        <graph edgedefault="directed" id="G">{group.format("n0", "Acme &amp; Co", "n0", inner)}
+        {node.format("n1", "Bob")}{edge}</graph></graphml>"""
+    rows = read(write(tmp_path, "yed.graphml", content))
+    assert rows.labels == {"n0": "Acme & Co", "n0::n0": "Team", "n0::n0::n0": "Ann", "n1": "Bob"}
+    assert ("n0", "knows", "n1") in facts(rows)
+
+
 # --- node-link ---
 
 

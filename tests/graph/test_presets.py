@@ -1,4 +1,4 @@
-"""Exports of graph databases: Neo4j CSV, APOC JSON."""
+"""Exports of property graphs: Neo4j CSV, CSV and JSON of APOC, arrows.app."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.types import Triple
 
@@ -86,6 +86,67 @@ def test_semicolons_and_plain_ids(tmp_path: Path) -> None:
     assert (graph.label("2"), graph.types_of("2")) == ("Bob", [])
 
 
+@pytest.mark.parametrize("header", ["{}-header.csv", "{}_header.csv.gz", "header-{}.csv", "{}.csv"])
+def test_headers_in_files_of_their_own(tmp_path: Path, folder: Path, header: str) -> None:
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    for name, rows in (("films", FILMS), ("people", PEOPLE), ("roles", ROLES)):
+        write(apart / header.format(name), rows[0])
+        for number, row in enumerate(rows[1:], 1):
+            write(apart / f"{name}-part{number}.csv", row)
+    assert KnowledgeGraph.from_file(apart).fingerprint == KnowledgeGraph.from_file(folder).fingerprint
+
+
+def test_files_between_commas_have_the_header_of_the_first(tmp_path: Path) -> None:
+    write(tmp_path / "a", ":START_ID(Person),:TYPE,:END_ID(Film),since:int")
+    write(tmp_path / "b", *ROLES[1:3])
+    write(tmp_path / "c", ROLES[3])
+    write(tmp_path / "films-header.csv", FILMS[0])
+    write(tmp_path / "films.csv", *FILMS[1:])
+    roles, films = (
+        ",".join(str(tmp_path / name) for name in names) for names in ("abc", ("films-header.csv", "films.csv"))
+    )
+    graph = KnowledgeGraph.from_file(roles, entities=films)
+    assert len(graph) == 3 + 6
+    assert graph.attributes(("Person:1", "DIRECTED", "Film:f1")) == [{"since": 2012}]
+    assert graph.label("Film:f2") == "Alien"
+
+
+def test_a_file_without_a_header_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "nodes-header.csv", ":ID,name")
+    write(tmp_path / "edges.csv", "1,KNOWS,2")
+    with pytest.raises(GraphLoadError, match=r"edges\.csv.*has no header such as .* beside it: edges-header\.csv"):
+        KnowledgeGraph.from_file(tmp_path)
+
+
+APOC_CSV = (
+    '"_id","_labels","name","tags","title","year","_start","_end","_type","name","since"',
+    '"0",":Film:Work","","[""love"",""AI""]","Her","2013",,,,,',
+    '"1",":Person","Ann","","Dr","",,,,,',
+    ',,,,,,"1","0","SAW","first","2014"',
+)
+
+
+def test_csv_of_apoc(tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_file(write(tmp_path / "all.csv", *APOC_CSV))
+    assert {*graph.triples()} == {
+        Triple("0", "year", "2013"),
+        Triple("0", "tags", "love"),
+        Triple("0", "tags", "AI"),
+        Triple("1", "title", "Dr"),
+        Triple("1", "SAW", "0"),
+    }
+    assert (graph.label("0"), graph.types_of("0"), graph.label("1")) == ("Her", ["Film", "Work"], "Ann")
+    assert graph.datatype("2013") == "xsd:integer"
+    assert graph.attributes(("1", "SAW", "0")) == [{"name": "first", "since": 2014}]
+
+
+@pytest.mark.parametrize("header", [":ID,name,name:int", '"_id","_labels","a","a","_start","_end","_type"'])
+def test_properties_of_one_name_are_told(tmp_path: Path, header: str) -> None:
+    with pytest.raises(GraphLoadError, match=r"two columns have one name, '(name|a)'\. Rename one"):
+        KnowledgeGraph.from_file(write(tmp_path / "kb.csv", header, "1,2,3"))
+
+
 @pytest.mark.parametrize(
     ("rows", "line", "wanted"),
     [
@@ -124,10 +185,17 @@ ANN = {"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "
 SAW = {"id": "0", "type": "relationship", "label": "SAW", "start": {"id": "1"}, "end": {"id": "0"}}
 
 
-@pytest.mark.parametrize("name", ["kb.json", "kb.jsonl", "kb.txt", "array.json"])
+@pytest.mark.parametrize("name", ["kb.json", "kb.jsonl", "kb.txt", "array.json", "both.json", "ids.json", "ids.txt"])
 def test_exports_of_apoc(tmp_path: Path, name: str) -> None:
-    rows = [HER, ANN, SAW | {"properties": {"since": 2014}}]
-    lines = [json.dumps(rows, indent=1)] if name == "array.json" else [*map(json.dumps, rows)]
+    rows: list[Any] = [HER, ANN, SAW | {"properties": {"since": 2014}}]
+    lines = [*map(json.dumps, rows)]
+    if name == "array.json":
+        lines = [json.dumps(rows, indent=1)]
+    elif name == "both.json":
+        lines = [json.dumps({"nodes": rows[:2], "rels": rows[2:]})]
+    elif name.startswith("ids"):
+        parts = {"nodes": rows[:2], "rels": rows[2:]}
+        lines = [json.dumps({part: {row["id"]: row for row in of} for part, of in parts.items()}, indent=1)]
     graph = KnowledgeGraph.from_file(write(tmp_path / name, *lines))
     assert [*graph.triples()] == [
         Triple("0", "year", "2013"),
@@ -137,16 +205,17 @@ def test_exports_of_apoc(tmp_path: Path, name: str) -> None:
         Triple("1", "SAW", "0"),
     ]
     assert (graph.label("0"), graph.types_of("0"), graph.label("1")) == ("Her", ["Film"], "Ann")
+    assert graph.datatype("2013") == "xsd:integer"
     assert graph.reading.format == "APOC JSON"
     assert graph.reading.left_out == {}
-    assert graph.attribute_names == ["since"]
+    assert graph.attributes(("1", "SAW", "0")) == [{"since": 2014}]
 
 
 @pytest.mark.parametrize(
     ("row", "wanted"),
     [
         ({"type": "path", "id": "7"}, 'wanted "type": "node" or "relationship"'),
-        (SAW | {"label": None}, '"label" of a relationship must be a text'),
+        (SAW | {"label": None}, "the type of a relationship must be a text"),
         (SAW | {"end": {}}, 'wanted the "id" of a node'),
         (HER | {"properties": [1]}, '"properties" must be an object'),
     ],
@@ -157,3 +226,47 @@ def test_malformed_rows_of_apoc(tmp_path: Path, row: Any, wanted: str) -> None:
         KnowledgeGraph.from_file(path)
     assert caught.value.line == 4
     assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
+
+
+# --- arrows.app -------------------------------------------------------------------------------------------------------
+
+NODE = {"position": {"x": -650, "y": -40}, "style": {}}
+ARROWS = {
+    "style": {"font-family": "sans-serif"},
+    "nodes": [
+        {"id": "n0", "caption": "Her", "labels": ["Film"], "properties": {"year": "2013", "code": "007"}, **NODE},
+        {"id": "n1", "caption": "", "labels": [], "properties": {"name": "Ann"}, **NODE},
+    ],
+    "relationships": [
+        {"id": "r0", "type": "SAW", "style": {}, "properties": {"since": "2014"}, "fromId": "n1", "toId": "n0"}
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_arrows(tmp_path: Path, indent: int | None) -> None:
+    graph = KnowledgeGraph.from_file(write(tmp_path / "kb.json", json.dumps(ARROWS, indent=indent)))
+    assert [*graph.triples()] == [Triple("n0", "year", "2013"), Triple("n0", "code", "007"), Triple("n1", "SAW", "n0")]
+    assert (graph.label("n0"), graph.types_of("n0"), graph.label("n1")) == ("Her", ["Film"], "Ann")
+    assert graph.attributes(("n1", "SAW", "n0")) == [{"since": 2014}]
+    assert (graph.reading.format, graph.reading.left_out) == ("arrows.app JSON", {})
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [({"type": ""}, "the type of a relationship must be a text"), ({"toId": None}, 'wanted the "id" of a node'),
+        ({"fromId": None, "source": "n1"}, 'wanted the "id" of a node'),
+     ({"properties": [1]}, '"properties" must be an object')],
+)  # fmt: skip
+def test_malformed_rows_of_arrows(tmp_path: Path, change: dict[str, Any], wanted: str) -> None:
+    (row,) = ARROWS["relationships"]
+    path = write(tmp_path / "kb.json", json.dumps({**ARROWS, "relationships": [row, row | change]}))  # type: ignore[operator]
+    with pytest.raises(GraphLoadError, match=wanted):
+        KnowledgeGraph.from_file(path)
+    assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
+
+
+def test_columns_are_for_other_documents(tmp_path: Path) -> None:
+    path = write(tmp_path / "kb.json", json.dumps(ARROWS))
+    with pytest.raises(InvalidArgumentError, match="columns is for the formats"):
+        KnowledgeGraph.from_file(path, columns=("a", "b", "c"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
+from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.guards import MAX_DEPTH, DepthGuard, JsonGuard
 from kg_retrievers.graph.values import is_valid
 
@@ -435,7 +437,7 @@ HOSTILE = {
     "XML that ends": ("rdf", HEAD, "no well-formed XML"),
     "no XML": ("rdf", "<a", "no well-formed XML"),
     "broken XML": ("rdf", "<a></b>", "no well-formed XML"),
-    "remote context": ("jsonld", '{"@context":"https://schema.org/","@id":"a:b","name":"x"}', "never fetched"),
+    "remote context": ("jsonld", '{"@context":"https://w3id.org/x","@id":"a:b","name":"x"}', "only that of schema.org"),
     "no JSON": ("jsonld", '{"@id":', "is no JSON-LD"),
     "endless line": ("nt", '<a:a> <a:r> "' + "x" * (17 << 20), "more than"),
     "endless literal": ("ttl", 'ex:a ex:r "' + "x" * (6 << 20), "a literal or comment has more than 4,194,304 bytes"),
@@ -536,6 +538,36 @@ def test_a_guard_of_json_counts_brackets_outside_of_texts(pieces: list[bytes], c
 
 
 # --- round trip -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "context",
+    [
+        "https://schema.org",
+        "http://schema.org/",
+        "https://schema.org/docs/jsonldcontext.jsonld",
+        ["https://schema.org", {}],
+    ],
+)
+def test_the_context_of_schema_org_comes_with_the_package(tmp_path: Path, context: Any, indent: int | None) -> None:
+    film = {"@id": "http://e.org/her", "@type": "Movie", "name": "Her", "sameAs": "http://e.org/2", "genre": "Drama"}
+    films = [
+        {"@context": context, **film, "description": '"@context": "https://schema.org"'},
+        {"@context": context, **film},
+    ]
+    (tmp_path / "films.json").write_text(json.dumps(films, indent=indent))
+    graph = KnowledgeGraph.from_file(tmp_path / "films.json")
+    assert {(fact.relation, graph.datatype(fact.tail)) for fact in graph.triples()} == {
+        ("schema:sameAs", None), ("schema:genre", "xsd:string"), ("schema:description", "xsd:string")
+    }  # fmt: skip
+    assert (graph.label("http://e.org/her"), graph.types_of("http://e.org/her")) == ("Her", ["schema:Movie"])
+
+
+def test_a_document_with_the_context_of_schema_org_is_bounded(read: Read) -> None:
+    text = '{"@context":"https://schema.org/","@id":"a:b","name":"x"}' + " " * 300_000
+    with pytest.raises(GraphLoadError, match=r"a document of more than 100,000 bytes.*Limits\(document_bytes="):
+        read(text, "jsonld", limits=Limits(document_bytes=100_000))
 
 
 @pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "jsonld"])

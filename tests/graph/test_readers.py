@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
@@ -65,7 +66,35 @@ def test_each_layout_gives_the_same_triples(tmp_path: Path, name: str, content: 
     assert [*read_graph_rows(write(tmp_path, name, content)).triples()] == [HER, ALIEN]
 
 
-def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("name", ["kb.tsv", "kb.csv"])
+def test_tables_of_pandas(tmp_path: Path, name: str, index: bool, quoting: Any) -> None:
+    heads = ["Her", '"Heroes"', "a\tb, c", "d\ne"]
+    columns = {
+        "head": heads,
+        "relation": ["by"] * 4,
+        "tail": ["Spike, Jonze", 'x "y"', "é", "z"],
+        "since": [1999, 0, 1, 2],
+    }
+    frame = pandas.DataFrame(columns)
+    frame.to_csv(tmp_path / name, sep="\t" if name == "kb.tsv" else ",", index=index, quoting=quoting)
+    found, wanted = KnowledgeGraph.from_file(tmp_path / name), KnowledgeGraph.from_frame(frame)
+    assert found.fingerprint == wanted.fingerprint
+    assert found.attributes(("Her", "by", "Spike, Jonze")) == [{"since": 1999}]
+
+
+@pytest.mark.parametrize(
+    "stray", ['"Weird Al" Yankovic\tplays\tpolka', 'a\tr\t"b', '"a\tr\tb"', '"a"\tr', 'a\tr\t"b\nc\tr\td"']
+)
+def test_quotes_of_tsv_are_characters_unless_all_rows_obey_them(tmp_path: Path, stray: str) -> None:
+    path = write(tmp_path, "kb.tsv", f'"Her"\tdirected_by\tSpike\n{stray}\n')
+    found = KnowledgeGraph.from_file(path, on_error="skip")
+    wanted = {Triple(*cells) for line in stray.split("\n") if len(cells := line.split("\t")) == 3}
+    assert {*found.triples()} == {Triple('"Her"', "directed_by", "Spike"), *wanted}
+
+
+def test_an_open_quote_of_tsv_is_a_character(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.tsv", '"Her"\tdirected_by\t"Spike\n')
     assert [*read_graph_rows(path).triples()] == [Triple('"Her"', "directed_by", '"Spike')]
 

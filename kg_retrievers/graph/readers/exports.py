@@ -1,17 +1,21 @@
-"""Exports of Neo4j: CSV as neo4j-admin imports it, and JSON as APOC writes it."""
+"""Exports of property graphs: CSV as neo4j-admin imports it, CSV and JSON of APOC, and JSON of arrows.app."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, NamedTuple
 
+from kg_retrievers.graph.attributes import read_attribute_cell
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
-from kg_retrievers.graph.readers.tables.delimited import find_layout, split_rows
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader, list_or_value
+from kg_retrievers.graph.readers.opening import plain_name
+from kg_retrievers.graph.readers.tables.delimited import Layout, check_names, find_layout, split_rows
 from kg_retrievers.graph.readers.tables.json_rows import add_each, typed
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
@@ -20,7 +24,15 @@ LIST_DELIMITER = ";"
 
 _CELL = re.compile(r"(?P<name>.*):(?P<kind>[A-Za-z_]+)(?P<many>\[\])?(?:\((?P<group>[^)]*)\))?(?:\{.*\})?")
 _NODE, _RELATIONSHIP = ("ID",), ("START_ID", "END_ID", "TYPE")
+
+#: The columns of `apoc.export.csv`, whose rows are nodes and relationships.
+_APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
+
+#: What the name of a file of headers has more than those of its data.
+_HEADER = re.compile(r"[^a-z0-9]*headers?[^a-z0-9]*")
+
 _READERS: Mapping[str, Callable[[str], Any]] = {
+    "json": lambda text: list_or_value(read_attribute_cell(text)),
     **dict.fromkeys(("int", "long", "short", "byte"), int),
     **dict.fromkeys(("float", "double"), float),
     "boolean": lambda text: text.lower() == "true",
@@ -51,55 +63,130 @@ class _Column(NamedTuple):
         """Return the key of a node: its id, behind its group where it has one."""
         return f"{self.group}:{cell}" if self.group else cell
 
+    @property
+    def delimiter(self) -> str:
+        """What separates the labels of a node in one cell."""
+        return ":" if self.name == "_labels" else LIST_DELIMITER
+
 
 def is_neo4j_header(cells: Sequence[str]) -> bool:
-    """Whether a row is the header of nodes or of relationships.
+    """Whether a row is the header of nodes, of relationships, or of both as APOC writes it.
 
     Example:
         >>> is_neo4j_header(["id:ID(Film)", "title", ":LABEL"]), is_neo4j_header(["head", "relation", "tail"])
         (True, False)
     """
-    kinds = {column.kind for column in map(_column, cells)}
+    kinds = {column.kind for column in _columns(cells)}
     return "ID" in kinds or {"START_ID", "END_ID"} <= kinds
 
 
-def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder) -> None:
-    """Add the nodes and relationships of one or more files, each with its header.
+def listed_files(path: Path) -> list[Path]:
+    """Return the files that stand between commas, as neo4j-admin takes them; none if they are no such files.
+
+    Example:
+        >>> listed_files(Path("nodes.csv"))
+        []
+    """
+    paths = [Path(part) for part in str(path).split(",")]
+    return paths if len(paths) > 1 and not os.path.exists(path) and all(map(os.path.isfile, paths)) else []
+
+
+class _Header(NamedTuple):
+    """The header of files: where it stands, its line there, how the files are written, and the columns."""
+
+    path: Path
+    line: int
+    layout: Layout
+    columns: list[_Column]
+
+
+def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder, *, ordered: bool) -> None:
+    """Add the nodes and relationships of one or more files.
+
+    A file without a header has that of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv", of
+    "nodes.csv" for "nodes-1.csv", or of "header.csv" for all.
 
     The key of a node is its id, behind the name of its group where ids have one: "Film:7". "label", "name" or "title"
     is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Properties of
     relationships are attributes of facts.
 
+    Args:
+        paths: The files.
+        options: How they are read.
+        builder: What takes them.
+        ordered: Whether a file may also have the header of those before it.
+
     Raises:
-        GraphLoadError: If a header names no ids, or a row is malformed.
+        GraphLoadError: If a file has no header, a header names no ids, or a row is malformed.
     """
     reader = AttributeReader(builder, options.attributes, str(paths[0].parent))
+    headers = {path: header for path in paths if (header := _header(TextFile(path, options)))}
+    before: _Header | None = None
     for path in paths:
         file = TextFile(path, options)
-        _read_file(file, reader)
+        before = headers.get(path) or _header_of(path, headers) or (before if ordered else None)
+        if before is not None:
+            _read_file(file, before, reader)
+        elif path.stat().st_size:
+            file.fail(
+                f"has no header such as :ID,name,:LABEL or :START_ID,:END_ID,:TYPE. Add it, or a file beside it: "
+                f"{plain_name(path).partition('.')[0]}-header.csv.",
+                1,
+            )
         builder.skipped += file.skipped
     reader.finish()
     builder.reading.understood["keys"] = "the ids of nodes, behind the name of their group where they have one"
 
 
-def _read_file(file: TextFile, reader: AttributeReader) -> None:
+def _header(file: TextFile) -> _Header | None:
+    """Return the header with which a file begins, if it does.
+
+    Raises:
+        GraphLoadError: If it names no ids, or a name twice.
+    """
     layout = find_layout(file, "csv", 2)
-    rows = split_rows(file, layout)
-    first = next(rows, None)
-    if first is None:
-        return
-    columns = [*map(_column, first.cells)]
+    first = next(split_rows(file, layout), None)
+    if first is None or not is_neo4j_header(first.cells):
+        return None
+    columns = _columns(first.cells)
     kinds = [column.kind for column in columns]
-    is_node = "ID" in kinds
-    missing = [kind for kind in (_NODE if is_node else _RELATIONSHIP) if kind not in kinds]
-    if missing:
+    names = [column.name if column.kind.islower() else "" for column in columns]
+    end_of_nodes = kinds.index("START_ID") if {"ID", "START_ID"} <= {*kinds} else 0
+    for part in (names[:end_of_nodes], names[end_of_nodes:]):
+        check_names(file, part, first.line)
+    if missing := [kind for kind in (_NODE if "ID" in kinds else _RELATIONSHIP) if kind not in kinds]:
         wanted = ", ".join(f":{kind}" for kind in missing)
         file.fail(f"the header has no {wanted}: {short(first.cells)}. Add it to the file.", first.line)
-    for row in rows:
+    return _Header(file.path, first.line, layout, columns)
+
+
+def _header_of(path: Path, headers: Mapping[Path, _Header]) -> _Header | None:
+    """Return the header whose name begins that of a file without one, before any other letter; the longest name."""
+    name, found = _stem(path), dict[str, _Header]()
+    for other, header in headers.items():
+        begin = _HEADER.sub("", _stem(other))
+        if not begin or (name.startswith(begin) and not name[len(begin) : len(begin) + 1].isalpha()):
+            found.setdefault(begin, header)
+    return found[max(found, key=len)] if found else None
+
+
+def _stem(path: Path) -> str:
+    return plain_name(path).removesuffix(".csv")
+
+
+def _read_file(file: TextFile, header: _Header, reader: AttributeReader) -> None:
+    columns = header.columns
+    kinds = [column.kind for column in columns]
+    id = kinds.index("ID") if "ID" in kinds else None
+    is_mixed = id is not None and "START_ID" in kinds
+    for row in split_rows(file, header.layout):
+        if file.path == header.path and row.line == header.line:
+            continue
         try:
             if len(row.cells) != len(columns):
                 got = f"{len(row.cells)}: {short(row.cells)}"
-                raise ValueError(f"wanted {len(columns)} cells ({layout.format}), but got {got}")
+                raise ValueError(f"wanted {len(columns)} cells ({header.layout.format}), but got {got}")
+            is_node = id is not None and (not is_mixed or bool(row.cells[id]))
             (_add_node if is_node else _add_relationship)(reader, columns, row.cells)
         except ValueError as error:
             file.reject(f"{error}.", row.line, row.last)
@@ -111,7 +198,7 @@ def _add_node(reader: AttributeReader, columns: Sequence[_Column], cells: Sequen
         if column.kind == "ID" and cell:
             key = column.key(cell)
         elif column.kind == "LABEL":
-            types += [text.strip() for text in cell.split(LIST_DELIMITER) if text.strip()]
+            types += [text.strip() for text in cell.split(column.delimiter) if text.strip()]
     if not key:
         raise ValueError(f"the cell of :ID is empty: {short([*cells])}")
     reader.add_node(key, _titled(_properties(columns, cells) | ({"types": types} if types else {})))
@@ -142,6 +229,12 @@ def _titled(properties: dict[str, Any]) -> dict[str, Any]:
     return properties
 
 
+def _columns(cells: Sequence[str]) -> list[_Column]:
+    if _APOC.keys() <= {*cells}:
+        return [_Column(cell, _APOC.get(cell, "json"), "", False) for cell in cells]
+    return [*map(_column, cells)]
+
+
 def _column(cell: str) -> _Column:
     match = _CELL.fullmatch(cell)
     if match is None:
@@ -160,7 +253,53 @@ def is_apoc_row(row: Any) -> bool:
     return isinstance(row, dict) and row.get("type") in ("node", "relationship") and "id" in row
 
 
-def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
+def export_rows(document: Any) -> Iterator[Any] | None:
+    """Return the nodes and relationships of a document of APOC or arrows.app as rows of APOC; None of another document.
+
+    APOC writes `{"nodes", "rels"}`, with lists or with objects by ids. arrows.app writes `{"nodes", "relationships"}`.
+
+    Example:
+        >>> arrow = {"fromId": "n0", "toId": "n1", "type": "KNOWS", "properties": {}}
+        >>> [*export_rows({"nodes": [], "relationships": [arrow]})][0]["start"]
+        {'id': 'n0'}
+    """
+    if not isinstance(document, dict) or document.keys() & {"edges", "links"}:
+        return None
+    name = "rels" if "rels" in document else "relationships"
+    nodes, edges = (
+        [*part.values()] if isinstance(part, dict) else part for part in (document.get("nodes"), document.get(name))
+    )
+    if not isinstance(nodes, list) or not isinstance(edges, list):
+        return None
+    return chain(nodes, edges) if name == "rels" else chain(map(_node_of_arrows, nodes), map(_edge_of_arrows, edges))
+
+
+def _node_of_arrows(row: Any) -> Any:
+    """Return a node of arrows.app as a row of APOC."""
+    if not isinstance(row, dict):
+        return row
+    caption = {"label": row["caption"]} if row.get("caption") else {}
+    return {**row, "type": "node", "properties": _typed_texts(row.get("properties"), caption)}
+
+
+def _edge_of_arrows(row: Any) -> Any:
+    """Return a relationship of arrows.app as a row of APOC."""
+    if not isinstance(row, dict):
+        return row
+    ends = {"start": {"id": row.get("fromId")}, "end": {"id": row.get("toId")}}
+    about = {"type": "relationship", "label": row.get("type"), "properties": _typed_texts(row.get("properties"), {})}
+    return {"id": "", **row, **about, **ends}
+
+
+def _typed_texts(properties: Any, more: dict[str, Any]) -> Any:
+    """Return the properties of arrows.app, which are texts, with what they say, as in a cell of CSV."""
+    if not isinstance(properties, dict | None):
+        return properties
+    given = (properties or {}).items()
+    return {name: read_attribute_cell(text) if isinstance(text, str) else text for name, text in given} | more
+
+
+def read_apoc(file: TextFile, builder: GraphBuilder, rows: Iterator[Any]) -> None:
     """Add the nodes and relationships of an export.
 
     The key of a node is its id. "label", "name" or "title" is its label, the labels of Neo4j are its types, and other
@@ -174,7 +313,7 @@ def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
     def add(row: Any) -> None:
         if not is_apoc_row(row):
             raise ValueError(f'wanted "type": "node" or "relationship" and an "id", but got {short(row)}.')
-        properties = row.get("properties") or {}
+        properties = typed(row.get("properties") or {})
         if not isinstance(properties, dict):
             raise ValueError(f'"properties" must be an object, but got {short(properties)}.')
         if row["type"] == "node":
@@ -183,10 +322,10 @@ def read_apoc(file: TextFile, builder: GraphBuilder, *, is_array: bool) -> None:
             return
         relation = row.get("label")
         if not isinstance(relation, str) or not relation:
-            raise ValueError(f'"label" of a relationship must be a text, but got {short(relation)}.')
-        reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), typed(properties))
+            raise ValueError(f"the type of a relationship must be a text, but got {short(relation)}: {short(row)}.")
+        reader.add_edge(_node_id(row.get("start"), row), relation, _node_id(row.get("end"), row), properties)
 
-    add_each(file, add, is_array=is_array)
+    add_each(file, rows, add)
     builder.skipped += file.skipped
     reader.finish()
 

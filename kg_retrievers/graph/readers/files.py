@@ -11,7 +11,14 @@ from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.exports import is_apoc_row, is_neo4j_header, read_apoc, read_neo4j_files
+from kg_retrievers.graph.readers.exports import (
+    export_rows,
+    is_apoc_row,
+    is_neo4j_header,
+    listed_files,
+    read_apoc,
+    read_neo4j_files,
+)
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimited import (
@@ -21,7 +28,7 @@ from kg_retrievers.graph.readers.tables.delimited import (
     read_fact_table,
 )
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entity_frame
-from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, read_json
+from kg_retrievers.graph.readers.tables.json_rows import DECODER, add_rows, json_rows, numbered, read_json
 from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 GraphFormat = Literal[
@@ -81,13 +88,15 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
             hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
             hint_shell="",
         )
+    if format in (None, "neo4j-csv") and listed_files(path):
+        return "neo4j-csv"
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
     is_json = found == "json" or (found == "jsonl" and format is None)
     return _json_format(path, found, options) if found and is_json else found
 
 
 def _json_format(path: Path, found: GraphFormat, options: FileOptions) -> GraphFormat:
-    """Return what JSON holds: lines, an array of rows, an export of APOC, JSON-LD, or a graph of nodes and links."""
+    """Return what JSON holds: lines, an array of rows, an export of APOC, JSON-LD, or a document of nodes and links."""
     start = _json_start(path, options)
     is_array = start.startswith("[")
     try:
@@ -150,11 +159,14 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
 
 
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
+    if paths := listed_files(path):
+        read_neo4j_files(paths, options, builder, ordered=True)
+        return 1
     file = TextFile(path, options)
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
     first = first_rows(file, layout)
     if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
-        read_neo4j_files([path], options, builder)
+        read_neo4j_files([path], options, builder, ordered=False)
         return 1
     count = read_entity_table(file, layout, first, builder)
     builder.skipped += file.skipped
@@ -200,14 +212,15 @@ def read_graph_rows(
 ) -> GraphBuilder:
     """Read a graph from a file, or from a folder of those formats that are folders.
 
-    - "tsv": `head<TAB>relation<TAB>tail`, split at tabs and nothing else.
+    - "tsv": `head<TAB>relation<TAB>tail`, with quotes as in RFC 4180 if all of the file is so written.
     - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
     - "pipe": `head|relation|tail`.
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
     - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
-    - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`.
+    - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`. A document of arrows.app or APOC is found if
+      "node-link" is, too.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
 
@@ -277,14 +290,19 @@ def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
     builder.reading.format = SHOWN["neo4j-csv"]
-    read_neo4j_files([*csv_files(path)] if os.path.isdir(path) else [path], options, builder)
+    listed = listed_files(path)
+    files = listed or (csv_files(path) if os.path.isdir(path) else [path])
+    read_neo4j_files(files, options, builder, ordered=bool(listed))
     return builder
 
 
 def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    builder = GraphBuilder()
+    start = _json_start(path, options)
+    if re.match(r'\{\s*"(?:nodes|rels|relationships|style)"', start):
+        return _read_node_link(path, format, options)
+    builder, file = GraphBuilder(), TextFile(path, options)
     builder.reading.format = SHOWN["apoc-jsonl"]
-    read_apoc(TextFile(path, options), builder, is_array=_json_start(path, options).startswith("["))
+    read_apoc(file, builder, json_rows(file, is_array=start.startswith("[")))
     return builder
 
 
@@ -301,7 +319,17 @@ def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 
 def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    return read_node_link(path, read_json(TextFile(path, options), json.JSONDecoder()), options)
+    """Read a document: a graph of nodes and links, or an export of APOC or arrows.app."""
+    file = TextFile(path, options)
+    document = read_json(file, json.JSONDecoder())
+    rows = export_rows(document)
+    if rows is None:
+        return read_node_link(path, document, options)
+    options.check_known(path, "apoc-jsonl")
+    builder = GraphBuilder()
+    builder.reading.format = SHOWN["apoc-jsonl"] if "rels" in document else "arrows.app JSON"
+    read_apoc(file, builder, numbered(file, rows))
+    return builder
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:

@@ -6,6 +6,7 @@ import codecs
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -318,6 +319,16 @@ def find_roles(
     if head is None or relation is None or tail is None:
         return None
     return Roles(head, relation, tail, source or find_column(names, SOURCE, [head, relation, tail]))
+
+
+def repeated_name(names: Iterable[str]) -> str | None:
+    """Return the first name that two columns have; None if all differ. Several columns may have none.
+
+    Example:
+        >>> repeated_name(["a", "", "b", "", "a"])
+        'a'
+    """
+    return next((name for name, count in Counter(filter(None, names)).items() if count > 1), None)
 
 
 def entity_columns(names: Sequence[str]) -> dict[str, str]:

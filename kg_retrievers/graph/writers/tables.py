@@ -10,16 +10,15 @@ from typing import Any, BinaryIO
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.attributes import SOURCE, attribute_cell
+from kg_retrievers.graph.readers.tables.delimited import TAB_AND_BREAK
 from kg_retrievers.graph.readers.text_files import ATTRIBUTE_PREFIX, is_role
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
 #: The columns of a table by their names.
 Columns = Mapping[str, Sequence[str | list[str] | None]]
 
-_TO_QUOTE = re.compile('[",\r\n]')
-
-#: What ends a cell or a row of TSV, which has no quotes.
-_BREAKS = re.compile("[\t\r\n]")
+#: What a cell that stands in quotes begins with or holds, by the format.
+_TO_QUOTE = {"csv": re.compile('[",\r\n]'), "tsv": re.compile('^"|[\t\r\n]')}
 
 #: The columns whose cells are lists of texts.
 _LISTS = ("aliases", "types")
@@ -65,7 +64,7 @@ def write_table(columns: Columns, file: BinaryIO, format: str) -> None:
     """Write columns as "csv", "tsv" or "parquet".
 
     Raises:
-        InvalidArgumentError: If a text holds a tab or line break, and the format is TSV.
+        InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
         MissingExtraError: If pyarrow is needed and not installed.
     """
     if format == "parquet":
@@ -87,24 +86,22 @@ def _write_parquet(columns: Columns, file: BinaryIO) -> None:
 
 
 def _lines(columns: Columns, format: str) -> Iterator[str]:
-    """Yield a header and a line for each row. Lists are written in JSON."""
+    """Yield a header and a line for each row, with quotes as in RFC 4180 if needed. Lists are written in JSON.
+
+    Raises:
+        InvalidArgumentError: If a text holds both a tab and a line break, and the format is TSV.
+    """
+    delimiter, to_quote = "," if format == "csv" else "\t", _TO_QUOTE[format]
     for row in chain([list(columns)], zip(*columns.values(), strict=True)):
         cells = [*map(_text, row)]
-        if format == "csv":
-            yield ",".join(map(_quoted, cells)) + "\n"
-        elif bad := next(filter(_BREAKS.search, cells), None):
+        if format == "tsv" and (bad := next(filter(TAB_AND_BREAK.search, cells), None)):
             raise InvalidArgumentError(
-                f"KnowledgeGraph.write: {bad!r:.100} cannot be written: TSV has no quotes, and a tab or line break "
-                "ends a cell. Write CSV, JSONL or Parquet."
+                f"KnowledgeGraph.write: {bad!r:.100} cannot be written: in TSV, readers take a text with both a tab "
+                "and a line break for rows. Write CSV, JSONL or Parquet."
             )
-        else:
-            yield "\t".join(cells) + "\n"
+        quoted = ('"' + cell.replace('"', '""') + '"' if to_quote.search(cell) else cell for cell in cells)
+        yield delimiter.join(quoted) + "\n"
 
 
 def _text(cell: str | list[str] | None) -> str:
     return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) if cell else ""
-
-
-def _quoted(cell: str) -> str:
-    """Return a cell of CSV, in quotes if RFC 4180 wants them."""
-    return '"' + cell.replace('"', '""') + '"' if _TO_QUOTE.search(cell) else cell

@@ -97,7 +97,7 @@ class AttributeReader:
                 self._dropped_of_edges[str(name)] += 1
             else:
                 self._of_edges[str(name)] += 1
-                own[str(name)] = _from_json(value)
+                own[str(name)] = list_or_value(value)
         for source in sources or ("",):
             self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
 
@@ -105,11 +105,11 @@ class AttributeReader:
         """Say in `builder.reading` what was used and what was left out."""
         reading, say = self.builder.reading, self.builder.reading.understood
         if self._names:
-            say["names and types"] = "node attributes " + _listed(self._names)
+            say["names and types"] = "node attributes " + listed_counts(self._names)
         if self._facts:
-            say["facts from node attributes"] = _listed(self._facts)
+            say["facts from node attributes"] = listed_counts(self._facts)
         if self._of_edges:
-            say["attributes of facts"] = "edge attributes " + _listed(self._of_edges)
+            say["attributes of facts"] = "edge attributes " + listed_counts(self._of_edges)
         if shared := len(self._values & self._nodes):
             say["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
         keeps = '(attributes="facts" keeps it)'
@@ -170,7 +170,7 @@ def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> 
     return texts if len(texts) == len(scalars) else None
 
 
-def _from_json(value: Any) -> Any:
+def list_or_value(value: Any) -> Any:
     """Return the list that a text holds in JSON, as formats without lists write it; else the value."""
     listed = _json_list(value) if isinstance(value, str) and value.startswith("[") else value
     return listed if isinstance(listed, list) else value
@@ -240,5 +240,6 @@ def _first(counts: Counter[str]) -> list[tuple[str, int]]:
     return [*shown, (f"of {len(counts) - len(common):,} other names", rest)] if rest else shown
 
 
-def _listed(counts: Counter[str]) -> str:
+def listed_counts(counts: Counter[str]) -> str:
+    """Return names with their counts, the most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in _first(counts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,6 +104,10 @@ def _edges(
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
 
+#: What yEd writes around the states of a group, and how each of them begins and ends.
+_GROUP = re.compile(rb"</?(?:\w+:)?(?:ProxyAutoBoundsNode|Realizers)\b[^>]*>")
+_GROUP_STATE = re.compile(rb"<(/?(?:\w+:)?)GroupNode\b")
+
 #: The errors of the readers of networkx for a file that is no graph, in addition to networkx's own.
 _UNTYPED = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
 
@@ -121,6 +126,8 @@ def read_xml(path: Path, format: str | None, options: FileOptions) -> GraphBuild
     """
     content = read_document(path, options.limits)
     with _graph_errors(path):
+        if b"ProxyAutoBoundsNode" in content:  # a group of yEd: its first state is shown like any other node
+            content = _GROUP_STATE.sub(rb"<\1ShapeNode", _GROUP.sub(b"", content))
         whole = io.BytesIO(content)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports, which hold nothing of a fact

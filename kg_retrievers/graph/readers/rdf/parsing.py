@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -59,6 +60,15 @@ def rdf_format(path: Path, format: str | None) -> str:
     return found
 
 
+#: How a document names the context of schema.org, which may stand behind others in a list.
+_SCHEMA_ORG = re.compile(
+    rb'("@context"\s*:\s*(?:\[\s*(?:"[^"]*"\s*,\s*)*)?)"https?://schema\.org/?(?:docs/jsonldcontext\.json(?:ld)?)?"'
+)
+
+#: This context: its vocabulary, and the properties whose values are addresses, of schema-dts 2.1 (Apache-2.0).
+_SCHEMA_ORG_FILE = Path(__file__).parents[2] / "schema_org.json"
+
+
 class RdfFile:
     """The statements of a file.
 
@@ -98,7 +108,8 @@ class RdfFile:
         with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
             guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
             self._file = GuardedFile(file, guard)
-            statements = self._parse(self._file)
+            names_context = self.format == "JSON-LD" and _SCHEMA_ORG.search(file.peek())
+            statements = self._parse(self._with_context(self._file) if names_context else self._file)
             first: list[Any] | None = None
             while True:
                 try:
@@ -113,6 +124,16 @@ class RdfFile:
                 except MemoryError:
                     self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
+
+    def _with_context(self, file: GuardedFile) -> io.BytesIO:
+        """Return a document with the context of schema.org in place of its address; it is read as a whole."""
+        parts: list[bytes] = []
+        while part := file.read():
+            parts.append(part)
+            if file.size > self._limits.document_bytes:
+                self._refuse(f"a document of more than {self._limits.document_bytes:,} bytes", limit="document_bytes")
+        context = b" ".join(_SCHEMA_ORG_FILE.read_bytes().split())
+        return io.BytesIO(_SCHEMA_ORG.sub(lambda found: found[1] + context, b"".join(parts)))
 
     def _parse(self, file: Any) -> Any:
         try:
@@ -147,7 +168,10 @@ class RdfFile:
             advice = "A relative IRI needs a base:"
             return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --read base_iri=IRI."}
         if "LoadDocumentCallback" in message:
-            return {"hint_python": "A context on another server is never fetched: write the context into the file."}
+            return {
+                "hint_python": "A context on another server is never fetched, and only that of schema.org is known: "
+                "write the context into the file."
+            }
         if self.format not in _RECOVERABLE:
             return {"hint_python": f"Nothing behind an error of {self.format} can be read: correct the file."}
         return skip_hints("statement")

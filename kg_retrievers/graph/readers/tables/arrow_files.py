@@ -10,6 +10,7 @@ from typing import Any
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.readers.opening import Limits, check_regular, limit_error, packing_of, read_errors
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
+from kg_retrievers.graph.readers.text_files import repeated_name
 
 try:
     import pyarrow
@@ -26,10 +27,10 @@ ROW_BYTES = 12
 _VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
 
 
-def arrow_columns(frame: Any) -> dict[str, Any]:
-    """Return the columns of an object with `__arrow_c_stream__`, by name."""
+def arrow_columns(frame: Any) -> list[tuple[str, Any]]:
+    """Return the names and columns of an object with `__arrow_c_stream__`."""
     table = pyarrow.table(frame)
-    return dict(zip(map(str, table.column_names), table.columns, strict=True))
+    return [*zip(map(str, table.column_names), table.columns, strict=True)]
 
 
 class ArrowFile:
@@ -60,6 +61,8 @@ class ArrowFile:
             if columns > limits.columns:
                 raise limit_error(path, None, f"a table of {columns:,} columns", "columns", columns)
             self.names = [str(name) for name in schema.names]
+            if name := repeated_name(self.names):
+                raise GraphLoadError(f"two columns have one name, {name!r}. Rename one.", path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
         """Yield these columns, so many rows at a time."""

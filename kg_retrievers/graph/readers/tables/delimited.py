@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +19,14 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.tables.cells import Encoded, encode
 from kg_retrievers.graph.readers.tables.frames import FrameReader, add_entities
-from kg_retrievers.graph.readers.text_files import ENTITY, TextFile, entity_columns, find_roles, looks_like_header
+from kg_retrievers.graph.readers.text_files import (
+    ENTITY,
+    TextFile,
+    entity_columns,
+    find_roles,
+    looks_like_header,
+    repeated_name,
+)
 from kg_retrievers.graph.types import Triple
 
 #: How many rows are added to a graph at a time. More of them keep the garbage collector busy.
@@ -61,14 +69,18 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-TABS = Layout("tsv", "\t", False)
+#: A text with both a tab and a line break.
+TAB_AND_BREAK = re.compile(r"\t[^\r\n]*[\r\n]|[\r\n][^\t]*\t")
+
+TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
 
 
 def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     """Return how a table is written.
 
-    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Otherwise the first
+    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Cells between tabs
+    may stand in quotes if all of the file is so written, as pandas and Excel do. Without a format, the first
     20 lines are split at tabs, commas, semicolons and pipes. The delimiter wins that splits the first line into at
     least `width` cells and the most of the others into as many; of equal ones the first. Spaces count only where all
     lines have `width` cells.
@@ -85,7 +97,7 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     if delimiter is not None:
         return Layout(format or "csv", delimiter, format not in ("tsv", "pipe"))
     if format in ("tsv", "pipe"):
-        return TABS if format == "tsv" else PIPES
+        return _tabs(file, width) if format == "tsv" else PIPES
     begin, lines = first_lines(file)
     if not lines:
         return Layout("csv", ",", True) if format else TABS
@@ -94,7 +106,8 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         candidates = [TABS, *candidates[:2], PIPES]
     scores = [_agreement(lines, layout, width) for layout in candidates]
     if max(scores):
-        return candidates[scores.index(max(scores))]
+        found = candidates[scores.index(max(scores))]
+        return _tabs(file, width) if found is TABS else found
     spaces = Layout("csv", " ", True)
     if all(len(row) == width for row in _split_all(lines, spaces)):
         return spaces
@@ -107,6 +120,23 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
         hint_python='Give delimiter="...", or format="tsv", "csv", "pipe" or "jsonl".',
         hint_shell="Give --read delimiter=C, or --read format=tsv, csv, pipe or jsonl.",
     )
+
+
+def _tabs(file: TextFile, width: int) -> Layout:
+    """Return how cells between tabs are written: in quotes if all rows have as many cells then.
+
+    A cell with both tabs and line breaks shows two stray quotes with rows between them.
+    """
+    if not any('"' in block for block in TextFile(file.path, file.options).blocks()):
+        return TABS
+    widths = set[int]()
+    with suppress(csv.Error):
+        for row in csv.reader(TextFile(file.path, file.options).lines(), delimiter="\t", strict=True):
+            if any(map(TAB_AND_BREAK.search, row)):
+                return TABS
+            widths |= {len(row)} if any(map(str.strip, row)) else set()
+        return QUOTED_TABS if len(widths) == 1 and min(widths) >= width else TABS
+    return TABS
 
 
 def first_lines(file: TextFile) -> tuple[int, list[str]]:
@@ -344,8 +374,10 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         if any(cells.count(column) != 1 for column in options.columns):
             message = f"wanted a header with the columns {list(options.columns)}, once each, but found {cells}."
             file.fail(message, line)
+        check_names(file, cells, line)
         return cells
     if find_roles(cells) is not None:
+        check_names(file, cells, line)
         return cells
     is_wide = len(cells) > 3 and all(len(row.cells) == len(cells) for row in first)
     if options.header or options.facts or is_wide or looks_like_header(cells) or _is_unlike_the_others(first):
@@ -364,8 +396,8 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | Non
     if not first:
         return None
     cells = first[0].cells
-    if len(set(cells)) < len(cells) and len(cells) > 2:
-        file.fail(f"two columns have one name: {cells}. Rename one.", first[0].line)
+    if len(cells) > 2:
+        check_names(file, cells, first[0].line)
     columns = entity_columns(cells)
     if "" in columns.values() and set(columns.values()) & {"label", "aliases", "types"}:
         return columns
@@ -376,6 +408,16 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> dict[str, str] | Non
             hint_python="Name them in the header.",
         )
     return None
+
+
+def check_names(file: TextFile, names: Sequence[str], line: int) -> None:
+    """Check that the columns of a header have different names; several may have none.
+
+    Raises:
+        GraphLoadError: If not.
+    """
+    if name := repeated_name(names):
+        file.fail(f"two columns have one name, {name!r}. Rename one.", line)
 
 
 def _is_unlike_the_others(rows: Sequence[Row]) -> bool:

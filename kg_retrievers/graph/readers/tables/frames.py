@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
-from kg_retrievers.graph.attributes import SOURCE, read_attribute_cell
+from kg_retrievers.graph.attributes import SOURCE, plain_attribute, read_attribute_cell
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
@@ -32,6 +32,7 @@ from kg_retrievers.graph.readers.text_files import (
     Roles,
     entity_columns,
     find_roles,
+    repeated_name,
 )
 
 
@@ -151,11 +152,11 @@ def frame_table(frame: Any, who: str) -> FrameTable:
     if has_arrow and not hasattr(frame, "iloc"):
         from kg_retrievers.graph.readers.tables.arrow_files import arrow_columns
 
-        return ColumnTable(arrow_columns(frame), kind)
+        columns = arrow_columns(frame)
+        _check_names([name for name, _ in columns], who)
+        return ColumnTable(dict(columns), kind)
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
-        names = [str(name) for name in frame.columns]
-        if len(set(names)) < len(names):
-            raise InvalidArgumentError(f"{who}: two columns have one name, in {names}. Rename one.")
+        _check_names([str(name) for name in frame.columns], who)
         return ColumnTable({str(name): frame[name] for name in frame.columns}, kind)
     if isinstance(frame, Mapping):
         return ColumnTable(frame, "columns")
@@ -166,6 +167,11 @@ def frame_table(frame: Any, who: str) -> FrameTable:
         f"{who}: wanted a frame of pandas or polars, an Arrow table or a list of dictionaries, but got {frame!r:.100}. "
         "Triples in Python: KnowledgeGraph.from_triples(rows)."
     )
+
+
+def _check_names(names: Sequence[str], who: str) -> None:
+    if name := repeated_name(names):
+        raise InvalidArgumentError(f"{who}: two columns have one name, {name!r}. Rename one.")
 
 
 def _encoded_column(column: Any) -> Encoded:
@@ -189,13 +195,13 @@ _WHO = "KnowledgeGraph.from_frame"
 
 
 class _Texts(NamedTuple):
-    """A column as texts: for each row the position of its text in `texts`, where `problems` names those that have none.
+    """A column as texts, or as attributes: for each row the position in `texts`; `problems` names those without one.
 
     The last of `texts` is None: it stands for the position -1 of an empty cell.
     """
 
     codes: Array
-    texts: list[str | None]
+    texts: list[Any]
     problems: dict[int, str]
 
     @property
@@ -379,9 +385,10 @@ class FrameReader:
                 columns.append((name, [*texts.texts]))
                 codes.append((texts.codes[kept] % len(texts.texts)).tolist())
                 continue
-            at = np.arange(len(column.values)) if column.codes is None else column.codes
-            columns.append((name, [*map(self._attribute, column.values), None]))
-            codes.append((at[kept] % (len(column.values) + 1)).tolist())
+            texts = self._attributes(column)
+            self._count_problems(name, texts, kept)
+            columns.append((name, texts.texts))
+            codes.append((texts.codes[kept] % len(texts.texts)).tolist())
 
         @cache
         def number(*row: int) -> int:
@@ -392,11 +399,22 @@ class FrameReader:
         ids = np.fromiter(map(number, *codes), np.intc, len(codes[0]))
         return ids if (ids != NONE).any() else None
 
-    def _attribute(self, cell: Any) -> Any:
-        """Return what a cell says as an attribute; in a file, numbers and lists are written as in JSON."""
-        if not isinstance(cell, str):
-            return cell
-        return cell.strip() if self._path is None else read_attribute_cell(cell.strip())
+    def _attributes(self, column: Encoded) -> _Texts:
+        """Return a column as attributes; in a file, numbers and lists are written as in JSON."""
+        values: list[Any] = []
+        problems: dict[int, str] = {}
+        most = self._limits.cell_length if self._limits else None
+        for cell in column.values:
+            try:
+                value = plain_attribute(cell.strip() if isinstance(cell, str) else cell)
+                if most is not None and len(str(value)) > most:
+                    raise ValueError(f"a cell of {len(str(value)):,} characters")
+            except (TypeError, ValueError) as error:
+                problems[len(values)], value = str(error), None
+            is_written = isinstance(cell, str) and self._path is not None
+            values.append(read_attribute_cell(value) if is_written and value is not None else value)
+        codes = np.arange(len(values)) if column.codes is None else column.codes
+        return _Texts(codes, [*values, None], problems)
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
@@ -409,8 +427,12 @@ class FrameReader:
     def _count_problems(self, name: str, column: _Texts, kept: Any) -> None:
         """Count the cells beside a fact that cannot be read."""
         if column.problems:
+            long = next((problem for problem in column.problems.values() if problem.startswith("a cell of")), None)
+            if long and self._path is not None and self._on_error == "raise":
+                raise limit_error(self._path, None, f"column {name!r}: {long}", "cell_length")
             count = int(np.isin(column.codes[kept], [*column.problems]).sum())
-            self._builder.reading.leave_out(f"cells of column {name!r} that are no texts, numbers or dates", count)
+            what = "too long" if long else "no texts, numbers or dates"
+            self._builder.reading.leave_out(f"cells of column {name!r} that are {what}", count)
 
     def _reject(self, is_fact: Array, columns: Sequence[_Texts], names: Sequence[str], lines: Array | None) -> None:
         """Raise for the first row without a fact, or count all of them, in a text file by lines."""

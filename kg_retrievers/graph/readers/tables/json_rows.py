@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from reprlib import repr as short
 from typing import Any, NoReturn
 
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.readers.frameworks.attributes import listed_counts
 from kg_retrievers.graph.readers.opening import read_document
 from kg_retrievers.graph.readers.tables.cells import UNFIT
 from kg_retrievers.graph.readers.text_files import Attributes, Roles, TextFile, encoding_hints, find_roles
@@ -35,6 +37,10 @@ class JsonRows:
         with_facts: Whether there may be facts.
         attributes: "facts" or "drop".
         cell_length: The most characters of a text.
+
+    Attributes:
+        count: How many rows were added.
+        names: How many facts have an attribute of each name.
     """
 
     def __init__(self, builder: GraphBuilder, with_facts: bool, attributes: Attributes, cell_length: int) -> None:
@@ -43,6 +49,7 @@ class JsonRows:
         self._keeps = attributes == "facts"
         self._roles: dict[tuple[str, ...], Roles | None] = {}
         self.count = 0
+        self.names: Counter[str] = Counter()
         self.wanted = f"wanted an object such as {_ANY_EXAMPLE if with_facts else _ENTITY_EXAMPLE}"
 
     def add(self, row: Any) -> None:
@@ -86,7 +93,11 @@ class JsonRows:
             if twice := sorted(found.keys() & nested.keys()):
                 raise ValueError(f'{twice[0]!r} stands both beside and in "attributes".')
             found |= nested
+        for value in found.values():
+            if self._most < (length := len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))):
+                raise _LongTextError(length)
         if self._keeps:
+            self.names.update(key for key, value in found.items() if value is not None)
             return {key: typed(value) for key, value in found.items()}
         for key in found:
             self._builder.reading.leave_out(f'attribute {key!r} of facts (attributes="facts" keeps it)')
@@ -153,23 +164,36 @@ class _LongTextError(ValueError):
 def add_rows(file: TextFile, builder: GraphBuilder, *, with_facts: bool, is_array: bool) -> int:
     """Add what each line, or each element of an array, says; return how many did."""
     rows = JsonRows(builder, with_facts, file.options.attributes, file.options.limits.cell_length)
-    add_each(file, rows.add, is_array=is_array)
+    add_each(file, json_rows(file, is_array=is_array), rows.add)
     builder.skipped += file.skipped
+    if rows.names:
+        builder.reading.understood["attributes of facts"] = listed_counts(rows.names)
     return rows.count
 
 
-def add_each(file: TextFile, add: Callable[[Any], None], *, is_array: bool) -> None:
-    """Hand each line, or each element of an array, to `add`; a malformed one is raised or counted.
-
-    An element has its number, from 1, in place of a line.
-    """
-    for value in _array_elements(file) if is_array else _lines(file):
+def add_each(file: TextFile, rows: Iterator[Any], add: Callable[[Any], None]) -> None:
+    """Hand each row to `add`; a malformed one is raised or counted."""
+    for row in rows:
         try:
-            add(value)
+            add(row)
         except _LongTextError as error:
             file.reject_cell(error.args[0], file.line)
         except ValueError as error:
             file.reject(str(error), file.line)
+
+
+def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
+    """Return what each line, or each element of an array, holds, with numbers as texts.
+
+    `line` of the file is then the number of the line, or that of the element, from 1.
+    """
+    return numbered(file, _array_elements(file)) if is_array else _lines(file)
+
+
+def numbered(file: TextFile, rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield rows; `line` of the file is the number of each, from 1."""
+    for file.line, row in enumerate(rows, 1):
+        yield row
 
 
 def _lines(file: TextFile) -> Iterator[Any]:
@@ -196,8 +220,8 @@ def _decode(text: str) -> Any:
         raise ValueError("JSON that is nested too deeply for Python.") from None
 
 
-def _array_elements(file: TextFile) -> Iterator[Any]:
-    """Yield the elements of a JSON array, with numbers as texts; `line` of the file is the number of each, from 1.
+def _array_elements(file: TextFile) -> list[Any]:
+    """Return the elements of a JSON array, with numbers as texts.
 
     Raises:
         GraphLoadError: If the file is no JSON array, or exceeds a limit.
@@ -205,8 +229,7 @@ def _array_elements(file: TextFile) -> Iterator[Any]:
     elements = read_json(file, DECODER)
     if not isinstance(elements, list):
         file.fail(f"wanted a JSON array, but found {short(elements)}.")
-    for file.line, element in enumerate(elements, 1):
-        yield element
+    return elements
 
 
 def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
