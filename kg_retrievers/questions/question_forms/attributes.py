@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -30,7 +30,7 @@ from kg_retrievers.questions.question_forms.forms import (
     tokens_of,
     words_of,
 )
-from kg_retrievers.questions.question_forms.values import MAY_NAME, UnreadError, WalkFinder
+from kg_retrievers.questions.question_forms.values import MAY_NAME, SAME_NAME, UnreadError, WalkFinder
 
 #: What an attribute says: when its fact begins or ends, when it happened, a number, or something else.
 Kind = Literal["begin", "end", "point", "number", "text"]
@@ -39,6 +39,9 @@ _WORDS: dict[str, Any] = WORDS["attributes of facts"]
 
 #: So many of the values of an attribute of time are dates.
 MOST = 0.8
+
+#: How much less likely than the likeliest walk the one to facts with an attribute may be, as a logarithm.
+MUCH_LESS = 1.5
 
 #: The most words of a value.
 LONGEST_VALUE = 8
@@ -50,14 +53,16 @@ SAME_SENSE, SENSE_MARGIN = 0.3, 0.05
 BETWEEN, ALONE, CHOSEN = 0.93, 0.85, 0.75
 
 _WHEN = re.compile(r"(?:on|in|at|during)? ?(?:(?:what|which) (?:year|date|day|month|time)|when)\b")
-_SINCE = re.compile(r"(?:since|from|starting) (?:when|what|which)\b")
-_UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|what|which)\b")
+_SINCE = re.compile(r"(?:since|from|starting) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
+_UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
 _AS_WHAT = re.compile(
     r"(?:as|for) (?:what|whom|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b"
 )
-_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b")
+_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b|what .*\bfor$")
 _HOW_MANY = re.compile(r"how (?:many|much)\b|what number of\b")
 _WHO = re.compile(r"(?:(?:to|by|for|from|with|of|in|at|on) )?(?:who|whom|which|what|where)\b")
+_BY = re.compile(r"(\w+) (?:what|which|whom|who)\b")
+_ALSO = re.compile(r"(?:in|at|on|for|as|since|until|with)? ?(?:what|which|when|why|how (?:many|much))\b")
 _FIRST = re.compile(r"\b(?:first|earliest)\b")
 _LAST = re.compile(r"\b(?:last|latest|most recent(?:ly)?)\b")
 _MOST = re.compile(r"\b(?:most|highest|greatest|largest|biggest|longest)\b")
@@ -181,52 +186,88 @@ class AttributeQuestions:
         Raises:
             UnreadError: If it names an attribute, but not whose.
         """
-        parts = self._parts(question, entities)
-        asked = self._asked(parts)
-        if asked is None:
+        whole = self._parts(question, entities)
+        segments = _segments(whole.tokens)
+        parts = replace(whole, tokens=segments[0])
+        found = [self._asked(replace(whole, tokens=tokens)) for tokens in segments]
+        asked = [one for one in found if one is not None]
+        if len(asked) < len(found) or not all(one.what in ("attribute", "time") for one in asked[1:]):
             return None
-        is_said = asked.what in ("attribute", "time") or parts.values or parts.limits
-        if not is_said and (asked.what == "exists" or self._degree(parts) is None):
+        is_said = asked[0].what in ("attribute", "time") or parts.values or parts.limits or self._has_ended(parts)
+        if not is_said and (asked[0].what == "exists" or self._degree(parts) is None):
             return None
-        labels = self._labels(parts, asked)
-        if not labels:
-            if asked.what == "attribute" and asked.noun and len(parts.entities) > 1:
-                raise UnreadError([token for token in parts.tokens if singular(token.word) in asked.noun])
-            return None
-        label, confidence = self._chosen(parts, asked, labels)
-        return None if label is None else self._pattern(parts, asked, label, confidence)
+        for said in (parts, *self._with_entities_as_values(parts)):
+            if labels := self._labels(said, asked):
+                label, confidence = self._chosen(said, asked, labels)
+                return None if label is None else self._pattern(said, asked, label, confidence)
+        nouns = {word for one in asked for word in one.noun}
+        is_attribute = any({*_words_of_name(name)} & nouns for name in self._table.kinds)
+        if len(parts.entities) > 1 and is_attribute and asked[0].what == "attribute":
+            raise UnreadError([token for token in parts.tokens if singular(token.word) in nouns])
+        return None
+
+    def _with_entities_as_values(self, parts: _Parts) -> Iterator[_Parts]:
+        """Yield the parts with one of several entities as a value of an attribute."""
+        for token in parts.entities if len(parts.entities) > 1 else ():
+            text = token.text.casefold()
+            if text in self._table.values:
+                left = [one for one in parts.tokens if one is not token]
+                yield replace(parts, tokens=left, values={**parts.values, text: self._table.values[text]})
+
+    def _has_ended(self, parts: _Parts) -> bool:
+        return any(token.word in _WORDS["verbs of leaving"] for token in parts.tokens)
 
     # --- the parts of a question --------------------------------------------------------------------------------------
 
     def _parts(self, question: str, entities: Sequence[QuestionEntity]) -> _Parts:
         spans = self._value_spans(question, entities)
-        kept = [one for one in entities if not any(one.start < end and start < one.end for start, end in spans)]
-        values = {
-            question[start:end].casefold(): self._table.values[question[start:end].casefold()] for start, end in spans
-        }
-        marks = [QuestionEntity(start, end, question[start:end], (), 0, True) for start, end in spans]
+        kept = [one for one in entities if not any(one.start < end and start < one.end for start, end, _ in spans)]
+        values = {text: self._table.values[text] for _, _, text in spans}
+        marks = [QuestionEntity(start, end, text, (), 0, True) for start, end, text in spans]
         tokens = [token for token in tokens_of(question, [*kept, *marks]) if token.slot or token.word[0].isalnum()]
+        tokens = self._without_named_values(tokens, values)
         limits = [one for one in find_limits([token.word or "_" for token in tokens], ()) if one.kind != "number"]
         dated = [one for one in limits if one.value.first is not None]
         left = [token for at, token in enumerate(tokens) if not any(one.start <= at < one.end for one in dated)]
         return _Parts(left, values, dated)
 
-    def _value_spans(self, question: str, entities: Sequence[QuestionEntity]) -> list[tuple[int, int]]:
+    def _value_spans(self, question: str, entities: Sequence[QuestionEntity]) -> list[tuple[int, int, str]]:
         """Return where values of attributes stand in a question, the longest first; none inside the name of a thing."""
         exact = [one for one in entities if one.name.casefold() == question[one.start : one.end].casefold()]
         words = [match.span() for match in re.finditer(r"[\w'’-]+", question)]
-        found = list[tuple[int, int]]()
+        found = list[tuple[int, int, str]]()
         for size in range(min(LONGEST_VALUE, len(words)), 0, -1):
             for first in range(len(words) - size + 1):
                 start, end = words[first][0], words[first + size - 1][1]
                 inside = [one for one in exact if one.start < end and start < one.end]
-                taken = any(start < other and one < end for one, other in found)
-                is_whole = all(
+                is_taken = any(start < other and one < end for one, other, _ in found)
+                is_more = all(
                     start <= one.start and one.end <= end and end - start > one.end - one.start for one in inside
                 )
-                if not taken and is_whole and self._is_value(question[start:end].casefold()):
-                    found.append((start, end))
+                text = question[start:end].casefold()
+                value = next((one for one in (text, singular(text)) if self._is_value(one)), None)
+                if value is not None and is_more and not is_taken:
+                    found.append((start, end, value))
         return found
+
+    def _without_named_values(self, tokens: list[Token], values: dict[str, set[str]]) -> list[Token]:
+        """Return words without names of attributes beside their values, as "number" of "number 9", and add these."""
+        left = [*tokens]
+        for name in sorted(self._table.kinds, key=lambda one: (-len(one), one)):
+            own = [*map(singular, _words_of_name(name))]
+            for words in (own, own[-1:]):
+                at = _place([singular(token.word) for token in left], words)
+                if at is None or not all(Token(word).telling for word in words):
+                    continue
+                end = at + len(words)
+                after = left[end] if end < len(left) else None
+                beside = [one for one in (left[at - 1] if at else None, after) if one and one.slot and not one.keys]
+                if any(name in values.get(one.text, ()) for one in beside):
+                    del left[at:end]
+                elif after and after.word[:1].isdigit() and self._table.kinds[name] in ("number", "point"):
+                    values[after.word] = {name}
+                    del left[at : end + 1]
+        return left
 
     def _is_value(self, text: str) -> bool:
         return text in self._table.values and text not in self._relation_words and not text.isdigit()
@@ -237,33 +278,38 @@ class AttributeQuestions:
 
     def _asked(self, parts: _Parts) -> _Asked | None:  # noqa: C901 # a case for each beginning
         text = parts.text.strip()
+        led = [match[1]] if (match := _BY.match(text)) else []
+        for word in (*led, *(token.word for token in parts.tokens[-1:])):
+            if self._table.kinds.get(word) == "text" and not Token(word).telling:
+                return _Asked("attribute", ("text",), (word,))
         if _SINCE.match(text):
             return _Asked("time", ("begin", "point"))
         if _UNTIL.match(text):
             return _Asked("time", ("end",))
         if _WHEN.match(text):
-            words = {singular(token.word) for token in parts.tokens}
-            if words & {*_WORDS["verbs of beginning"]}:
+            verbs = {singular(token.word) for token in parts.tokens}
+            if verbs & {*_WORDS["verbs of beginning"]}:
                 return _Asked("time", ("begin", "point"))
-            return _Asked(
-                "time", ("end", "point") if words & {*_WORDS["verbs of ending"]} else ("point", "begin", "end")
-            )
+            ends = bool(verbs & {*_WORDS["verbs of ending"]})
+            return _Asked("time", ("end", "point") if ends else ("point", "begin", "end"))
         if _AS_WHAT.match(text):
             return _Asked("attribute", ("text",), ("role",))
         if _WHY.match(text):
             return _Asked("attribute", ("text",), ("reason",))
         named = self._named(parts)
         polar = bool(parts.tokens) and parts.tokens[0].word in AUXILIARY
+        of_two = len(parts.entities) > 1
         if _HOW_MANY.match(text):
-            of_two = self._noun(parts) or (("amount",) if "much" in text.split()[:2] else ())
-            noun = named or (of_two if len(parts.entities) > 1 else ())
+            amount = ("amount",) if "much" in text.split()[:2] else ()
+            noun = named or (self._noun(parts) or amount if of_two else ())
             return _Asked("attribute", ("number",), noun) if noun else _Asked("end")
         if named and not polar and self._degree(parts) is None:
             return _Asked("attribute", ("text", "number", "point", "begin", "end"), named)
         if polar:
             return _Asked("exists")
         if _WHO.match(text) or text.startswith(("list ", "show ", "name ", "find ", "give ")):
-            noun = self._noun(parts) if text.startswith(("what ", "which ")) and len(parts.entities) > 1 else ()
+            telling = tuple(token.word for token in parts.tokens if token.telling)
+            noun = self._noun(parts) or telling if text.startswith(("what ", "which ")) and of_two else ()
             return _Asked("attribute", ("text", "number"), noun) if noun else _Asked("end")
         return None
 
@@ -271,10 +317,8 @@ class AttributeQuestions:
         """Return the words of an attribute that a question names by its very name."""
         words = [singular(token.word) for token in parts.tokens]
         for name in sorted(self._table.kinds, key=lambda one: (-len(one), one)):
-            own = [singular(word) for word in _words_of_name(name)]
-            if all(Token(word).telling for word in own) and any(
-                words[at : at + len(own)] == own for at in range(len(words) - len(own) + 1)
-            ):
+            own = [*map(singular, _words_of_name(name))]
+            if all(Token(word).telling for word in own) and _place(words, own) is not None:
                 return tuple(own)
         return ()
 
@@ -295,7 +339,7 @@ class AttributeQuestions:
 
     # --- the relation -------------------------------------------------------------------------------------------------
 
-    def _labels(self, parts: _Parts, asked: _Asked) -> dict[int, set[str]]:
+    def _labels(self, parts: _Parts, asked: Sequence[_Asked]) -> dict[int, set[str]]:
         """Return the relations that may be meant, as labels seen from the first entity, with their attributes."""
         ids = [self._walks.ids_of(token) for token in parts.entities]
         if len(ids) > 2 or (not ids and not parts.values):
@@ -327,14 +371,16 @@ class AttributeQuestions:
             entries, rows = entries[kept], rows[kept]
         return adjacency.triples_of(entries, rows), np.asarray(adjacency.labels[entries])
 
-    def _answers(self, parts: _Parts, asked: _Asked, names: Collection[str]) -> bool:
+    def _answers(self, parts: _Parts, asked: Sequence[_Asked], names: Collection[str]) -> bool:
         """Whether facts with some attributes may say all that a question asks."""
         if any(not self._value_names(text, parts, names) for text in parts.values):
             return False
         if parts.limits and not self._table.of_kind(names, "begin", "end", "point"):
             return False
-        if asked.what in ("attribute", "time"):
-            return bool(self._attributes_asked(asked, names))
+        if asked[0].what in ("attribute", "time"):
+            return all(self._attributes_asked(one, names) for one in asked)
+        if self._has_ended(parts) and not parts.limits:
+            return bool(self._table.of_kind(names, "end"))
         if (degree := self._degree(parts)) is not None:
             return self._by(parts, degree, names) is not None
         return bool(parts.values or parts.limits)
@@ -361,79 +407,65 @@ class AttributeQuestions:
 
     def _nearness(self, noun: Sequence[str], name: str) -> float:
         """Return the cosine of a noun with the name of an attribute, or of words of the same sense."""
-        words = {*_words_of_name(name)}
-        for sense in _WORDS["senses"]:
-            if words & {*sense} and {*map(singular, noun)} & {*sense}:
-                return 1.0
-        one, other = (
-            self._vectors.rows(self._vectors.token_ids(text)).sum(axis=0) for text in (" ".join(noun), " ".join(words))
-        )
-        size = float(np.linalg.norm(one) * np.linalg.norm(other))
-        return float(one @ other) / size if size else 0.0
+        words = {*map(singular, _words_of_name(name))}
+        if any(words & {*sense} and {*map(singular, noun)} & {*sense} for sense in _WORDS["senses"]):
+            return 1.0
+        own = self._vector(" ".join(sorted(words)))
+        return max((float(own @ self._vector(word)) for word in noun), default=0.0)
 
-    def _chosen(self, parts: _Parts, asked: _Asked, labels: Mapping[int, set[str]]) -> tuple[int | None, float]:
+    def _vector(self, text: str) -> Array:
+        vector: Array = self._vectors.rows(self._vectors.token_ids(text)).sum(axis=0)
+        return vector / max(float(np.linalg.norm(vector)), 1e-9)
+
+    def _chosen(
+        self, parts: _Parts, asked: Sequence[_Asked], labels: Mapping[int, set[str]]
+    ) -> tuple[int | None, float]:
         """Return the relation that the words of a question mean among those that may be meant, and how sure that is."""
-        rest = self._rest(parts, asked)
-        words = " ".join(token.word for token in rest if token.telling and token.word not in _WORDS["light verbs"])
+        named = {word for one in asked for word in one.noun}
+        rest = [token for token in parts.tokens if token.keys or not (token.slot or singular(token.word) in named)]
+        telling = [token.word for token in rest if token.telling]
+        words = " ".join([word for word in telling if word not in _WORDS["light verbs"]] or telling * (len(labels) > 1))
         near = {label: self._walks.nearness(words, label) if words else 0.0 for label in labels}
         best = max(labels, key=lambda label: (near[label], -label))
         if len(parts.entities) != 1:
-            if len(labels) == 1:
-                return best, BETWEEN
             others = [near[label] for label in labels if relation_of(label) != relation_of(best)]
-            return (best, BETWEEN) if not others or near[best] > max(others) else (None, 0.0)
-        at = next(at for at, token in enumerate(rest) if token.keys)
-        ways = self._walks.from_entity(rest, at, max_steps=2) if words else []
+            return (best, BETWEEN) if near[best] > max(others, default=-1.0) else (None, 0.0)
         if len(labels) == 1 and (not words or near[best] >= MAY_NAME or parts.values):
             return best, ALONE
-        first = next((way for way in ways if way.labels[0] in labels and len(way.labels) == 1), None)
-        if first is None or (first is not ways[0] and not (parts.values or asked.noun)):
-            return None, 0.0
-        return first.labels[0], min(CHOSEN, max(first.confidence, 0.6))
-
-    def _rest(self, parts: _Parts, asked: _Asked) -> list[Token]:
-        """Return the words of a question without those of the attribute and its values."""
-        named = {*asked.noun}
-        return [
-            token
-            for token in parts.tokens
-            if token.keys or (not token.slot and singular(token.word) not in named and token.word not in named)
-        ]
+        at = next(at for at, token in enumerate(rest) if token.keys)
+        ways = self._walks.from_entity(rest, at, max_steps=2) if words else []
+        is_named = parts.values or any(one.noun for one in asked)
+        for way in ways:
+            if way.labels[0] in labels and len(way.labels) == 1 and (is_named or way.log > ways[0].log - MUCH_LESS):
+                return way.labels[0], min(CHOSEN, max(way.confidence, 0.6))
+        return None, 0.0
 
     # --- the pattern --------------------------------------------------------------------------------------------------
 
-    def _pattern(self, parts: _Parts, asked: _Asked, label: int, confidence: float) -> Pattern:
+    def _pattern(self, parts: _Parts, asked: Sequence[_Asked], label: int, confidence: float) -> Pattern:
         names = self._table.of_relation[int(relation_of(label))]
         nodes: list[Known | Unknown] = [token.node for token in parts.entities]
         unknowns = [Unknown(f"entity {number}") for number in range(1, 3 - len(nodes))]
         here, there = [*nodes, *unknowns] if nodes else unknowns
         relation = Known(self._graph.relations[int(relation_of(label))])
         triple = (there, relation, here) if is_backward(label) else (here, relation, there)
-        attributes: dict[str, FactAttribute] = {}
-        conditions = list[Condition]()
-        for text in parts.values:
-            name = self._value_names(text, parts, names)[0]
-            attributes[name] = FactAttribute(0, name, name)
-            conditions.append(Condition(name, "=", text))
-        for limit in parts.limits:
-            for name, operator, value, optional in self._times(limit, parts, names):
-                attributes.setdefault(name, FactAttribute(0, name, name, optional))
-                if operator is not None:
-                    conditions.append(Condition(name, operator, value))
+        attributes, conditions = self._said(parts, names)
         operation: Operation | None = None
         target: str | None = unknowns[0].name if unknowns else None
-        if asked.what in ("attribute", "time"):
-            wanted = self._attributes_asked(asked, names)
+        if self._has_ended(parts) and not parts.limits and target is not None:
+            attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
+        if asked[0].what in ("attribute", "time"):
+            wanted = [*dict.fromkeys(name for one in asked for name in self._attributes_asked(one, names))]
             for name in wanted:
                 attributes[name] = FactAttribute(0, name, name)
             target = wanted[0]
             operation = Operation("table", by=tuple(wanted)) if len(wanted) > 1 else None
-        elif asked.what == "exists":
+        elif asked[0].what == "exists":
             target, operation = None, Operation("exists")
         elif (degree := self._degree(parts)) is not None and (by := self._by(parts, degree, names)):
             attributes.setdefault(by, FactAttribute(0, by, by))
             operation = replace(degree, by=(by,))
-        if _HOW_MANY.match(parts.text) and asked.what == "end":
+        if _HOW_MANY.match(parts.text) and asked[0].what == "end":
             operation = Operation("count")
         return Pattern.of(
             triple,
@@ -446,13 +478,29 @@ class AttributeQuestions:
             confidence=confidence,
         )
 
+    def _said(self, parts: _Parts, names: Collection[str]) -> tuple[dict[str, FactAttribute], list[Condition]]:
+        """Return the attributes of which a question says something, by name, and the conditions on them."""
+        attributes: dict[str, FactAttribute] = {}
+        conditions = list[Condition]()
+        for text in parts.values:
+            name = self._value_names(text, parts, names)[0]
+            attributes[name] = FactAttribute(0, name, name)
+            conditions.append(Condition(name, "=", text))
+        for limit in parts.limits:
+            for name, operator, value, optional in self._times(limit, parts, names):
+                attributes.setdefault(name, FactAttribute(0, name, name, optional))
+                if operator is not None:
+                    conditions.append(Condition(name, operator, value))
+        return attributes, conditions
+
     def _by(self, parts: _Parts, degree: Operation, names: Collection[str]) -> str | None:
         """Return the attribute by which a superlative compares."""
         if degree.by == ("time",):
             return next(iter(self._table.of_kind(names, "begin") or self._table.of_kind(names, "point")), None)
-        words = {singular(token.word) for token in parts.tokens}
-        numbers = self._table.of_kind(names, "number")
-        return next((name for name in numbers if {*map(singular, _words_of_name(name))} & words), None)
+        words = [token.word for token in parts.tokens if token.telling]
+        near = {name: self._nearness(words, name) for name in self._table.of_kind(names, "number")}
+        best = max(near, key=lambda name: near[name], default=None)
+        return best if best is not None and near[best] >= SAME_NAME else None
 
     def _times(self, limit: Limit, parts: _Parts, names: Collection[str]) -> list[_Time]:
         """Return the conditions of a time on attributes.
@@ -480,6 +528,23 @@ class AttributeQuestions:
                 return [*begun, (end, ">", value, bool(begin))]
         begun = [(begin, "<=", limit.values[-1], False)] if begin else []
         return [*begun, (end, ">=", limit.values[0], bool(begin))] if end else begun
+
+
+def _segments(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the parts of a question that "and" joins with a further question word."""
+    found: list[list[Token]] = [[]]
+    for at, token in enumerate(tokens):
+        if token.word == "and" and _ALSO.match(words_of(tokens[at + 1 :])):
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
+def _place(words: Sequence[str], part: Sequence[str]) -> int | None:
+    """Return where a part of some words begins; None if it is none."""
+    places = (at for at in range(len(words) - len(part) + 1) if [*words[at : at + len(part)]] == [*part])
+    return next(places, None)
 
 
 def _words_of_name(name: str) -> list[str]:
