@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.plain_values import plain
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in, no_keys
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
@@ -30,6 +30,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
 )
 from kg_retrievers.graph.parts import TIMEOUT
+from kg_retrievers.graph.readers.frameworks.attributes import VECTOR_SIZE
 from kg_retrievers.redaction import hide_secrets
 
 try:
@@ -368,13 +369,7 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
             labels.append(NodeLabel(name, of_label, _types_of(row[0] for row in rows)))
         sampled |= len(rows) == SAMPLE
     if labels and not any(label.key in label.properties for label in labels):
-        found = {label.name: list(label.properties)[:5] for label in labels[:5]}
-        raise InvalidArgumentError(
-            f"Neo4jExecutor: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
-            f"There are, for example, {found}.",
-            hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
-            hint_shell="Name it, by label if need be: --key name or --key Person=name.",
-        )
+        raise no_keys("Neo4jExecutor", labels)
     relations, more = _relations(fetch)
     sampled |= more
     described = descriptions_in(labels, label, ("LIST", "LIST<STRING>"))
@@ -423,8 +418,11 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     types: dict[str, str] = {}
     for properties in samples:
         for name, value in properties.items():
+            type = _type_of(value)
             if types.get(name, "LIST") == "LIST":  # another value says more than an empty list
-                types[name] = _type_of(value)
+                types[name] = type
+            elif type not in (types[name], "LIST"):
+                types[name] = "ANY"
     return dict(sorted(types.items()))
 
 
@@ -432,6 +430,8 @@ def _type_of(value: Any) -> str:
     """Return the type of a value, as `valueType` in Cypher writes it, without NOT NULL."""
     names = (kind.__name__.lower() for kind in type(value).__mro__)
     name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
+    if name == "LIST" and len(value) > VECTOR_SIZE and all(isinstance(one, float) for one in value):
+        return "VECTOR"
     if name == "LIST" and value:
         return f"LIST<{_type_of(value[0])}>"
     if name in ("TIME", "DATETIME"):

@@ -25,7 +25,7 @@ from kg_retrievers.graph.readers.text_files import Attributes, OnError
 class GraphSource(Protocol):
     """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
 
-    def read_graph(self, page_size: int) -> GraphBuilder:
+    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read everything, so many rows at a time."""
 
 
@@ -327,21 +327,28 @@ class GraphConstructors(Immutable):
 
     @classmethod
     def from_executor(
-        cls, executor: GraphSource, *, page_size: int = 10_000, text_relations: Iterable[str] = ()
+        cls,
+        executor: GraphSource,
+        *,
+        page_size: int = 10_000,
+        attributes: Attributes = "facts",
+        text_relations: Iterable[str] = (),
     ) -> Self:
         """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
 
         Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
-        the node labels, or where nodes have a property `types`, its list.
+        the node labels, or where nodes have a property `types`, its list. The other properties are read as those of a
+        file: of nodes as facts, of relationships as attributes of facts. `reading` counts nodes without a key.
 
         Args:
             executor: Where the database is.
             page_size: How many rows are read at a time; 1 or more.
+            attributes: "drop" leaves out the other properties of nodes and relationships.
             text_relations: As of `from_triples`.
 
         Raises:
-            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, `page_size` is below 1,
-                or a text relation is none of the graph.
+            InvalidArgumentError: If `executor` is none, there are nodes and none has a key, `page_size` is below 1, an
+                argument has no such value, or a text relation is none of the graph.
             DatabaseError: If the database cannot be read.
         """
         if not hasattr(executor, "read_graph"):
@@ -351,4 +358,4 @@ class GraphConstructors(Immutable):
             )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        return cls._from_builder(executor.read_graph(page_size), text_relations)
+        return cls._from_builder(executor.read_graph(page_size, attributes), text_relations)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from kg_retrievers.graph.types import Triple
 
 #: How many facts, or entities of one name, are read, and how many seconds that may take, by default.
 MOST_FACTS, MOST_OF_NAME, TIMEOUT = 1000, 100, 30.0
+
+
+class Said(NamedTuple):
+    """What a database says of a fact in addition to its head, relation and tail.
+
+    Args:
+        attributes: Its sets of attributes, as `kg_retrievers.graph.attributes.attribute_set` writes them.
+        datatype: The datatype of its tail, if that is a literal of one.
+        is_value: Whether it is a property of its head, which is not read with its tail.
+    """
+
+    attributes: tuple[str, ...] = ()
+    datatype: str = ""
+    is_value: bool = False
 
 
 class Facts(NamedTuple):
@@ -19,11 +34,13 @@ class Facts(NamedTuple):
         truncated: True if there are more facts than were asked for.
         entities: Descriptions that came with the facts, sorted by key: of entities that were asked about, perhaps of
             others. `describe` tells of those that are not among them.
+        said: What else is said of facts.
     """
 
     triples: list[Triple]
     truncated: bool
     entities: Sequence[StoredEntity] = ()
+    said: Mapping[Triple, Said] = MappingProxyType({})
 
 
 class StoredEntity(NamedTuple):
