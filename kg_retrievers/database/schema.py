@@ -41,7 +41,7 @@ class NodeLabel:
 
     @property
     def least(self) -> str | int:
-        """What no key is below: the least integer, or the empty text for texts and all else, which is sorted as text."""
+        """What no key is below: the least integer, or the empty text for all else, which is sorted as text."""
         return -(2**63) if _WHOLE.fullmatch(self._key_type) else ""
 
     @property
@@ -167,7 +167,9 @@ def names_in(label: NodeLabel, schema: DatabaseSchema) -> dict[str, list[str]]:
 
 
 def facts_in(label: NodeLabel, schema: DatabaseSchema) -> list[str]:
-    """Return the properties of the nodes of a label that are facts."""
+    """Return the properties of the nodes of a label that are facts; none if they have no key."""
+    if label.key not in label.properties:
+        return []
     names = {*label.properties} - {label.key}
     titled = {"title"} - ({"title"} if names & {"label", "name", schema.label} else set())
     not_facts = {*NODE_ATTRIBUTES, *unread(label.properties), schema.label, *titled}

@@ -24,7 +24,7 @@ from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.parts import Said
+from kg_retrievers.graph.parts import Said, executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
@@ -260,7 +260,7 @@ class GraphIndex(Immutable):
     @classmethod
     def connect(
         cls,
-        reader: PartReader,
+        reader: PartReader | Any,
         embeddings: Embeddings,
         vectors: VectorStoreSearch | None = None,
         *,
@@ -275,7 +275,8 @@ class GraphIndex(Immutable):
         graph. Evidence of a part that `max_facts` cut is marked as truncated.
 
         Args:
-            reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`.
+            reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`. Or a driver of neo4j,
+                LangChain's `Neo4jGraph` or LlamaIndex's `Neo4jPropertyGraphStore`.
             embeddings: Any LangChain embeddings; those that the vectors were made with.
             vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
                 entities are found that a question names exactly, but for capitals.
@@ -288,6 +289,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the store was filled with other embeddings.
             DatabaseError: If the database cannot be reached, or refuses what is asked.
         """
+        reader = executor_of(reader, "GraphIndex.connect")
         connected = ConnectedGraph(
             reader, embeddings, vectors, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout
         )
