@@ -83,10 +83,21 @@ def _said(choose: random.Random, of: str) -> dict[str, Any]:
             "genres": choose.sample(genres, choose.randint(1, 3)),
             "seen": choose.random() < 0.5,
         },
-        "Person": {"aliases": [f"Alias {choose.randrange(10**6)}"], "height": choose.randrange(150, 200) / 100, "born": day},
+        "Person": {
+            "aliases": [f"Alias {choose.randrange(10**6)}"],
+            "height": choose.randrange(150, 200) / 100,
+            "born": day,
+        },
         "Studio": {"founded": day.year},
-        "ACTED_IN": {"role": choose.choice(["the pilot", "a thief", "Neo", "the mayor"]), "scenes": choose.randrange(90)},
-        "WORKS_FOR": {"valid_from": day, "valid_to": day + timedelta(900), "posts": choose.sample(["cook", "clerk"], 2)},
+        "ACTED_IN": {
+            "role": choose.choice(["the pilot", "a thief", "Neo", "the mayor"]),
+            "scenes": choose.randrange(90),
+        },
+        "WORKS_FOR": {
+            "valid_from": day,
+            "valid_to": day + timedelta(900),
+            "posts": choose.sample(["cook", "clerk"], 2),
+        },
         "DIRECTED": {},
         "MADE_BY": {"budget": choose.randrange(100) / 4},
     }[of]
@@ -121,9 +132,14 @@ def write_cypher(graph: PropertyGraph, write: Callable[[str, dict[str, Any]], An
         tables: Whether the database has tables, as LadybugDB.
     """
     for of, types in PROPERTIES.items() if tables else ():
-        columns = "".join(f", {name} {_TYPES[type.removesuffix('[]')]}{type[-2:] * type.endswith('[]')}" for name, type in types.items())
+        columns = "".join(
+            f", {name} {_TYPES[type.removesuffix('[]')]}{type[-2:] * type.endswith('[]')}"
+            for name, type in types.items()
+        )
         kind = f"REL TABLE {of}(FROM {' TO '.join(ENDS[of])}" if of in ENDS else f"NODE TABLE {of}(id INT64 PRIMARY KEY"
         write(f"CREATE {kind}{columns})", {})
+    if tables:
+        write("BEGIN TRANSACTION", {})
     for key, (label, said) in graph.nodes.items():
         write(f"CREATE (:{label} {{id: $id{_set(said)}}})", {"id": key, **said})
     for start, type, end, said in graph.relationships:

@@ -47,7 +47,9 @@ def node_attributes(
         labels: All its labels.
         schema: The property that holds labels, and whether one holds types.
     """
-    read = {name: _read(value, label.properties.get(name)) for name, value in said.items() if name != label.key}
+    key = said.get(label.key)
+    is_key = {label.key, *(name for name in schema.keys if said.get(name) == key)}  # perhaps by another label, too
+    read = {name: _read(value, label.properties.get(name)) for name, value in said.items() if name not in is_key}
     called = read.get(schema.label) if schema.label else None
     if called not in (None, ""):
         read = {name: value for name, value in read.items() if name != schema.label} | {"label": called}
