@@ -258,6 +258,55 @@ def test_a_whole_graph(serve: Serve) -> None:
     assert graph.types_of("Spike Jonze") == ["Person"]
 
 
+class Store:
+    """Holds a driver, as LangChain's `Neo4jGraph` and LlamaIndex's `Neo4jPropertyGraphStore` do."""
+
+    def __init__(self, driver: neo4j.Driver) -> None:
+        self._driver, self._database = driver, "films"
+
+    def get(self) -> list[Any]:
+        """LlamaIndex finds nothing in a graph that it did not write."""
+        return []
+
+    get_triplets = get
+
+
+@pytest.mark.parametrize("wrap", [lambda driver: driver, Store], ids=["driver", "store"])
+def test_drivers_and_stores_are_taken_as_they_are(serve: Serve, wrap: Callable[[neo4j.Driver], Any]) -> None:
+    """Keys are "name" and "title" here; a node without one is counted, and its relationship too."""
+    stub, _ = serve(
+        (r"size\(labels\(n\)\) = 0 RETURN", Reply(["labels", "nodes"], [[["Thing"], 1]])),
+        (r"WHERE .* RETURN count\(r\) AS found", Reply(["found"], [[1]])),
+        (r"count\(\*\) AS nodes", Reply(["nodes"], [[1]])),
+        (r"MATCH \(n:`Film`\) .* ORDER BY key", Reply(NODE, [["Her", "1", ["Film"], HER.fields[2]]])),
+        (r"MATCH \(n:`Person`\) .* ORDER BY key", Reply(NODE, [["Spike Jonze", "2", ["Person"], JONZE.fields[2]]])),
+        (r"\(a:.*\[r", Reply(["head", "tail", "type", "place", "said"], [["Spike Jonze", "", "OWNS", "8", {}]])),
+    )
+    with neo4j.GraphDatabase.driver(stub.uri, auth=(USER, PASSWORD)) as driver:
+        source = wrap(driver)
+        graph = KnowledgeGraph.from_executor(source)
+        assert {*graph.entities} == {"Her", "Spike Jonze"}
+        assert graph.reading.left_out == {"nodes without a key: Thing": 1, "relationships of nodes without a key": 1}
+        assert all(request.extra["mode"] == "r" and "tx_timeout" in request.extra for request in stub.requests)
+        if isinstance(source, Store):
+            assert stub.requests[-1].extra["db"] == "films"
+            assert KnowledgeGraph.from_property_graph(source).reading == graph.reading
+        driver.verify_connectivity()  # it is not closed
+        with Neo4jExecutor(driver=driver) as executor, pytest.raises(InvalidArgumentError, match="made with driver="):
+            pickle.dumps(executor)
+    with pytest.raises(InvalidArgumentError, match=r"wanted an executor.*Neo4jGraph of LangChain.*but got 'bolt://x'"):
+        KnowledgeGraph.from_executor("bolt://x")
+
+
+def test_names_of_nodes_without_keys(serve: Serve) -> None:
+    """None is loaded in silence."""
+    _, executor = serve(
+        ("max", Reply(["last"], [[None]])), (r"count\(n\) AS nodes", Reply(["nodes"], [[2]])), key="title"
+    )
+    with pytest.raises(InvalidArgumentError, match=r"no node has .*\['title'\].*'Person': \['name'\].*key='name'"):
+        executor.entities_after("", 10)
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
