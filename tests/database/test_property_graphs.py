@@ -87,14 +87,11 @@ def test_properties_are_dropped_as_those_of_a_file(executor: Any) -> None:
 
 
 def said(retriever: BaseKGRetriever, question: str) -> list[Any]:
-    """The answers, facts and attributes of a reply; sets of attributes are in the order in which a source has them."""
+    """The answers, facts and attributes of a reply; the sets of a fact are in the order in which a source has them."""
+    replies = [one.metadata for one in retriever.invoke(question)]
     return [
-        (
-            one.metadata["answers"],
-            one.metadata["triples"],
-            [sorted(map(repr, sets)) for sets in one.metadata.get("attributes", [])],
-        )
-        for one in retriever.invoke(question)
+        (one["answers"], one["triples"], [sorted(map(repr, sets)) for sets in one.get("attributes", []) if sets])
+        for one in replies
     ]
 
 
