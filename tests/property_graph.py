@@ -76,7 +76,7 @@ def _some(choose: random.Random, said: dict[str, Any]) -> dict[str, Any]:
 def _said(choose: random.Random, of: str) -> dict[str, Any]:
     day = date(1950, 1, 1) + timedelta(choose.randrange(20_000))
     genres = ["noir", "western", "musical", "drama"]
-    return {
+    by_kind: dict[str, dict[str, Any]] = {
         "Film": {
             "release_year": day.year,
             "premiere": day,
@@ -100,7 +100,8 @@ def _said(choose: random.Random, of: str) -> dict[str, Any]:
         },
         "DIRECTED": {},
         "MADE_BY": {"budget": choose.randrange(100) / 4},
-    }[of]
+    }
+    return by_kind[of]
 
 
 def write_files(graph: PropertyGraph, folder: Path) -> None:
