@@ -103,8 +103,11 @@ def in_order(graph: KnowledgeGraph) -> KnowledgeGraph:
         builder.entity(key)
         label = graph.label(key)
         builder.describe(key, None if label == key else label, graph.aliases(key), graph.types_of(key))
+        if datatype := graph.datatype(key):
+            builder.set_datatype(key, datatype)
     for triple in sorted(graph.triples()):
-        builder.add(*triple)
+        for attributes in graph.attributes(triple) or [{}]:
+            builder.add(*triple, attributes)
     return KnowledgeGraph(builder.columns()[0])
 
 

@@ -221,8 +221,11 @@ def _describe_database(source: Source, as_json: bool) -> int:
         if contents["types_in"] is None
         else f"Labels of nodes; types are in the property {contents['types_in']}"
     )
+    rows += [(f"{what[:1].upper()}{what[1:]}", how) for what, how in contents["understood"].items()]
+    left_out = contents["left_out"] or {}
     show(
         grid(*rows),
+        *([table("Left out", ("what", "how many"), [*left_out.items()])] if left_out else []),
         table("Relations", ("relation",), [(name,) for name in contents["relations"]]),
         table(labels, ("label",), [(name,) for name in contents["labels"]]),
         table("Some triples", ("head", "relation", "tail"), [tuple(fact) for fact in contents["examples"]]),
@@ -240,7 +243,12 @@ def _contents(database: Executor) -> dict[str, Any]:
             entities = int(
                 database.run("MATCH (n) RETURN count(n) AS nodes", timeout=sources.TIMEOUT).column("nodes")[0]
             )
+    reading = None
+    with suppress(DatabaseTimeoutError, QuerySafetyError):
+        reading = database.reading(timeout=sources.TIMEOUT)
     return {
+        "understood": reading.understood if reading else {"left out": "not counted"},
+        "left_out": reading.left_out if reading else None,
         "dialect": "SPARQL" if database.dialect == "sparql" else "Cypher",
         "entities": entities,
         "triples": database.count_facts(timeout=sources.TIMEOUT),

@@ -142,7 +142,7 @@ class Source:
             )
         if is_database(place):
             known = OF_ENDPOINTS if is_endpoint(place) else OF_NEO4J
-            known = known if self.stays else known | {"text_relations"}
+            known = known if self.stays else known | {"text_relations", "attributes"}
             if strange := [name for name in given if name not in known]:
                 raise InvalidArgumentError(
                     f"{place} is a graph database. Leave out what says how to read a file: {', '.join(strange)}."
@@ -226,8 +226,8 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
     path, given = Path(source.place), source.reading.given
     if is_database(source.place):
         with status(f"reading {source.place}"), closing(open_database(source.place, source)) as executor:
-            texts = given.get("text_relations", ())
-            return kg_retrievers.KnowledgeGraph.from_executor(executor, text_relations=texts)
+            more = {name: given[name] for name in ("attributes", "text_relations") if name in given}
+            return kg_retrievers.KnowledgeGraph.from_executor(executor, **more)
     given = source.of_files
     return _read_folder(path, given) if path.is_dir() else read_file(path, given)
 

@@ -6,14 +6,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-from kg_retrievers.database.part_queries import PartQueries
+from kg_retrievers.database.part_queries import ID_OF, PartQueries, relationships_of
+from kg_retrievers.database.properties import node_attributes, properties_of
 from kg_retrievers.database.rendering import TYPE_OF, has_label, key_of
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, no_keys, unread
 from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError, first_of
@@ -21,114 +23,141 @@ from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.building import Reading
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
+from kg_retrievers.graph.readers.text_files import Attributes
 
 #: How many seconds one page may take.
 PAGE_TIMEOUT = 600.0
 
+#: Of how many nodes the properties are counted.
+MOST_COUNTED = 100_000
+
+#: The most combinations of labels of nodes without a key.
+MOST_LABELS = 1000
+
 #: What `info` calls a database of each dialect.
 NAMES: Mapping[Dialect, str] = {"ladybug": "LadybugDB", "neo4j": "Neo4j, or a database that speaks Bolt"}
 
-#: How many keys, or properties that are left out, are named.
+#: How many keys are named.
 NAMES_SHOWN = 10
-
-#: What to do with nodes that have no label.
-_GIVE_LABEL = "Give them one, as by MATCH (n) WHERE size(labels(n)) = 0 SET n:Entity, and a key."
 
 #: `Executor.run`.
 Run = Callable[..., Rows]
 
 
-def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphBuilder:
-    """Read all triples, labels, types and aliases.
+def read_graph(
+    run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int, attributes: Attributes = "facts"
+) -> GraphBuilder:
+    """Read all nodes, with their names, types and properties, and all relationships with their properties.
 
     A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no page costs
     more than its own rows. Nodes with equal keys become one entity, with the triples of all. A change made meanwhile
-    may be read or not.
+    may be read or not. Nodes without a key, and their relationships, are counted in the builder's `reading`.
 
     Args:
         run: Runs a query.
         schema: What the database holds.
         dialect: Its Cypher.
         page_size: How many rows are read at a time.
+        attributes: Whether properties become facts and attributes of facts.
 
     Raises:
-        InvalidArgumentError: If there are nodes without a label, or without a text as key.
+        InvalidArgumentError: If there are nodes, and none has a key.
     """
-    if dialect == "neo4j":  # LadybugDB has no such nodes
-        (without,) = run(
-            "MATCH (n) WHERE size(labels(n)) = 0 RETURN count(*) AS nodes", limit=1, timeout=PAGE_TIMEOUT
-        ).column("nodes")
-        if without:
-            raise InvalidArgumentError(
-                f"KnowledgeGraph.from_executor: {without} nodes have no label, by which nodes are read.",
-                hint_python=f"{_GIVE_LABEL} Then make another executor.",
-                hint_shell=_GIVE_LABEL,
-            )
-    rows = GraphBuilder()
-    rows.reading = describe_reading(schema, dialect)
-    read: dict[str, set[str]] = {}
+    builder = GraphBuilder()
+    builder.reading = describe_reading(run, schema, dialect, PAGE_TIMEOUT)
+    reader = AttributeReader(builder, attributes, "KnowledgeGraph.from_executor")
+    read, repeated = set[str](), 0
     for label in schema.labels:
-        keys = _read_entities(run, schema, label, page_size, rows)
-        # An earlier label may hold the key: of the same node, whose triples were read then, or of another one.
-        done = [earlier for earlier, its_keys in read.items() if not its_keys.isdisjoint(keys)]
+        label = _typed_by_all(run, label)
+        keys, done = list[str | int](), set[str]()
+        for key, labels, said in _pages_of_nodes(run, schema, dialect, label, page_size):
+            earlier = [
+                one
+                for one in schema.labels
+                if one.name < label.name and one.name in labels and said.get(one.key) is not None
+            ]
+            done.update(one.name for one in earlier)
+            if not earlier:  # its triples were not read yet
+                keys.append(key)
+                repeated += str(key) in read
+                read.add(str(key))
+                reader.add_node(str(key), node_attributes(said, label, labels, schema))
+        keys = [*dict.fromkeys(keys)]
         for start in range(0, len(keys), page_size):
-            part = keys[start : start + page_size]
-            ends = part[0], part[-1]
-            for head, tail, type in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
-                rows.add(head, schema.relation_of(type), tail)
-        read[label.name] = set(keys)
-    return rows
+            ends = keys[start], keys[start : start + page_size][-1]
+            for head, relation, tail, said in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
+                if tail:
+                    reader.add_edge(head, relation, tail, said)
+    if builder.reading.left_out and not read:
+        raise no_keys("KnowledgeGraph.from_executor", schema.labels)
+    if repeated:
+        builder.reading.understood["nodes with the key of another node"] = f"{repeated:,}, each taken as that node"
+    reader.finish()
+    return builder
 
 
-def describe_reading(schema: DatabaseSchema, dialect: Dialect) -> Reading:
-    """Return what each part of a database is taken for, and which properties are left out: they are no facts."""
+def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout: float) -> Reading:
+    """Return what each part of a database is taken for, and how much of it no graph holds."""
     reading = Reading(NAMES[dialect])
     keys = [f"{label.name}.{label.key}" for label in schema.labels]
-    read = {name for name in (schema.label, schema.types, schema.aliases) if name is not None}
-    of_nodes = [
-        f"{label.name}.{name}" for label in schema.labels for name in label.properties if name not in {label.key, *read}
-    ]
-    of_relationships = [f"{relation.name}.{name}" for relation in schema.relations for name in relation.properties]
     reading.understood = {
         "keys": first_of(keys, NAMES_SHOWN),
-        "labels": f"the property {schema.label}" if schema.label else "the keys",
         "types": f"the property {schema.types}" if schema.types else "the labels of nodes",
     }
-    reading.leave_out(f"properties of nodes: {first_of(of_nodes, NAMES_SHOWN)}", len(of_nodes))
-    reading.leave_out(f"properties of relationships: {first_of(of_relationships, NAMES_SHOWN)}", len(of_relationships))
+    if not schema.labels:
+        return reading
+
+    def lacks(name: str) -> str:
+        unlabelled = "" if dialect == "ladybug" else f" OR size(labels({name})) = 0"
+        return f"coalesce({key_of(name, schema, dialect)}, '') = ''{unlabelled}"
+
+    labels = "label(n)" if dialect == "ladybug" else "labels(n)"
+    query = f"MATCH (n) WHERE {lacks('n')} RETURN {labels} AS labels, count(*) AS nodes"
+    for names, nodes in run(query, limit=MOST_LABELS, timeout=timeout).rows:
+        called = ":".join(sorted([names] if isinstance(names, str) else names)) or "no label"
+        reading.leave_out(f"nodes without a key: {called}", nodes)
+    if reading.left_out and schema.relations:
+        query = f"MATCH (a)-[r]->(b) WHERE {lacks('a')} OR {lacks('b')} RETURN count(r) AS found"
+        reading.leave_out("relationships of nodes without a key", run(query, timeout=timeout).rows[0][0])
+    for match, one, held in (("(n)", "n", schema.labels), ("()-[r]->()", "r", schema.relations)):
+        names = sorted({name for some in held for name in unread(some.properties)})
+        if names:
+            counts = ", ".join(f"count({one}.{backticked(name)}) AS c{place}" for place, name in enumerate(names))
+            (found,) = run(f"MATCH {match} RETURN {counts}", limit=1, timeout=timeout).rows
+            of = (
+                "node attribute {!r} with nested values or vectors"
+                if one == "n"
+                else "edge attribute {!r} with vectors"
+            )
+            for name, count in zip(names, found, strict=True):
+                reading.leave_out(of.format(name), count)
     return reading
 
 
-def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size: int, rows: GraphBuilder) -> list[str]:
-    """Add the entities of a label to the rows, and return their keys in the database's order."""
+def _typed_by_all(run: Run, label: NodeLabel) -> NodeLabel:
+    """Return a label, whose keys are taken for texts if some are of another type than the schema says."""
     node, key = f"(n:{backticked(label.name)})", f"n.{backticked(label.key)}"
-    (nodes,), (with_key,) = (
-        run(f"MATCH {node} {where} RETURN count(*) AS nodes", limit=1, timeout=PAGE_TIMEOUT).column("nodes")
-        for where in ("", f"WHERE {key} > ''")
-    )
-    if with_key < nodes:
-        raise InvalidArgumentError(
-            f"KnowledgeGraph.from_executor: {nodes - with_key} of {nodes} nodes {label.name!r} have no text in "
-            f"{label.key!r}, which holds their keys.",
-            hint_python="Give them one, or make the executor with another key=...",
-            hint_shell="Give them one, or name another property, by label if need be: --key LABEL=PROPERTY.",
+    (found,), (of_type,) = (
+        run(f"MATCH {node} WHERE {where} RETURN count(*) AS nodes", parameters, limit=1, timeout=PAGE_TIMEOUT).column(
+            "nodes"
         )
-    held = (schema.label, schema.types, schema.aliases)
-    names = [name for name in held if name is not None and name in label.properties]
-    columns = ", ".join([f"{key} AS key", *(f"n.{backticked(name)}" for name in names)])
-    keys, after, more = list[str](), "", True
-    while more:
-        query = f"MATCH {node} WHERE {key} > $after RETURN {columns} ORDER BY key"
-        page = run(query, {"after": after}, limit=page_size, timeout=PAGE_TIMEOUT)
-        for row in page.rows:
-            keys.append(row[0])
-            said: Mapping[Any, Any] = dict(zip(names, row[1:], strict=True))
-            called = said.get(schema.label)
-            is_first = isinstance(called, str) and called and row[0] not in rows.labels
-            types = [label.name] if schema.types is None else said.get(schema.types)
-            rows.describe(row[0], called if is_first else None, said.get(schema.aliases) or (), types or ())
-        after, more = keys[-1] if keys else "", page.truncated
-    return keys
+        for where, parameters in ((f"{key} IS NOT NULL", {}), (f"{key} >= $least", {"least": label.least}))
+    )
+    return label if found == of_type else replace(label, properties={**label.properties, label.key: "ANY"})
+
+
+def _pages_of_nodes(
+    run: Run, schema: DatabaseSchema, dialect: Dialect, label: NodeLabel, page_size: int
+) -> Iterator[tuple[str | int, list[str], dict[str, Any]]]:
+    """Yield the key, the labels and the properties of the nodes of a label, in the order of the database."""
+    order = {"key": label.key_order("n", dialect), "place": ID_OF[dialect].format("n")}
+    labels = "NULL" if dialect == "ladybug" else "labels(n)"
+    further = f"{labels} AS labels, {properties_of('n', [label.properties], dialect)} AS said"
+    match, where = f"MATCH (n:{backticked(label.name)})", f"{order['key']} > $least AND {order['key']} >= $first"
+    least = {"least": label.least, "first": label.least}
+    for key, _, names, said in _pages(run, match, where, order, further, least, page_size):
+        yield key, names or [label.name], dict(said or {})
 
 
 def _pages_of_triples(
@@ -137,27 +166,59 @@ def _pages_of_triples(
     dialect: Dialect,
     label: NodeLabel,
     done: Collection[str],
-    ends: Sequence[str],
+    ends: Sequence[str | int],
     page_size: int,
-) -> Iterator[tuple[str, str, str]]:
-    """Yield head, tail and type of relationships.
+) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield head, relation, tail and properties of relationships; the tail is empty if it has no key.
 
-    Their heads have the label, none of the labels that are `done`, and keys from the first to the last of `ends`.
+    Their heads have the label, no key by the labels that are `done`, and keys from the first to the last of `ends`.
     """
-    head, tail, type = f"a.{backticked(label.key)}", key_of("b", schema, dialect), f"{TYPE_OF[dialect]}(r)"
-    within = f"{head} >= $first AND {head} <= $last"
-    within += "".join(f" AND NOT {has_label('a', name, dialect)}" for name in done)
-    beyond = f"{head} > $head OR {head} = $head AND ({tail} > $tail OR {tail} = $tail AND {type} > $type)"
-    match = f"MATCH (a:{backticked(label.name)})-[r]->(b) WHERE {within}"
-    result = f"RETURN {head} AS head, {tail} AS tail, {type} AS type ORDER BY head, tail, type"
-    query, parameters = f"{match} {result}", {"first": ends[0], "last": ends[1]}
+    head = label.key_order("a", dialect)
+    tail = f"coalesce({key_of('b', schema, dialect)}, '')"
+    order = {"head": head, "tail": tail, "type": f"{TYPE_OF[dialect]}(r)", "place": ID_OF[dialect].format("r")}
+    where = f"{head} >= $first AND {head} <= $last"
+    for name, key in ((one.name, one.key) for one in schema.labels if one.name in done):
+        where += f" AND NOT ({has_label('a', name, dialect)} AND a.{backticked(key)} IS NOT NULL)"
+    for types, said in relationships_of(schema, dialect, label):
+        match = f"MATCH (a:{backticked(label.name)})-[r{types}]->(b)"
+        parameters = {"first": ends[0], "last": ends[1]}
+        for key, end, type, _, found in _pages(run, match, where, order, f"{said} AS said", parameters, page_size):
+            yield str(key), schema.relation_of(type), end, dict(found or {})
+
+
+def _pages(
+    run: Run,
+    match: str,
+    where: str,
+    order: Mapping[str, str],
+    further: str,
+    parameters: Mapping[str, Any],
+    page_size: int,
+) -> Iterator[Sequence[Any]]:
+    """Yield the rows of a query page by page.
+
+    Args:
+        run: Runs a query.
+        match: Its MATCH.
+        where: Its conditions; the first column is `$first` or above.
+        order: The columns that it is sorted by, which differ in each row, and their expressions.
+        further: The further columns.
+        parameters: Its parameters.
+        page_size: How many rows are read at a time.
+    """
+    beyond = ""
+    for name, expression in reversed(order.items()):
+        beyond = f"({expression} > ${name}{f' OR {expression} = ${name} AND {beyond}' if beyond else ''})"
+    columns = ", ".join(f"{expression} AS {name}" for name, expression in order.items())
+    result = f"RETURN {columns}, {further} ORDER BY {', '.join(order)}"
+    query, used = f"{match} WHERE {where} {result}", dict(parameters)
     while True:
-        page = run(query, parameters, limit=page_size, timeout=PAGE_TIMEOUT)
+        page = run(query, used, limit=page_size, timeout=PAGE_TIMEOUT)
         yield from page.rows
         if not page.truncated:
             return
-        query = f"{match} AND ({beyond}) {result}"
-        parameters |= dict(zip(("head", "tail", "type"), page.rows[-1], strict=True))
+        query = f"{match} WHERE {where} AND {beyond} {result}"
+        used |= dict(zip(order, page.rows[-1], strict=False)) | {"first": page.rows[-1][0]}
 
 
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
@@ -251,8 +312,12 @@ class Executor(Immutable, ABC):
             return self._run(query, parameters or {}, limit, timeout)
 
     @abstractmethod
-    def read_graph(self, page_size: int) -> GraphBuilder:
+    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
+
+    @abstractmethod
+    def reading(self, *, timeout: float = TIMEOUT) -> Reading:
+        """Return what each part of the database is taken for, and how much of it no graph holds."""
 
     @abstractmethod
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
@@ -298,7 +363,8 @@ class Executor(Immutable, ABC):
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
-            return sorted({*self.schema(refresh=refresh).relation_names.values()})
+            schema = self.schema(refresh=refresh)
+            return sorted({*schema.relation_names.values(), *schema.value_relations})
 
     def facts_of(
         self,
@@ -399,9 +465,13 @@ class DatabaseExecutor(Executor):
             raise DatabaseQueryError(message, query, reason) from cause
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
-    def read_graph(self, page_size: int) -> GraphBuilder:
+    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
-        return read_graph(self.run, self.schema(), self.dialect, page_size)
+        return read_graph(self.run, self.schema(), self.dialect, page_size, attributes)
+
+    def reading(self, *, timeout: float = TIMEOUT) -> Reading:
+        """Return what each part of the database is taken for; see `Executor.reading`."""
+        return describe_reading(self.run, self.schema(), self.dialect, timeout)
 
     @abstractmethod
     def _read_schema(self) -> DatabaseSchema:
@@ -412,12 +482,24 @@ class DatabaseExecutor(Executor):
         """Run a checked query and fetch `most` rows of it at most."""
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many relationships there are, a number that the databases keep."""
+        """Return how many relationships and properties of nodes there are; None if there are too many nodes to look at.
+
+        Databases keep the number of relationships. A list counts once.
+        """
+        schema = self.schema()
         with self._within(timeout, "count_facts"):
-            if not self.schema().relations:
-                return 0
-            rows = self._rows("MATCH ()-[r]->() RETURN count(r) AS facts", {}, 1, timeout)
-            return int(rows[0][0])
+
+            def count(query: str) -> int:
+                return int(self._rows(query, {}, 1, timeout)[0][0])
+
+            facts = count("MATCH ()-[r]->() RETURN count(r) AS facts") if schema.relations else 0
+            if schema.value_relations and count("MATCH (n) RETURN count(n) AS nodes") > MOST_COUNTED:
+                return None
+            for label in schema.labels:
+                if names := facts_in(label, schema):
+                    counts = " + ".join(f"count(n.{backticked(name)})" for name in names)
+                    facts += count(f"MATCH (n:{backticked(label.name)}) RETURN {counts} AS facts")
+            return facts
 
     def _queries(self, timeout: float) -> PartQueries:
         def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:

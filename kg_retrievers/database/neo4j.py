@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kg_retrievers.database.executor import DatabaseExecutor, Fetch, Fetched
 from kg_retrievers.database.login import address_in, credentials
 from kg_retrievers.database.plain_values import plain
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked, descriptions_in, no_keys
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
@@ -30,6 +30,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
 )
 from kg_retrievers.graph.parts import TIMEOUT
+from kg_retrievers.graph.readers.frameworks.attributes import VECTOR_SIZE
 from kg_retrievers.redaction import hide_secrets
 
 try:
@@ -56,6 +57,9 @@ CLOSING = 2.0
 
 #: How many queries are known not to need another EXPLAIN.
 MAX_EXPLAINED = 10_000
+
+#: The properties that hold keys, the first that a label has, if nobody names one.
+KEYS = ("key", "id", "name", "title")
 
 #: How many nodes of a label and relationships of a type are looked at.
 SAMPLE = 100
@@ -88,9 +92,12 @@ class Neo4jExecutor(DatabaseExecutor):
 
     Args:
         uri: The address of the database, as in "neo4j://localhost:7687" or "bolt+s://example.org".
+        driver: The driver of neo4j that connects to it, instead of an address; who made it closes it. An executor made
+            with it cannot be pickled.
         database: The name of the database; None for the server's default one.
-        key: The property that holds an entity's key, as text; or that property by node label, "key" where none is
-            given. The key of a node without it is its element id.
+        key: The property that holds an entity's key; or that property by node label, "key" where none is given. None
+            for the first of "key", "id", "name" and "title" that the nodes of a label have. Nodes without it are left
+            out.
         label: The property that holds the label of an entity, where there is one.
         auth: The driver's `neo4j.Auth`, such as `neo4j.bearer_auth(token)`, instead of name and password. An executor
             made with it cannot be pickled.
@@ -109,26 +116,30 @@ class Neo4jExecutor(DatabaseExecutor):
 
     def __init__(
         self,
-        uri: str,
+        uri: str = "",
         *,
+        driver: neo4j.Driver | None = None,
         database: str | None = None,
-        key: str | Mapping[str, str] = "key",
+        key: str | Mapping[str, str] | None = "key",
         label: str | None = "label",
         auth: neo4j.Auth | None = None,
         explain: bool = True,
         connection_timeout: float = 10.0,
     ) -> None:
         """Prepare the driver."""
-        self._made_with = {name: value for name, value in locals().items() if name not in ("self", "auth")}
-        self.address = address_in(uri)
+        self._made_with = {name: value for name, value in locals().items() if name not in ("self", "auth", "driver")}
+        self._shared = driver
+        self.address = address_in(uri) if driver is None else "the database of the driver"
         self._database, self._key, self._label, self._explain = database, key, label, explain
-        self._takes_auth = auth is not None
+        self._takes_login = "auth" if auth is not None else "driver" if driver is not None else ""
         self._explained: set[str] = set()
         self._closed, self._closing = False, threading.Lock()
         # The driver's asyncio side: unlike the synchronous one, it can give up on a server that does not answer.
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(self._loop,), name="Neo4jExecutor", daemon=True).start()
         self._stop = weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+        if driver is not None:
+            return
         try:
             self._driver = neo4j.AsyncGraphDatabase.driver(
                 uri,
@@ -147,10 +158,10 @@ class Neo4jExecutor(DatabaseExecutor):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the address and the options; name and password are read from the environment again."""
-        if self._takes_auth:
+        if self._takes_login:
             raise InvalidArgumentError(
-                f"{self!r} was made with auth=, which is not written into a pickle.",
-                hint_python="Set NEO4J_USERNAME and NEO4J_PASSWORD in both processes and leave auth= out, or make the "
+                f"{self!r} was made with {self._takes_login}=, which is not written into a pickle.",
+                hint_python="Set NEO4J_USERNAME and NEO4J_PASSWORD in both processes and leave it out, or make the "
                 "executor in the other process.",
             )
         return partial(type(self), **self._made_with), ()
@@ -169,7 +180,8 @@ class Neo4jExecutor(DatabaseExecutor):
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await self._driver.close()
+        if self._shared is None:
+            await self._driver.close()
         await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -224,9 +236,11 @@ class Neo4jExecutor(DatabaseExecutor):
     async def _fetch_once(
         self, query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
     ) -> Fetched:
-        async with self._driver.session(
-            database=self._database, default_access_mode=neo4j.READ_ACCESS, fetch_size=min(most, FETCH_SIZE)
-        ) as session:
+        options: dict[str, Any] = {"database": self._database, "default_access_mode": neo4j.READ_ACCESS}
+        options["fetch_size"] = min(most, FETCH_SIZE)
+        if self._shared is not None:
+            return await asyncio.to_thread(self._fetch_shared, options, query, parameters, most, timeout, explain)
+        async with self._driver.session(**options) as session:
             if explain and query not in self._explained:
                 explained = await session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
                 self._check_kind(query, await explained.consume())
@@ -235,6 +249,21 @@ class Neo4jExecutor(DatabaseExecutor):
             records = await result.fetch(most)
             await result.consume()
             return Fetched(columns, [record.values() for record in records])
+
+    def _fetch_shared(
+        self, options: dict[str, Any], query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
+    ) -> Fetched:
+        """Run a query by the driver of somebody else, on a thread of its own."""
+        assert self._shared is not None
+        with self._shared.session(**options) as session:
+            if explain and query not in self._explained:
+                self._check_kind(
+                    query, session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters).consume()
+                )
+            result = session.run(neo4j.Query(query, timeout=timeout), parameters)
+            records = result.fetch(most)
+            result.consume()
+            return Fetched(result.keys(), [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
         """Refuse a query if the database does not say that it only reads."""
@@ -344,7 +373,7 @@ def _element_id(node: graph.Node | None) -> str:
     return node.element_id if node is not None else ""
 
 
-def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -> DatabaseSchema:
+def read_schema(fetch: Fetch, key: str | Mapping[str, str] | None, label: str | None) -> DatabaseSchema:
     """Read labels, types, their properties and what types join.
 
     Properties are those of the first `SAMPLE` nodes of each label. Ends and properties of relationships are those of
@@ -353,7 +382,8 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
 
     Args:
         fetch: Runs a query, and returns values as the driver does.
-        key: The property that holds keys; or that property by label ("key" for other labels).
+        key: The property that holds keys; or that property by label ("key" for other labels); None for the first of
+            `KEYS` that a label has.
         label: The property that holds the label of an entity.
 
     Raises:
@@ -363,18 +393,16 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
     for name in _names(fetch, "CALL db.labels()", "MATCH (n) WITH n LIMIT $most UNWIND labels(n) AS name"):
         query = f"MATCH (n:{backticked(name)}) RETURN properties(n) LIMIT {SAMPLE}"
         rows = fetch(query, {}, SAMPLE, TIMEOUT).rows
-        of_label = key if isinstance(key, str) else key.get(name, "key")
+        types = _types_of(row[0] for row in rows)
+        if key is None:
+            of_label = next((one for one in KEYS if one in types), KEYS[0])
+        else:
+            of_label = key if isinstance(key, str) else key.get(name, "key")
         if rows:  # Neo4j remembers labels and types of which nothing is left
-            labels.append(NodeLabel(name, of_label, _types_of(row[0] for row in rows)))
+            labels.append(NodeLabel(name, of_label, types))
         sampled |= len(rows) == SAMPLE
     if labels and not any(label.key in label.properties for label in labels):
-        found = {label.name: list(label.properties)[:5] for label in labels[:5]}
-        raise InvalidArgumentError(
-            f"Neo4jExecutor: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
-            f"There are, for example, {found}.",
-            hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
-            hint_shell="Name it, by label if need be: --key name or --key Person=name.",
-        )
+        raise no_keys("Neo4jExecutor", labels)
     relations, more = _relations(fetch)
     sampled |= more
     described = descriptions_in(labels, label, ("LIST", "LIST<STRING>"))
@@ -423,8 +451,11 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     types: dict[str, str] = {}
     for properties in samples:
         for name, value in properties.items():
+            type = _type_of(value)
             if types.get(name, "LIST") == "LIST":  # another value says more than an empty list
-                types[name] = _type_of(value)
+                types[name] = type
+            elif type not in (types[name], "LIST"):
+                types[name] = "ANY"
     return dict(sorted(types.items()))
 
 
@@ -432,6 +463,8 @@ def _type_of(value: Any) -> str:
     """Return the type of a value, as `valueType` in Cypher writes it, without NOT NULL."""
     names = (kind.__name__.lower() for kind in type(value).__mro__)
     name = next((_TYPES[name] for name in names if name in _TYPES), "STRING")
+    if name == "LIST" and len(value) > VECTOR_SIZE and all(isinstance(one, float) for one in value):
+        return "VECTOR"
     if name == "LIST" and value:
         return f"LIST<{_type_of(value[0])}>"
     if name in ("TIME", "DATETIME"):

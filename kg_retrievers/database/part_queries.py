@@ -3,21 +3,36 @@
 An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since databases
 then use the index of the keys of that label, and not as `{key: wanted}`: ArcadeDB takes the key "$keys" for the
 parameter of that name. Over Bolt, a UNION makes one query of all labels. In LadybugDB a query is no message, so each
-label has a query of its own.
+label has a query of its own, and so has each type of relationships with properties, since it makes texts of all values
+of a property that has several types.
+
+A property of a node is a fact, as in a file. It is read with its node: nobody looks up the nodes with some value.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kg_retrievers.database.properties import Recorder, node_attributes, properties_of
 from kg_retrievers.database.rendering import TYPE_OF, key_of
-from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.database.schema import (
+    DatabaseSchema,
+    Dialect,
+    NodeLabel,
+    backticked,
+    facts_in,
+    names_in,
+    no_keys,
+    quoted,
+)
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.parts import EntityPage, Facts, StoredEntity
+from kg_retrievers.graph.building import NO_ATTRIBUTES
+from kg_retrievers.graph.parts import EntityPage, Facts, Said, StoredEntity
+from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 
 #: The most nodes that are described at once.
 MOST_NODES = 10_000_000
@@ -26,8 +41,16 @@ MOST_NODES = 10_000_000
 RELATIONS_AT_ONCE = 50
 
 #: The columns of a description in a row of a fact, and of a fact in a row of a description.
-NO_ENTITY = "NULL AS place, NULL AS key, NULL AS labels, NULL AS c0, NULL AS c1, NULL AS c2"
+NO_ENTITY = "NULL AS place, NULL AS key, NULL AS labels"
 NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail"
+
+#: The id of a node or relationship, as a text.
+ID_OF: dict[Dialect, str] = {"ladybug": "CAST(id({}) AS STRING)", "neo4j": "elementId({})"}
+
+#: What an integer of 64 bits looks like that is a key.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+_WHO = "GraphIndex.connect"
 
 #: Runs a query: its text, its parameters, the most rows.
 Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
@@ -52,104 +75,143 @@ class PartQueries:
 
     def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of entities."""
-        types = None if relations is None else self._types_of(relations)
-        if types == []:
-            return Facts([], False)
-        of_types = "" if types is None else ":" + "|".join(map(backticked, types))
-        ways = {f"-[r{of_types}]->(m)": ("n", "m"), f"<-[r{of_types}]-(m)": ("m", "n")}
-        return self._facts_of(keys, ways, "", {}, limit)
+        return self._facts_of(keys, {"-[r{}]->(m)": ("n", "m"), "<-[r{}]-(m)": ("m", "n")}, relations, None, limit)
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
         """Read the facts that join entities."""
-        way = {"-[r]->(m)": ("n", "m")}
-        if self._is_ladybug:
-            return self._facts_of(keys, way, f" AND {self._key('m')} IN $keys", {}, limit)
-        among = f" AND $among[toString({self._key('m')})] IS NOT NULL"  # a list would be read again for each fact
-        return self._facts_of(keys, way, among, {"among": dict.fromkeys(keys, True)}, limit)
+        return self._facts_of(keys, {"-[r{}]->(m)": ("n", "m")}, None, dict.fromkeys(keys, True), limit)
 
     def _facts_of(
         self,
         keys: list[str],
         ways: Mapping[str, tuple[str, str]],
-        further: str,
-        parameters: Mapping[str, Any],
+        relations: Collection[str] | None,
+        among: Mapping[str, bool] | None,
         limit: int,
     ) -> Facts:
-        """Read the facts of entities, each way, and by the same query what the entities are."""
+        """Read the facts of entities, each way, and by the same query what the entities are.
+
+        Args:
+            keys: The entities.
+            ways: The patterns of a fact of `n`, and the names of its head and tail.
+            relations: The relations of the facts; None for any.
+            among: The entities that the other end is one of; None for any.
+            limit: The most facts.
+        """
         if not keys:
             return Facts([], False)
-        parts, used = list[str](), {"keys": keys, **parameters}
+        parts, used, further = list[str](), {"keys": self._wanted(keys)}, ""
+        if among is not None and self._is_ladybug:
+            further = f" AND {self._key('m')} IN $keys"
+        elif among is not None:  # a list would be read again for each fact
+            further, used["among"] = f" AND $among[{self._key('m')}] IS NOT NULL", among
         for place, label in enumerate(self._labels):
-            name, is_wanted = backticked(label.name), f"n.{backticked(label.key)} = wanted{self._own_key()}"
+            name, has_key = backticked(label.name), self._has_key(label)
             find = f"UNWIND $keys AS wanted MATCH (n:{name})"
             if self._is_ladybug:  # it reads all relationships for nodes that are joined to a list
-                rows = self._run(f"{find} WHERE {is_wanted} RETURN offset(id(n))", used, MOST_NODES)
+                rows = self._run(f"{find} WHERE {has_key} RETURN offset(id(n))", used, MOST_NODES)
                 used[f"offsets{place}"] = sorted({offset for (offset,) in rows})
-                find, is_wanted = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
+                find, has_key = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
             for way, (head, tail) in ways.items():
-                ends = self._ends(head, tail, label)
-                fact = f"RETURN DISTINCT {ends}, {NO_ENTITY} ORDER BY head, relation, tail LIMIT {limit + 1}"
-                parts.append(f"{find}{way} WHERE {is_wanted}{further} {fact}")
+                for types, said in relationships_of(self._schema, self._dialect, label, relations, head == "n"):
+                    columns = f"{self._ends(head, tail, label)}, {said} AS said, {NO_ENTITY}"
+                    fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {limit + 1}"
+                    parts.append(f"{find}{way.format(types)} WHERE {has_key}{further} {fact}")
         rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
-        facts = self._facts([row[:3] for row in rows if row[0] is not None], limit)
-        return facts._replace(entities=[entity for _, entity in self._entities(rows)])
+        stated = self._stated(rows)
+        entities, values = self._described_by(rows)
+        values = {
+            triple: datatype
+            for triple, datatype in values.items()
+            if (relations is None or triple.relation in relations) and (among is None or triple.tail in among)
+        }
+        return _facts(stated, values, limit)._replace(entities=[entity for _, entity in entities])
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
-        types, found = self._types_of(relations), list[Sequence[Any]]()
-        end = f"WITH n, r, m LIMIT {count + 1} RETURN {self._ends('n', 'm')}"
+        types, rows = self._types_of(relations), list[Sequence[Any]]()
         for first in range(0, len(types), RELATIONS_AT_ONCE):
             some = types[first : first + RELATIONS_AT_ONCE]
-            found += (
-                chain.from_iterable(map(self._ladybug_sample, some, repeat(count + 1)))
-                if self._is_ladybug
-                else self._union([f"MATCH (n)-[r:{backticked(type)}]->(m) {end}" for type in some], {}, count + 1)
-            )
+            if self._is_ladybug:
+                rows += [row for type in some for row in self._ladybug_sample(type, count + 1)]
+            else:
+                rows += self._union(
+                    [self._sample(type, f" WITH n, r, m LIMIT {count + 1}") for type in some], {}, count + 1
+                )
         by_type: dict[str, list[Sequence[Any]]] = {}
-        for row in found:
+        for row in rows:
             by_type.setdefault(row[1], []).append(row)
-        kept = [row for rows in by_type.values() for row in rows[:count]]
-        return Facts(self._facts(kept, len(kept)).triples, any(len(rows) > count for rows in by_type.values()))
+        stated = self._stated([row for rows in by_type.values() for row in rows[:count]])
+        values: dict[str, dict[Triple, str]] = {}
+        for label in self._labels:
+            parts = [
+                self._value_sample(label, one, count + 1) for one in facts_in(label, self._schema) if one in relations
+            ]
+            for triple, datatype in self._described_by(self._union(parts, {}, count + 1))[1].items():
+                values.setdefault(triple.relation, {})[triple] = datatype
+        kept = {triple: datatype for found in values.values() for triple, datatype in [*found.items()][:count]}
+        is_cut = any(len(found) > count for found in (*by_type.values(), *values.values()))
+        return _facts(stated, kept, MOST_NODES)._replace(truncated=is_cut)
+
+    def _sample(self, type: str, some: str = "") -> str:
+        properties = [one.properties for one in self._schema.relations if one.name == type]
+        said = properties_of("r", properties, self._dialect)
+        return f"MATCH (n)-[r:{backticked(type)}]->(m){some} RETURN {self._ends('n', 'm')}, {said} AS said"
 
     def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
-        match, ends = f"MATCH (n)-[r:{backticked(type)}]->(m)", f"RETURN {self._ends('n', 'm')}"
         # Not by LIMIT, since the threads of LadybugDB race for the first rows; each pair of labels has numbers from 0.
         pairs = next((len(found.ends) for found in self._schema.relations if found.name == type), 1)
-        rows = self._run(f"{match} WHERE offset(id(r)) < {most} {ends}", {}, most * max(pairs, 1))
-        rows = sorted(rows, key=tuple)
+        few = self._sample(type, f" WHERE offset(id(r)) < {most}")
+        rows = sorted(self._run(few, {}, most * max(pairs, 1)), key=repr)
         if len(rows) < most:
-            rows = list(self._run(f"{match} {ends} ORDER BY head, tail LIMIT {most}", {}, most))
+            rows = list(self._run(f"{self._sample(type)} ORDER BY head, tail LIMIT {most}", {}, most))
         return rows[:most]
+
+    def _value_sample(self, label: NodeLabel, name: str, most: int) -> str:
+        """Return the query that reads a property of some nodes."""
+        held = f"n.{backticked(name)}"
+        match = f"MATCH (n:{backticked(label.name)}) WHERE {held} IS NOT NULL"
+        first, last = ("", f" ORDER BY key LIMIT {most}") if self._is_ladybug else (f" WITH n LIMIT {most}", "")
+        said = f"{{{backticked(name)}: {held}}}" if self._is_ladybug else f"[[{quoted(name)}, {held}]]"
+        return f"{match}{first} RETURN {self._description(label, said)}{last}"
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
         """Return relationship types; Neo4j's side may be asked for one that its schema lacks."""
         types = {relation: name for name, relation in self._schema.relation_names.items()}
-        return sorted({types.get(name, name) for name in relations if name in types or not self._is_ladybug})
+        unknown = {*relations}.difference(types, self._schema.value_relations) if not self._is_ladybug else set()
+        return sorted({*unknown, *(types[name] for name in relations if name in types)})
 
-    def _own_key(self) -> str:
-        """Return the condition that a node's key is not only that of another of its labels."""
+    def _wanted(self, texts: list[str]) -> list[str | int]:
+        """Return texts, and over Bolt the integers that they write, if some keys are no texts."""
+        if self._is_ladybug or all(label.has_text_key for label in self._labels):
+            return [*texts]
+        return [*texts, *(int(text) for text in texts if _INTEGER.fullmatch(text))]
+
+    def _has_key(self, label: NodeLabel) -> str:
+        """Return the condition that a node has the wanted key, and not only as that of another of its labels."""
+        key = label.key_text("n", self._dialect) if self._is_ladybug else label.key_order("n", self._dialect)
         is_plain = len(self._schema.keys) == 1 or self._is_ladybug
-        return "" if is_plain else f" AND {self._key('n')} = wanted"
+        return f"{key} = wanted" + ("" if is_plain else f" AND {self._key('n')} = toString(wanted)")
 
     def _ends(self, head: str, tail: str, label: NodeLabel | None = None) -> str:
-        """Return the columns of a fact; a node has its id in the database for a key, where it has none."""
+        """Return the columns of a fact."""
         relation = f"{TYPE_OF[self._dialect]}(r) AS relation"
-        return f"{self._known_key(head, label)} AS head, {relation}, {self._known_key(tail, label)} AS tail"
-
-    def _known_key(self, name: str, label: NodeLabel | None = None) -> str:
-        id = f"CAST(id({name}) AS STRING)" if self._is_ladybug else f"elementId({name})"
-        return f"coalesce({self._key(name, label)}, {id})"
+        return f"{self._key(head, label)} AS head, {relation}, {self._key(tail, label)} AS tail"
 
     def _key(self, name: str, label: NodeLabel | None = None) -> str:
         """Return the expression for the key of a node; in LadybugDB, `n` has no properties but those of its label."""
         if self._is_ladybug and name == "n" and label is not None:
-            return f"n.{backticked(label.key)}"
+            return label.key_text(name, self._dialect)
         return key_of(name, self._schema, self._dialect)
 
-    def _facts(self, rows: Sequence[Sequence[Any]], limit: int) -> Facts:
-        name = self._schema.relation_of
-        facts = sorted({Triple(str(head), name(type), str(tail)) for head, type, tail in rows})
-        return Facts(facts[:limit], len(facts) > limit)
+    def _stated(self, rows: Sequence[Sequence[Any]]) -> dict[Triple, set[str]]:
+        """Return the relationships among rows between nodes with keys, and what is said of each."""
+        facts = Recorder()
+        reader = AttributeReader(facts, "facts", _WHO)
+        for head, type, tail, said, *_ in rows:
+            if type is not None and head is not None and tail is not None:
+                reader.add_edge(str(head), self._schema.relation_of(type), str(tail), dict(said or {}))
+        return facts.said
 
     # --- entities ---
 
@@ -163,20 +225,22 @@ class PartQueries:
         for place, here in enumerate(self._labels):
             if here.name < label:
                 continue
-            keys = self._keys_after(here, key if here.name == label else "", page_size + 1)
+            keys = self._keys_after(here, key if here.name == label and key != "" else here.least, page_size + 1)
             if not keys:
                 continue
-            described = self._described(list(dict.fromkeys(keys[:page_size])))
+            described = self._described(list(dict.fromkeys(map(str, keys[:page_size]))))
             entities = [entity for first, entity in described if first == place]
             if len(keys) > page_size:
                 return EntityPage(entities, json.dumps([here.name, keys[page_size - 1]]))
             following = self._labels[place + 1 :]
             return EntityPage(entities, json.dumps([following[0].name, ""]) if following else None)
+        if not position and self._run("MATCH (n) RETURN count(n) AS nodes", {}, 1)[0][0]:
+            raise no_keys("entities_after", self._labels)
         return EntityPage([], None)
 
-    def _keys_after(self, label: NodeLabel, after: str, most: int) -> list[str]:
+    def _keys_after(self, label: NodeLabel, after: str | int, most: int) -> list[str | int]:
         """Read the next keys of a label, in the order of the database."""
-        key, parameters = f"n.{backticked(label.key)}", {"after": after}
+        key, parameters = label.key_order("n", self._dialect), {"after": after}
         match = f"MATCH (n:{backticked(label.name)}) WHERE {key} > $after"
         if not self._is_ladybug:
             # ArcadeDB reads all nodes to sort them; a range with two ends it reads from the index. Any end will do.
@@ -191,42 +255,43 @@ class PartQueries:
         """Describe entities, each with the position of the first label that has it."""
         if not keys:
             return []
-        return self._entities(self._union(self._descriptions(), {"keys": keys}, MOST_NODES))
+        return self._described_by(self._union(self._descriptions(), {"keys": self._wanted(keys)}, MOST_NODES))[0]
 
-    def _entities(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, StoredEntity]]:
-        """Return the entities of the rows that are no facts, each with the position of the first label that has it."""
-        found: dict[str, list[Sequence[Any]]] = {}
-        for row in rows:
-            if row[0] is None:
-                found.setdefault(str(row[4]), []).append(row[3:])
-        return [(min(row[0] for row in found[key]), self._entity(key, found[key])) for key in sorted(found)]
+    def _described_by(self, rows: Sequence[Sequence[Any]]) -> tuple[list[tuple[int, StoredEntity]], dict[Triple, str]]:
+        """Return the entities of the rows that are no facts, each with the position of the first label that has it.
+
+        And the facts of their properties, sorted, each with the datatype of its value.
+        """
+        nodes: dict[str, list[Sequence[Any]]] = {}
+        for _, type, _, *row in rows:
+            if type is None and row[2] is not None:
+                nodes.setdefault(str(row[2]), []).append(row)
+        found = Recorder()
+        reader = AttributeReader(found, "facts", _WHO)
+        for key in sorted(nodes):
+            for said, place, _, labels in sorted(nodes[key], key=lambda row: (row[1], repr(row))):
+                names = [labels] if isinstance(labels, str) else labels
+                reader.add_node(key, node_attributes(dict(said or {}), self._labels[place], names, self._schema))
+        entities = [
+            (
+                min(row[1] for row in nodes[key]),
+                StoredEntity(key, found.labels.get(key, key), found.aliases.get(key, []), found.types.get(key, [])),
+            )
+            for key in sorted(nodes)
+        ]
+        return entities, {one: found.datatypes.get(one.tail, "") for one in sorted(found.said)}
 
     def _descriptions(self) -> Iterator[str]:
-        """Yield the parts of a query that describe the nodes of each label; columns of a UNION have one type."""
-        labels = "label(n)" if self._is_ladybug else "labels(n)"
-        held = (self._schema.label, self._schema.aliases, self._schema.types)
-        for place, label in enumerate(self._labels):
-            is_wanted = f"n.{backticked(label.key)} = wanted{self._own_key()}"
-            match = f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE {is_wanted}"
-            columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
-            texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-            key = self._key("n", label)
-            yield f"{match} RETURN {NO_FACT}, {place} AS place, {key} AS key, {labels} AS labels, {texts}"
+        """Yield the parts of a query that describe the nodes of each label."""
+        for label in self._labels:
+            match = f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE {self._has_key(label)}"
+            yield f"{match} RETURN {self._description(label, properties_of('n', [label.properties], self._dialect))}"
 
-    def _entity(self, key: str, rows: list[Sequence[Any]]) -> StoredEntity:
-        """Make one entity of its rows, in an order of their own."""
-        label, aliases, types = key, dict[str, None](), dict[str, None]()
-        labelled = False
-        for _, _, labels, name, further, listed in sorted(rows, key=repr):
-            if not labelled and isinstance(name, str) and name:
-                label, labelled = name, True
-            aliases |= dict.fromkeys(further if isinstance(further, list) else ())
-            if self._schema.types is None:
-                had = labels if isinstance(labels, list) else [labels]
-                types |= dict.fromkeys(label.name for label in self._labels if label.name in had)
-            elif isinstance(listed, list):
-                types |= dict.fromkeys(listed)
-        return StoredEntity(key, label, list(aliases), list(types))
+    def _description(self, label: NodeLabel, said: str) -> str:
+        """Return the columns of the description of a node; columns of a UNION have one type."""
+        place, key = self._labels.index(label), self._key("n", label)
+        labels = "label(n)" if self._is_ladybug else "labels(n)"
+        return f"{NO_FACT}, {said} AS said, {place} AS place, {key} AS key, {labels} AS labels"
 
     def entities_named(self, names: list[str], limit: int) -> dict[str, list[str]]:
         """Find entities by key, label or alias."""
@@ -234,23 +299,24 @@ class PartQueries:
             return {}
         most = limit * len(names) + 1
         parts = [part for label in self._labels for part in self._naming(label, most)]
-        rows = self._union(parts, {"names": names}, most)
+        rows = self._union(parts, {"keys": self._wanted(names), "names": names}, most)
         if len(rows) >= most and len(names) > 1:  # one name may have taken the rows of another
             return {name: keys for one in names for name, keys in self.entities_named([one], limit).items()}
         found: dict[str, set[str]] = {}
         for name, key in rows:
             if key is not None:
-                found.setdefault(name, set()).add(str(key))
+                found.setdefault(str(name), set()).add(str(key))
         return {name: sorted(keys)[:limit] for name, keys in found.items()}
 
     def _naming(self, label: NodeLabel, most: int) -> Iterator[str]:
         """Yield the parts of a query that find names and keys: by key, by label and by alias."""
         match = f"MATCH (n:{backticked(label.name)})"
         result = f"RETURN DISTINCT wanted AS name, {self._key('n', label)} AS key ORDER BY name, key LIMIT {most}"
-        held, aliases = self._schema.label, self._schema.aliases
-        yield f"UNWIND $names AS wanted {match} WHERE n.{backticked(label.key)} = wanted{self._own_key()} {result}"
-        if held is not None and held != label.key and held in label.properties:
-            yield f"UNWIND $names AS wanted {match} WHERE n.{backticked(held)} = wanted {result}"
+        yield f"UNWIND $keys AS wanted {match} WHERE {self._has_key(label)} {result}"
+        for name, lacking in names_in(label, self._schema).items():
+            alone = "".join(f" AND n.{backticked(other)} IS NULL" for other in lacking)
+            yield f"UNWIND $names AS wanted {match} WHERE n.{backticked(name)} = wanted{alone} {result}"
+        aliases = self._schema.aliases
         if aliases is not None and aliases in label.properties:
             among = f"UNWIND n.{backticked(aliases)} AS wanted WITH n, wanted WHERE wanted IN $names"
             yield f"{match} {among} {result}"
@@ -268,7 +334,52 @@ class PartQueries:
         return list(self._run(" UNION ".join(texts), parameters, most * len(texts))) if texts else []
 
 
-def _place_in(position: str) -> tuple[str, str]:
+def _facts(stated: Mapping[Triple, Collection[str]], values: Mapping[Triple, str], limit: int) -> Facts:
+    """Return facts of relationships and of values, `limit` at most."""
+    found = {triple: Said(tuple(sorted(sets))) for triple, sets in stated.items()}
+    for triple, datatype in values.items():
+        sets = {*stated[triple], NO_ATTRIBUTES} if triple in stated else ()
+        found[triple] = Said(tuple(sorted(sets)), datatype, is_value=triple not in stated)
+    some = sorted(found)[:limit]
+    is_cut = len(found) > limit or sum(map(len, stated.values())) > limit
+    return Facts(some, is_cut, said={triple: found[triple] for triple in some})
+
+
+def relationships_of(
+    schema: DatabaseSchema,
+    dialect: Dialect,
+    label: NodeLabel,
+    relations: Collection[str] | None = None,
+    is_head: bool = True,
+) -> list[tuple[str, str]]:
+    """Return the types `:A|B` of relationships `r` that one query reads, and the expression for their properties.
+
+    Args:
+        schema: What the database holds.
+        dialect: Its Cypher.
+        label: The label of one end.
+        relations: The relations that are wanted, by their names in triples; None for all.
+        is_head: Whether that end is the head.
+    """
+    held = [one for one in schema.relations if relations is None or schema.relation_of(one.name) in relations]
+    if dialect != "ladybug":
+        known = {*schema.relation_names.values(), *schema.value_relations}
+        names = [*(one.name for one in held), *sorted({*(relations or ())} - known)]
+        said = properties_of("r", [one.properties for one in schema.relations], dialect)
+        return [(_of_types(names if relations is not None else ()), said)] if names or relations is None else []
+    held = [one for one in held if any(end[0 if is_head else 1] == label.name for end in one.ends)]
+    plain = [one.name for one in held if not one.properties]
+    of_plain = [(_of_types(plain), "NULL")] if plain else []
+    return of_plain + [
+        (_of_types([one.name]), properties_of("r", [one.properties], dialect)) for one in held if one.properties
+    ]
+
+
+def _of_types(names: Collection[str]) -> str:
+    return f":{'|'.join(map(backticked, names))}" if names else ""
+
+
+def _place_in(position: str) -> tuple[str, str | int]:
     """Return the label and the key behind which a page begins."""
     if not position:
         return "", ""
@@ -276,7 +387,7 @@ def _place_in(position: str) -> tuple[str, str]:
         label, key = json.loads(position)
     except (ValueError, TypeError):
         label = key = None
-    if not isinstance(label, str) or not isinstance(key, str):
+    if not isinstance(label, str) or not isinstance(key, str | int):
         raise InvalidArgumentError(
             f'entities_after: position is {position!r:.200}. Give "", or the position of the page before.'
         )

@@ -362,10 +362,10 @@ class CypherWriter(PatternWriter):
     def _compared(self, name: str, compared: str) -> str:
         """Return the condition that the key of a node compares so."""
         schema, dialect = self.schema, self.dialect
-        if dialect == "ladybug" and len(schema.keys) == 1:
+        if dialect == "ladybug" and len(schema.keys) == 1 and all(label.has_text_key for label in schema.labels):
             return f"{name}.{backticked(schema.keys[0])} {compared}"
         cases = [  # with its label, so that Neo4j looks into the index of each
-            f"{has_label(name, label.name, dialect)} AND {name}.{backticked(label.key)} {compared}"
+            f"{has_label(name, label.name, dialect)} AND {label.key_text(name, dialect)} {compared}"
             for label in schema.labels
         ]
         return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
@@ -387,11 +387,11 @@ class CypherWriter(PatternWriter):
 
 
 def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
-    """Return the expression for the key of the node that a query calls `name`."""
-    if len(schema.keys) == 1:
+    """Return the expression for the key, as a text, of the node that a query calls `name`."""
+    if len(schema.keys) == 1 and all(label.has_text_key for label in schema.labels):
         return f"{name}.{backticked(schema.keys[0])}"
     cases = [
-        f"WHEN {has_label(name, label.name, dialect)} THEN {name}.{backticked(label.key)}" for label in schema.labels
+        f"WHEN {has_label(name, label.name, dialect)} THEN {label.key_text(name, dialect)}" for label in schema.labels
     ]
     if dialect == "ladybug":
         return f"CASE {' '.join(cases)} END"

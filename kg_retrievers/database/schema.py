@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,6 +10,16 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.readers.frameworks.attributes import NODE_ATTRIBUTES, VECTOR_SIZE
+
+#: The types of integers of 64 bits or less.
+_WHOLE = re.compile(r"INTEGER|SERIAL|INT(8|16|32|64)")
+
+#: The types of values that no graph holds: bytes, points, nested values and vectors.
+_UNREAD = re.compile(r"VECTOR|BYTES|BLOB|POINT|MAP\b|STRUCT\b|UNION\b|.*\[\d*\]\[")
+
+#: The type of a list of numbers of one length.
+_ARRAY = re.compile(r"(?:FLOAT|DOUBLE)\[(\d+)\]")
 
 #: Which Cypher a database understands, or SPARQL.
 Dialect = Literal["ladybug", "neo4j", "sparql"]
@@ -27,6 +38,31 @@ class NodeLabel:
     name: str
     key: str
     properties: Mapping[str, str]
+
+    @property
+    def least(self) -> str | int:
+        """What no key is below: the least integer, or the empty text for all else, which is sorted as text."""
+        return -(2**63) if _WHOLE.fullmatch(self._key_type) else ""
+
+    @property
+    def has_text_key(self) -> bool:
+        """Whether its keys are texts."""
+        return self._key_type == "STRING"
+
+    @property
+    def _key_type(self) -> str:
+        return self.properties.get(self.key, "STRING")
+
+    def key_text(self, name: str, dialect: Dialect) -> str:
+        """Return the expression for the key, as a text, of a node with this label."""
+        held = f"{name}.{backticked(self.key)}"
+        if self.has_text_key:
+            return held
+        return f"CAST({held} AS STRING)" if dialect == "ladybug" else f"toString({held})"
+
+    def key_order(self, name: str, dialect: Dialect) -> str:
+        """Return the expression that nodes are sorted by: the key as it is indexed, if it is a text or integer."""
+        return f"{name}.{backticked(self.key)}" if self.least != "" else self.key_text(name, dialect)
 
 
 @dataclass(frozen=True)
@@ -87,6 +123,11 @@ class DatabaseSchema:
         """The names of relationship types in triples."""
         return {found.name: found.relation or found.name for found in self.relations}
 
+    @cached_property
+    def value_relations(self) -> frozenset[str]:
+        """The properties of nodes that are relations to their values."""
+        return frozenset(name for label in self.labels for name in facts_in(label, self))
+
     def relation_of(self, name: str) -> str:
         """Return the name in triples of the relationship type `name`."""
         return self.relation_names.get(name, name)
@@ -109,6 +150,32 @@ class DatabaseSchema:
         return names[relation]
 
 
+def unread(properties: Mapping[str, str]) -> list[str]:
+    """Return the properties that no graph holds, by their types: vectors, bytes, points and nested values."""
+    arrays = {
+        name for name, type in properties.items() if (found := _ARRAY.match(type)) and int(found[1]) > VECTOR_SIZE
+    }
+    return sorted(name for name, type in properties.items() if name in arrays or _UNREAD.match(type))
+
+
+def names_in(label: NodeLabel, schema: DatabaseSchema) -> dict[str, list[str]]:
+    """Return the properties of the nodes of a label that are their names, each with those that go before it."""
+    held = [name for name in dict.fromkeys((schema.label or "label", "label", "name")) if name in label.properties]
+    names: dict[str, list[str]] = {name: [] for name in held if name != label.key}
+    titled = {"title": [*names]} if "title" in label.properties and label.key != "title" else {}
+    return titled | names
+
+
+def facts_in(label: NodeLabel, schema: DatabaseSchema) -> list[str]:
+    """Return the properties of the nodes of a label that are facts; none if they have no key."""
+    if label.key not in label.properties:
+        return []
+    names = {*label.properties} - {label.key}
+    titled = {"title"} - ({"title"} if names & {"label", "name", schema.label} else set())
+    not_facts = {*NODE_ATTRIBUTES, *unread(label.properties), schema.label, *titled}
+    return sorted(names - not_facts)
+
+
 def descriptions_in(
     labels: Iterable[NodeLabel], label: str | None, list_types: Collection[str]
 ) -> tuple[str | None, str | None, str | None]:
@@ -125,6 +192,18 @@ def descriptions_in(
         label if label in {name for name, _ in held} else None,
         "types" if "types" in lists else None,
         "aliases" if "aliases" in lists else None,
+    )
+
+
+def no_keys(who: str, labels: Iterable[NodeLabel]) -> InvalidArgumentError:
+    """Return the error for nodes of which none has a key."""
+    found = {label.name: list(label.properties)[:5] for label in labels}
+    wanted = sorted({label.key for label in labels})
+    return InvalidArgumentError(
+        f"{who}: no node has the property that holds keys, {wanted}. Nodes have, for example, "
+        f"{dict([*found.items()][:5])}.",
+        hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
+        hint_shell="Name it, by label if need be: --key name or --key Person=name.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -12,6 +13,7 @@ import networkx as nx
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.parts import driver_of, executor_of
 from kg_retrievers.graph.readers.files import GraphFormat, read_graph_rows
 from kg_retrievers.graph.readers.frameworks.documents import read_graph_document_rows, read_property_graph_rows
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
@@ -21,11 +23,14 @@ from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, Rd
 from kg_retrievers.graph.readers.tables.frames import read_frame
 from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
+#: How many rows of a database are read at a time.
+PAGE_SIZE = 10_000
+
 
 class GraphSource(Protocol):
     """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
 
-    def read_graph(self, page_size: int) -> GraphBuilder:
+    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read everything, so many rows at a time."""
 
 
@@ -313,7 +318,8 @@ class GraphConstructors(Immutable):
 
         Labels of nodes are types, properties are read as the attributes of a node of `from_networkx`. A fact is from
         its `triplet_source_id`. Text chunks, relations to them, and what LlamaIndex copies from a chunk into the
-        properties of entities are left out and counted in `reading`.
+        properties of entities are left out and counted in `reading`. A graph in Neo4j that LlamaIndex did not write is
+        read as by `from_executor`.
 
         Args:
             store: The store or index.
@@ -321,34 +327,47 @@ class GraphConstructors(Immutable):
             text_relations: As of `from_triples`.
 
         Raises:
-            InvalidArgumentError: If it is neither, or a text relation is none of the graph.
+            InvalidArgumentError: If it is neither, it is empty, or a text relation is none of the graph.
         """
-        return cls._from_builder(read_property_graph_rows(store, attributes=attributes), text_relations)
+        rows = read_property_graph_rows(store, attributes=attributes)
+        if not rows.types and not rows.labels and not len(rows):
+            if driver_of(store) is None:
+                raise InvalidArgumentError(
+                    f"KnowledgeGraph.from_property_graph: {store!r:.100} holds no nodes. Fill it, "
+                    "or hand in the store that was filled."
+                )
+            return cls.from_executor(store, attributes=attributes, text_relations=text_relations)
+        return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_executor(
-        cls, executor: GraphSource, *, page_size: int = 10_000, text_relations: Iterable[str] = ()
+        cls,
+        executor: GraphSource | Any,
+        *,
+        page_size: int = PAGE_SIZE,
+        attributes: Attributes = "facts",
+        text_relations: Iterable[str] = (),
     ) -> Self:
         """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
 
         Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
-        the node labels, or where nodes have a property `types`, its list.
+        the node labels, or where nodes have a property `types`, its list. The other properties are read as those of a
+        file: of nodes as facts, of relationships as attributes of facts. `reading` counts nodes without a key.
 
         Args:
-            executor: Where the database is.
+            executor: An executor. Or a driver of neo4j, LangChain's `Neo4jGraph` or LlamaIndex's
+                `Neo4jPropertyGraphStore`.
             page_size: How many rows are read at a time; 1 or more.
+            attributes: "drop" leaves out the other properties of nodes and relationships.
             text_relations: As of `from_triples`.
 
         Raises:
-            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, `page_size` is below 1,
-                or a text relation is none of the graph.
+            InvalidArgumentError: If `executor` is none, there are nodes and none has a key, `page_size` is below 1, an
+                argument has no such value, or a text relation is none of the graph.
             DatabaseError: If the database cannot be read.
         """
-        if not hasattr(executor, "read_graph"):
-            raise InvalidArgumentError(
-                f"KnowledgeGraph.from_executor: wanted an executor, such as LadybugExecutor(path), but got "
-                f"{executor!r:.100}."
-            )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        return cls._from_builder(executor.read_graph(page_size), text_relations)
+        reader = executor_of(executor, "KnowledgeGraph.from_executor")
+        with nullcontext() if reader is executor else closing(reader):
+            return cls._from_builder(reader.read_graph(page_size, attributes), text_relations)

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Triple
 
 #: How many facts, or entities of one name, are read, and how many seconds that may take, by default.
 MOST_FACTS, MOST_OF_NAME, TIMEOUT = 1000, 100, 30.0
+
+
+class Said(NamedTuple):
+    """What a database says of a fact in addition to its head, relation and tail.
+
+    Args:
+        attributes: Its sets of attributes, as `kg_retrievers.graph.attributes.attribute_set` writes them.
+        datatype: The datatype of its tail, if that is a literal of one.
+        is_value: Whether it is a property of its head, which is not read with its tail.
+    """
+
+    attributes: tuple[str, ...] = ()
+    datatype: str = ""
+    is_value: bool = False
 
 
 class Facts(NamedTuple):
@@ -19,11 +35,13 @@ class Facts(NamedTuple):
         truncated: True if there are more facts than were asked for.
         entities: Descriptions that came with the facts, sorted by key: of entities that were asked about, perhaps of
             others. `describe` tells of those that are not among them.
+        said: What else is said of facts.
     """
 
     triples: list[Triple]
     truncated: bool
     entities: Sequence[StoredEntity] = ()
+    said: Mapping[Triple, Said] = MappingProxyType({})
 
 
 class StoredEntity(NamedTuple):
@@ -127,3 +145,37 @@ class PartReader(Protocol):
             page_size: The most entities, 1 or more.
             timeout: The most seconds.
         """
+
+
+def executor_of(source: Any, who: str) -> Any:
+    """Return an executor as it is, and a `Neo4jExecutor` for a driver of neo4j or a store that holds one.
+
+    Such stores are LangChain's `Neo4jGraph` and LlamaIndex's `Neo4jPropertyGraphStore`, or the index of one. Keys are
+    "key", "id", "name" or "title", the first that the nodes of a label have.
+
+    Args:
+        source: The executor, driver or store.
+        who: Begins the message of the error.
+
+    Raises:
+        InvalidArgumentError: If it is none of them.
+        MissingExtraError: If the extra `neo4j` is not installed.
+    """
+    if hasattr(source, "facts_of") or hasattr(source, "read_graph"):
+        return source
+    if (driver := driver_of(source)) is None:
+        raise InvalidArgumentError(
+            f"{who}: wanted an executor, such as LadybugExecutor(path), a driver of neo4j, Neo4jGraph of LangChain or "
+            f"Neo4jPropertyGraphStore of LlamaIndex, but got {source!r:.100}."
+        )
+    import kg_retrievers  # its names are loaded when they are used
+
+    store = getattr(source, "property_graph_store", source)
+    return kg_retrievers.Neo4jExecutor(driver=driver, database=getattr(store, "_database", None), key=None)
+
+
+def driver_of(source: Any) -> Any:
+    """Return the driver of neo4j that something is or holds; None if it has none."""
+    store = getattr(source, "property_graph_store", source)
+    held = (store, getattr(store, "_driver", None))
+    return next((one for one in held if hasattr(one, "session") and hasattr(one, "execute_query")), None)

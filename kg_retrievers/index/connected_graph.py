@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any, NamedTuple
 
 from langchain_core.embeddings import Embeddings
@@ -12,9 +13,10 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
+from kg_retrievers.graph.attributes import attribute_set, read_attribute_set
 from kg_retrievers.graph.cache import Immutable, Recent
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
+from kg_retrievers.graph.parts import Facts, PartReader, Said, StoredEntity
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
@@ -94,7 +96,7 @@ class _Around(NamedTuple):
     The facts of the first `asked` of the entities were asked for.
     """
 
-    facts: list[Triple]
+    facts: Mapping[Triple, Said]
     met: list[str]
     asked: int
     truncated: bool
@@ -148,7 +150,7 @@ class ConnectedGraph(Immutable):
         self._known = frozenset(self.relations)
         self._warned: set[str] = set()
         self.triple_count = reader.count_facts(timeout=timeout)
-        self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
+        self._rows: Recent[dict[Triple, Said]] = Recent(KEPT, fresh_seconds, len)
         self._described: Recent[StoredEntity | None] = Recent(KEPT, fresh_seconds)
         self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
         #: Indexes of parts, by their requests.
@@ -188,7 +190,7 @@ class ConnectedGraph(Immutable):
     def _around(self, starts: Sequence[str], request: PartRequest, only: Sequence[str] | None) -> _Around:
         """Return the facts around entities, of some relations if given, and the entities that were met."""
         met = dict.fromkeys(starts)
-        facts: dict[Triple, None] = {}
+        facts: dict[Triple, Said] = {}
         frontier, truncated, left_out, asked = list(starts), False, False, len(starts)
         most = self.max_facts if request.max_facts is None else request.max_facts
         for hop in range(MOST_HOPS if request.hops is None else request.hops):
@@ -199,7 +201,7 @@ class ConnectedGraph(Immutable):
             read, truncated = self._facts_of(frontier, most - len(facts), step)
             found = self._of_known(read)
             left_out = left_out or len(found) < len(read)
-            facts |= dict.fromkeys(found)
+            facts |= found
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
             met |= dict.fromkeys(frontier)
@@ -207,15 +209,15 @@ class ConnectedGraph(Immutable):
         if request.between and frontier and not truncated and len(facts) < most:
             rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
             self._keep_descriptions(rest)
-            between = self._of_known(rest.triples)
+            between = self._of_known(_said(rest))
             left_out = left_out or len(between) < len(rest.triples)
-            facts |= dict.fromkeys(between)
+            facts |= between
             truncated = rest.truncated
-        return _Around(list(facts), list(met), asked, truncated, left_out)
+        return _Around(facts, list(met), asked, truncated, left_out)
 
-    def _of_known(self, facts: Sequence[Triple]) -> list[Triple]:
+    def _of_known(self, facts: Mapping[Triple, Said]) -> dict[Triple, Said]:
         """Return the facts of relations that were there at the connection; warn once of each other relation."""
-        known = [triple for triple in facts if triple.relation in self._known]
+        known = {triple: said for triple, said in facts.items() if triple.relation in self._known}
         if len(known) < len(facts):
             new = sorted({triple.relation for triple in facts}.difference(self._known, self._warned))
             if new:
@@ -229,13 +231,14 @@ class ConnectedGraph(Immutable):
 
     def with_facts(self, part: KnowledgeGraph, facts: Iterable[Triple], keys: Iterable[str]) -> GraphPart:
         """Add facts that were read already, and entities that the database has, to a part."""
-        wanted = list(facts)
-        known = self._of_known(wanted)
-        ends = {end for triple in known for end in (triple.head, triple.tail)}
-        graph = self.graph_of({*part.triples(), *known}, [*part.entities, *ends, *keys])
+        wanted = set(facts)
+        ends = {end for triple in wanted for end in (triple.head, triple.tail)}
+        read = _said(self.reader.facts_between(sorted(ends), timeout=self.timeout)) if wanted else {}
+        known = self._of_known({triple: read.get(triple, Said()) for triple in wanted})
+        graph = self.graph_of(said_in(part) | known, [*part.entities, *ends, *keys])
         return GraphPart(graph, len(known) < len(wanted))
 
-    def graph_of(self, facts: Collection[Triple], keys: Iterable[str]) -> KnowledgeGraph:
+    def graph_of(self, facts: Mapping[Triple, Said], keys: Iterable[str]) -> KnowledgeGraph:
         """Return a graph of facts of known relations and of the entities that the database has; ids are by key."""
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
         described = self._describe(sorted(set(keys)))
@@ -248,26 +251,29 @@ class ConnectedGraph(Immutable):
             if entity is not None:
                 label = None if entity.label == key else entity.label
                 builder.describe(key, label, entity.aliases, entity.types)
-        for triple in facts:
-            builder.add(*triple)
+        for triple, said in facts.items():
+            for attributes in said.attributes or ("{}",):
+                builder.add(*triple, read_attribute_set(attributes))
+            if said.datatype:
+                builder.set_datatype(triple.tail, said.datatype)
         columns, _ = builder.columns()
         return KnowledgeGraph(columns)
 
-    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[list[Triple], bool]:
+    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[dict[Triple, Said], bool]:
         """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
         kept = self._rows.get_all(keys)
-        rows = [triple for row in kept.values() for triple in row if only is None or triple.relation in only]
-        left = limit - len(set(rows))
+        rows = {one: said for row in kept.values() for one, said in row.items() if only is None or one.relation in only}
+        left = limit - len(rows)
         wanted = [key for key in keys if key not in kept]
         if left < 0 or (left == 0 and wanted):
-            return rows[: max(limit, 0)], True
+            return dict(islice(rows.items(), max(limit, 0))), True
         if not wanted:
             return rows, False
         found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
         self._keep_descriptions(found)
         if only is None and not found.truncated:
-            self._rows.keep(_by_entity(found.triples, wanted))
-        return [*rows, *found.triples], found.truncated
+            self._rows.keep(_by_entity(_said(found), wanted))
+        return rows | _said(found), found.truncated
 
     def _describe(self, keys: Sequence[str]) -> Mapping[str, StoredEntity]:
         """Return the descriptions of those of some entities that the database has."""
@@ -348,13 +354,26 @@ def _is_number(value: object, *kinds: type) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list[Triple]]:
-    """Return the facts of each of some entities."""
-    rows: dict[str, list[Triple]] = {key: [] for key in keys}
-    for triple in triples:
-        for end in {triple.head, triple.tail}:
+def _said(found: Facts) -> dict[Triple, Said]:
+    """Return facts with what is said of them."""
+    return {triple: found.said.get(triple, Said()) for triple in found.triples}
+
+
+def said_in(graph: KnowledgeGraph) -> dict[Triple, Said]:
+    """Return the facts of a graph with what it says of them."""
+    return {
+        triple: Said(tuple(map(attribute_set, graph.attributes(triple))), graph.datatype(triple.tail) or "")
+        for triple in graph.triples()
+    }
+
+
+def _by_entity(facts: Mapping[Triple, Said], keys: Sequence[str]) -> dict[str, dict[Triple, Said]]:
+    """Return the facts of each of some entities, a value only with its head."""
+    rows: dict[str, dict[Triple, Said]] = {key: {} for key in keys}
+    for triple, said in facts.items():
+        for end in {triple.head} if said.is_value else {triple.head, triple.tail}:
             if end in rows:
-                rows[end].append(triple)
+                rows[end][triple] = said
     return rows
 
 

@@ -24,6 +24,7 @@ from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.parts import Said, executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
@@ -34,6 +35,7 @@ from kg_retrievers.index.connected_graph import (
     ConnectedGraph,
     GraphPart,
     PartRequest,
+    said_in,
 )
 from kg_retrievers.index.embeddings import EmbeddingCache, embed, embed_batches, embedding_name
 from kg_retrievers.index.exact_search import SLACK, ExactSearch
@@ -258,7 +260,7 @@ class GraphIndex(Immutable):
     @classmethod
     def connect(
         cls,
-        reader: PartReader,
+        reader: PartReader | Any,
         embeddings: Embeddings,
         vectors: VectorStoreSearch | None = None,
         *,
@@ -273,7 +275,8 @@ class GraphIndex(Immutable):
         graph. Evidence of a part that `max_facts` cut is marked as truncated.
 
         Args:
-            reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`.
+            reader: An executor: `Neo4jExecutor`, `LadybugExecutor` or `SparqlExecutor`. Or a driver of neo4j,
+                LangChain's `Neo4jGraph` or LlamaIndex's `Neo4jPropertyGraphStore`.
             embeddings: Any LangChain embeddings; those that the vectors were made with.
             vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
                 entities are found that a question names exactly, but for capitals.
@@ -286,6 +289,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the store was filled with other embeddings.
             DatabaseError: If the database cannot be reached, or refuses what is asked.
         """
+        reader = executor_of(reader, "GraphIndex.connect")
         connected = ConnectedGraph(
             reader, embeddings, vectors, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout
         )
@@ -703,11 +707,14 @@ class GraphIndex(Immutable):
         count = connected.triple_count
         is_small = count is not None and count <= connected.max_facts
         most = max(count or 1, 1) if is_small else FACTS
-        facts = set(connected.reader.sample_facts(connected.relations, most, timeout=connected.timeout).triples)
+        sample = connected.reader.sample_facts(connected.relations, most, timeout=connected.timeout)
+        is_small = is_small and not sample.truncated
+        facts = {triple: sample.said.get(triple, Said()) for triple in sample.triples}
         if not is_small:
-            facts.update(self.part(PartRequest(tuple(sorted(self._ends_of_samples(facts))), 1)).graph.triples())
+            around = self.part(PartRequest(tuple(sorted(self._ends_of_samples(facts))), 1)).graph
+            facts = said_in(around) | facts
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
-        return self._as_part(GraphPart(connected.graph_of(sorted(facts), sorted(ends)), not is_small))
+        return self._as_part(GraphPart(connected.graph_of(dict(sorted(facts.items())), sorted(ends)), not is_small))
 
     def _ends_of_samples(self, facts: Iterable[Triple]) -> set[str]:
         """Return the ends of some facts of each relation, about `OUTLINE_ENTITIES` in all."""
@@ -729,7 +736,7 @@ class GraphIndex(Immutable):
 def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:
     """Return the index of a connected graph, whose own graph holds the relations and no facts."""
     vectors = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
-    graph, dimension = connected.graph_of([], []), vectors.shape[1]
+    graph, dimension = connected.graph_of({}, []), vectors.shape[1]
     nothing, relations = ExactSearch(vectors[:0]), ExactSearch(vectors[: len(connected.relations)])
     index = GraphIndex(graph, embeddings, dimension, {"names": nothing, "relations": relations, "types": nothing})
     index.connected = connected

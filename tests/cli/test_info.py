@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ladybug
 import pytest
 from shell_mistakes import Run, mistake
 
@@ -130,3 +131,20 @@ def test_labels_of_nodes_are_no_types_where_a_property_holds_these(run: Run, ric
     assert "Labels of nodes; types are in the property types\n" in out
     told = json.loads(run("info", "rich.lbdb", "--connect", "--json")[1])
     assert (told["types_in"], told["labels"]) == ("types", ["Entity"])
+
+
+def test_a_database_tells_what_no_graph_holds(run: Run, folder: Path) -> None:
+    with ladybug.Database(folder / "p.lbdb") as database, ladybug.Connection(database) as connection:
+        for statement in (
+            "CREATE NODE TABLE Film(id INT64 PRIMARY KEY, name STRING, plot FLOAT[32])",
+            f"CREATE (:Film {{id: 1, name: 'Her', plot: {[0.5] * 32}}})",
+            "CREATE (:Film {id: 2})",
+        ):
+            connection.execute(statement)
+    code, out, err = run("info", "p.lbdb", "--connect", "--key", "name")
+    assert (code, err) == (0, "")
+    assert ["nodes", "without", "a", "key:", "Film", "1"] in rows(out)
+    assert ["node", "attribute", "'plot'", "with", "nested", "values", "or", "vectors", "1"] in rows(out)
+    told = json.loads(run("info", "p.lbdb", "--connect", "--json", "--key", "name")[1])
+    assert told["left_out"]["nodes without a key: Film"] == 1
+    assert told["understood"]["keys"] == "Film.name"

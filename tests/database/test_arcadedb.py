@@ -102,6 +102,7 @@ def write(server: ArcadeDB, database: str, graph: StoredGraph) -> None:
     for head, relation, tail in graph.facts:
         match = "MATCH (a {place: $head}), (b {place: $tail})"
         server.write(database, f"{match} CREATE (a)-[:{backticked(relation)}]->(b)", head=head, tail=tail)
+    server.write(database, "MATCH (n) REMOVE n.place")
 
 
 @pytest.fixture(scope="module")

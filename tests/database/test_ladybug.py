@@ -246,15 +246,20 @@ def test_a_database_of_somebody_else(tmp_path: Path) -> None:
         )
         assert stars == Relationship(Triple("Her", "STARS", "Amy Adams"), {"role": "Amy"})
         graph = KnowledgeGraph.from_executor(executor)
-        assert list(graph.triples()) == [("Her", "STARS", "Amy Adams")]
+        assert sorted(graph.triples()) == [("Her", "STARS", "Amy Adams"), ("Her", "year", "2013-10-12")]
+        assert graph.attributes(("Her", "STARS", "Amy Adams")) == [{"role": "Amy"}]
+        assert (graph.datatype("2013-10-12"), graph.label("Amy Adams")) == ("xsd:date", "Ms")
         assert graph.types_of("Amy Adams") == ["Person"]
         assert graph.reading == Reading(
             "LadybugDB",
-            {"keys": "Film.title, Person.name", "labels": "the keys", "types": "the labels of nodes"},
             {
-                "properties of nodes: Film.year, Film.cut, Film.rated, Person.title": 4,
-                "properties of relationships: STARS.role": 1,
+                "keys": "Film.title, Person.name",
+                "types": "the labels of nodes",
+                "names and types": "node attributes 'types' 2, 'label' 1",
+                "facts from node attributes": "'year' 1",
+                "attributes of facts": "edge attributes 'role' 1",
             },
+            {f"node attribute {name!r} with nested values or vectors": 1 for name in ("cut", "rated")},
         )
     with LadybugExecutor(path, label="title") as executor:
         assert executor.run("MATCH ()-[s]->() RETURN s").labels == {"Amy Adams": "Ms"}

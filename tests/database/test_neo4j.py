@@ -42,6 +42,7 @@ DIRECTED = relationship(7, 2, "DIRECTED IT", 1, year=2013)
 OWNS = relationship(8, 2, "OWNS", 3)
 FACT = Triple("Spike Jonze", "DIRECTED IT", "Her")
 
+NODE = ["key", "place", "labels", "said"]
 RELATIONSHIPS = ["name", "heads", "tails", "properties", "found"]
 
 SCHEMA = (
@@ -224,7 +225,7 @@ def test_schema_of_a_database_without_the_procedures(serve: Serve) -> None:
 
 def test_no_label_has_the_key(serve: Serve) -> None:
     _, executor = serve(key="key")
-    with pytest.raises(InvalidArgumentError, match=r"no label has .*\['key'\].*'Film': \['label', 'title'.*key='name'"):
+    with pytest.raises(InvalidArgumentError, match=r"no node has .*\['key'\].*'Film': \['label', 'title'.*key='name'"):
         executor.schema()
 
 
@@ -232,33 +233,78 @@ def test_a_whole_graph(serve: Serve) -> None:
     """Two nodes have the key "Her": the relationships of nodes that are films too are not read again, but others."""
     named_her = Triple("Her", "DIRECTED IT", "Her")
     _, executor = serve(
-        (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]])),
-        (r"MATCH \(n:`Film`\) .*count", Reply(["nodes"], [[1]])),
-        (r"MATCH \(n:`Person`\) .*count", Reply(["nodes"], [[2]])),
-        (r"MATCH \(n:`Film`\) WHERE .* ORDER BY key", Reply(["key", "label"], [["Her", "Her (2013)"]])),
-        (r"MATCH \(n:`Person`\) WHERE .* ORDER BY key", Reply(["key"], [["Her"], ["Spike Jonze"]])),
+        (r"size\(labels\(n\)\) = 0", Reply(["labels", "nodes"])),
+        (r"count\(\*\) AS nodes", Reply(["nodes"], [[2]])),
+        (r"MATCH \(n:`Film`\) .* ORDER BY key", Reply(NODE, [["Her", "1", ["Film", "Person"], HER.fields[2]]])),
         (
-            r"MATCH \(a:`Person`\)-.* AND NOT a:`Film` RETURN",
-            Reply(["head", "tail", "type"], [["Her", "Her", "DIRECTED IT"], ["Spike Jonze", "Her", "DIRECTED IT"]]),
+            r"MATCH \(n:`Person`\) .* ORDER BY key",
+            Reply(NODE, [["Her", "4", ["Person"], {"name": "Her"}], ["Spike Jonze", "2", ["Person"], JONZE.fields[2]]]),
         ),
-        (r"MATCH \(a:`Film`\)-", Reply(["head", "tail", "type"])),
+        (
+            r"MATCH \(a:`Person`\)-\[r",
+            Reply(
+                ["head", "tail", "type", "place", "said"],
+                [["Her", "Her", "DIRECTED IT", "8", {}], ["Spike Jonze", "Her", "DIRECTED IT", "9", {"year": 2013}]],
+            ),
+        ),
+        (r"MATCH \(a:`Film`\)-", Reply(["head", "tail", "type", "place", "said"])),
     )
     graph = KnowledgeGraph.from_executor(executor)
     assert list(graph.triples()) == [named_her, FACT]
+    assert graph.attributes(FACT) == [{"year": 2013}]
     assert graph.label("Her") == "Her (2013)"
     assert graph.types_of("Her") == ["Film", "Person"]
+    assert graph.reading.understood["nodes with the key of another node"] == "1, each taken as that node"
     assert graph.types_of("Spike Jonze") == ["Person"]
 
 
-@pytest.mark.heavy
-def test_a_whole_graph_with_nodes_without_key_or_label(serve: Serve) -> None:
-    labelled = (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]]))
-    _, executor = serve(labelled, ("WHERE .* count", Reply(["nodes"], [[3]])), ("AS nodes", Reply(["nodes"], [[5]])))
-    with pytest.raises(InvalidArgumentError, match=r"2 of 5 nodes 'Film' have no text in 'title'"):
-        KnowledgeGraph.from_executor(executor)
-    _, executor = serve(("AS nodes", Reply(["nodes"], [[4]])))
-    with pytest.raises(InvalidArgumentError, match="4 nodes have no label"):
-        KnowledgeGraph.from_executor(executor)
+class Store:
+    """Holds a driver, as LangChain's `Neo4jGraph` and LlamaIndex's `Neo4jPropertyGraphStore` do."""
+
+    def __init__(self, driver: neo4j.Driver) -> None:
+        self._driver, self._database = driver, "films"
+
+    def get(self) -> list[Any]:
+        """LlamaIndex finds nothing in a graph that it did not write."""
+        return []
+
+    get_triplets = get
+
+
+@pytest.mark.parametrize("wrap", [lambda driver: driver, Store], ids=["driver", "store"])
+def test_drivers_and_stores_are_taken_as_they_are(serve: Serve, wrap: Callable[[neo4j.Driver], Any]) -> None:
+    """Keys are "name" and "title" here; a node without one is counted, and its relationship too."""
+    stub, _ = serve(
+        (r"size\(labels\(n\)\) = 0 RETURN", Reply(["labels", "nodes"], [[["Thing"], 1]])),
+        (r"WHERE .* RETURN count\(r\) AS found", Reply(["found"], [[1]])),
+        (r"count\(\*\) AS nodes", Reply(["nodes"], [[1]])),
+        (r"MATCH \(n:`Film`\) .* ORDER BY key", Reply(NODE, [["Her", "1", ["Film"], HER.fields[2]]])),
+        (r"MATCH \(n:`Person`\) .* ORDER BY key", Reply(NODE, [["Spike Jonze", "2", ["Person"], JONZE.fields[2]]])),
+        (r"\(a:.*\[r", Reply(["head", "tail", "type", "place", "said"], [["Spike Jonze", "", "OWNS", "8", {}]])),
+    )
+    with neo4j.GraphDatabase.driver(stub.uri, auth=(USER, PASSWORD)) as driver:
+        source = wrap(driver)
+        graph = KnowledgeGraph.from_executor(source)
+        assert {*graph.entities} == {"Her", "Spike Jonze"}
+        assert graph.reading.left_out == {"nodes without a key: Thing": 1, "relationships of nodes without a key": 1}
+        assert all(request.extra["mode"] == "r" and "tx_timeout" in request.extra for request in stub.requests)
+        if isinstance(source, Store):
+            assert stub.requests[-1].extra["db"] == "films"
+            assert KnowledgeGraph.from_property_graph(source).reading == graph.reading
+        driver.verify_connectivity()  # it is not closed
+        with Neo4jExecutor(driver=driver) as executor, pytest.raises(InvalidArgumentError, match="made with driver="):
+            pickle.dumps(executor)
+    with pytest.raises(InvalidArgumentError, match=r"wanted an executor.*Neo4jGraph of LangChain.*but got 'bolt://x'"):
+        KnowledgeGraph.from_executor("bolt://x")
+
+
+def test_names_of_nodes_without_keys(serve: Serve) -> None:
+    """None is loaded in silence."""
+    _, executor = serve(
+        ("max", Reply(["last"], [[None]])), (r"count\(n\) AS nodes", Reply(["nodes"], [[2]])), key="title"
+    )
+    with pytest.raises(InvalidArgumentError, match=r"no node has .*\['title'\].*'Person': \['name'\].*key='name'"):
+        executor.entities_after("", 10)
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_relations_and_facts(pairs: Pairs) -> None:
         for relation in graph.relations:
             of_relation = sorted(graph.triples(relation=relation))
             assert executor.sample_facts([relation], 100)[:2] == (of_relation, False)
-            (fact,), more, _ = executor.sample_facts([relation], 1)
+            (fact,), more, *_ = executor.sample_facts([relation], 1)
             assert fact in of_relation
             assert more or len(of_relation) == 1
         assert executor.facts_of(some, relations=["nothing"])[:2] == ([], False)

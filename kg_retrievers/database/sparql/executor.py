@@ -30,8 +30,10 @@ from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
 from kg_retrievers.database.values import Relationship, Rows
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
+from kg_retrievers.graph.building import Reading
 from kg_retrievers.graph.parts import TIMEOUT
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
+from kg_retrievers.graph.readers.text_files import Attributes
 
 _FACT = re.compile(r"([hrt])(\d+)")
 
@@ -278,7 +280,11 @@ class SparqlExecutor(Executor):
     def _queries(self, timeout: float) -> SparqlParts:
         return self._parts
 
-    def read_graph(self, page_size: int) -> GraphBuilder:
+    def reading(self, *, timeout: float = TIMEOUT) -> Reading:
+        """Return that it is read as RDF is."""
+        return Reading("SPARQL")
+
+    def read_graph(self, page_size: int, attributes: Attributes = "facts") -> GraphBuilder:
         """Read the whole graph; for `KnowledgeGraph.from_executor`. Extra: `rdf`.
 
         All triples come in one answer, as N-Triples, which is read as a file is; `page_size` is not needed.
@@ -288,6 +294,11 @@ class SparqlExecutor(Executor):
             GraphLoadError: If there are none.
             MissingExtraError: Without the extra `rdf`.
         """
+        if attributes != "facts":
+            raise InvalidArgumentError(
+                f"{self!r}: attributes= is for property graphs. Leave it out.",
+                hint_python="Without facts that have literals: SparqlExecutor(..., literals='drop').",
+            )
         with self._within(READING_TIMEOUT, "read_graph"), tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "graph.nt"
             wanted = self._read_wanted()

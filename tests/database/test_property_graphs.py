@@ -1,0 +1,129 @@
+"""Live property graphs: they are read, and answer when connected, as the exported files of the same graph do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ladybug
+import pytest
+from arcadedb import ArcadeDB, is_installed
+from graph_reader import in_order
+from property_graph import property_graph, write_cypher, write_files
+
+from kg_retrievers import (
+    GraphIndex,
+    KnowledgeGraph,
+    LadybugExecutor,
+    NeighborhoodRetriever,
+    SimGRAGRetriever,
+    TripleSimilarityRetriever,
+    default_embeddings,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+
+GRAPH = property_graph()
+ASKED = {
+    "Film": ["When was {} released?", "Who acted in {}?", "What are the genres of {}?", "Which studio made {}?"],
+    "Person": ["When was {} born?", "What is the height of {}?", "Which films did {} direct?", "Who does {} work for?"],
+    "Studio": ["When was {} founded?", "Who works for {}?"],
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeGraph:
+    """The graph as it is read from the files of neo4j-admin."""
+    folder = tmp_path_factory.mktemp("files")
+    write_files(GRAPH, folder)
+    return KnowledgeGraph.from_file(folder)
+
+
+@pytest.fixture(scope="module", params=["ladybug", pytest.param("arcadedb", marks=pytest.mark.heavy)])
+def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The graph in a database."""
+    folder = tmp_path_factory.mktemp("database")
+    if request.param == "ladybug":
+        with ladybug.Database(folder / "g.lbdb") as database, ladybug.Connection(database) as connection:
+            write_cypher(GRAPH, connection.execute, tables=True)
+            connection.execute("COMMIT")
+        with LadybugExecutor(folder / "g.lbdb", key="id") as executor:
+            yield executor
+        return
+    if not is_installed():
+        pytest.skip("arcadedb-embedded is not installed")
+    with ArcadeDB(folder, ["graph"]) as server:
+        with server.driver.session(database="graph") as session, session.begin_transaction() as transaction:
+            write_cypher(GRAPH, lambda query, values: transaction.run(query, values).consume(), tables=False)
+            transaction.commit()
+        with server.executor("graph", key="id", explain=False) as executor:
+            yield executor
+
+
+def contents(graph: KnowledgeGraph) -> dict[str, Any]:
+    """All of a graph but the order."""
+    return {
+        "facts": {triple: sorted(map(repr, graph.attributes(triple))) for triple in graph.triples()},
+        "entities": {
+            key: (graph.label(key), graph.aliases(key), graph.types_of(key), graph.datatype(key))
+            for key in graph.entities
+        },
+        "read": graph.reading.understood["facts from node attributes"],
+        "duplicates": graph.duplicates,
+    }
+
+
+@pytest.mark.parametrize("page_size", [200, 10_000])
+def test_an_import_is_the_exported_file(file: KnowledgeGraph, executor: Any, page_size: int) -> None:
+    """Pages of 200 rows end between relationships of one type between the same two nodes."""
+    assert contents(KnowledgeGraph.from_executor(executor, page_size=page_size)) == contents(file)
+
+
+def test_properties_are_dropped_as_those_of_a_file(executor: Any) -> None:
+    graph = KnowledgeGraph.from_executor(executor, attributes="drop")
+    assert {*graph.relations} == {"ACTED_IN", "WORKS_FOR", "DIRECTED", "MADE_BY"}
+    assert not graph.attribute_names
+    assert graph.reading.left_out["node attribute 'height' (attributes=\"facts\" keeps it)"] == 231
+    assert graph.reading.left_out["edge attribute 'role' (attributes=\"facts\" keeps it)"] > 400
+
+
+def said(retriever: BaseKGRetriever, question: str) -> list[Any]:
+    """The answers, facts and attributes of a reply; the sets of a fact are in the order in which a source has them."""
+    replies = [one.metadata for one in retriever.invoke(question)]
+    return [
+        (one["answers"], one["triples"], [sorted(map(repr, sets)) for sets in one.get("attributes", []) if sets])
+        for one in replies
+    ]
+
+
+@pytest.mark.parametrize("kind", [SimGRAGRetriever, NeighborhoodRetriever, TripleSimilarityRetriever])
+def test_connected_answers_are_those_of_the_exported_file(
+    file: KnowledgeGraph, executor: Any, kind: type[BaseKGRetriever]
+) -> None:
+    embeddings = default_embeddings()
+    here = kind.from_index(GraphIndex.build(in_order(file), embeddings))
+    there = kind.from_index(GraphIndex.connect(executor, embeddings))
+    replies = 0
+    for label, questions in ASKED.items():
+        for place, question in enumerate(questions):
+            for name in GRAPH.named(label)[place :: 20 * len(questions)]:
+                reply = said(here, question.format(name))
+                assert said(there, question.format(name)) == reply, question.format(name)
+                replies += bool(reply)
+    assert replies > 15
+
+
+def test_a_value_is_a_fact_when_connected(executor: Any) -> None:
+    key, name, year = next(
+        (key, said["name"], said["release_year"]) for key, (_, said) in GRAPH.nodes.items() if "release_year" in said
+    )
+    found = executor.facts_of([str(key)], relations=["release_year"])
+    assert found.triples == [(str(key), "release_year", str(year))]
+    assert executor.entities_named([name, str(key)]) == {name: [str(key)], str(key): [str(key)]}
+    assert [entity.label for entity in executor.describe([str(key)])] == [name]
+    position: str | None = ""
+    labels = list[str]()
+    while position is not None:
+        page = executor.entities_after(position, 90)
+        position = page.position
+        labels += [entity.label for entity in page.entities]
+    assert sorted(labels) == sorted(GRAPH.named("Film") + GRAPH.named("Person") + GRAPH.named("Studio"))
