@@ -207,7 +207,7 @@ def _pages(
         page_size: How many rows are read at a time.
     """
     beyond = ""
-    for name, expression in reversed(order.items()):
+    for name, expression in reversed([*order.items()]):
         beyond = f"({expression} > ${name}{f' OR {expression} = ${name} AND {beyond}' if beyond else ''})"
     columns = ", ".join(f"{expression} AS {name}" for name, expression in order.items())
     result = f"RETURN {columns}, {further} ORDER BY {', '.join(order)}"

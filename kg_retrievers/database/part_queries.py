@@ -100,7 +100,8 @@ class PartQueries:
         """
         if not keys:
             return Facts([], False)
-        parts, used, further = list[str](), {"keys": self._wanted(keys)}, ""
+        used: dict[str, Any] = {"keys": self._wanted(keys)}
+        parts, further = list[str](), ""
         if among is not None and self._is_ladybug:
             further = f" AND {self._key('m')} IN $keys"
         elif among is not None:  # a list would be read again for each fact
@@ -275,7 +276,9 @@ class PartQueries:
         entities = [
             (
                 min(row[1] for row in nodes[key]),
-                StoredEntity(key, found.labels.get(key, key), found.aliases.get(key, []), found.types.get(key, [])),
+                StoredEntity(
+                    key, found.labels.get(key, key), [*found.aliases.get(key, [])], [*found.types.get(key, [])]
+                ),
             )
             for key in sorted(nodes)
         ]
