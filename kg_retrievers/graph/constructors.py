@@ -17,7 +17,7 @@ from kg_retrievers.graph.readers.frameworks.documents import read_graph_document
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions
 from kg_retrievers.graph.readers.tables.frames import read_frame
 from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
@@ -187,7 +187,7 @@ class GraphConstructors(Immutable):
         languages: Sequence[str] = ("en",),
         label_predicates: Sequence[str] = LABELS,
         alias_predicates: Sequence[str] = ALIASES,
-        type_predicates: Sequence[str] = ("rdf:type",),
+        type_predicates: Sequence[str] = TYPES,
         literals: Kept = "keep",
         graphs: Sequence[str] | None = None,
         blank_nodes: Kept = "keep",

@@ -290,7 +290,7 @@ def test_empty_literals_are_counted(read: Read) -> None:
     assert read('ex:a ex:r "", "x" .').reading.left_out == {"empty texts": 1}
 
 
-# --- blank nodes, lists, statements about statements ------------------------------------------------------------------
+# --- blank nodes, lists, statements about facts -----------------------------------------------------------------------
 
 
 def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
@@ -304,14 +304,66 @@ def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
     assert dropped.reading.left_out == {'statements with blank nodes (blank_nodes="keep")': 7}
 
 
-def test_statements_about_statements_and_equal_things_are_plain_facts(read: Read) -> None:
+REIFIED = "rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<< ex:a ex:r ex:b >> ex:since 1999 ; ex:by ex:Bob . ex:a ex:r ex:b .",
+        "ex:a ex:r ex:b {| ex:since 1999 ; ex:by ex:Bob |} .",
+        "ex:a ex:r ex:b ~ ex:n {| ex:since 1999 |} . ex:n ex:by ex:Bob ; rdfs:comment 'fr'@fr, 'en'@en .",
+        "ex:n rdf:reifies <<( ex:a ex:r ex:b )>> ; ex:since 1999 ; ex:by ex:Bob . ex:a ex:r ex:b .",
+        f"ex:n a rdf:Statement ; {REIFIED} ; ex:since 1999 . ex:a ex:r ex:b . ex:n ex:by ex:Bob .",
+        f"ex:a ex:r ex:b . [] {REIFIED} ; ex:since 1999 ; ex:by ex:Bob .",
+    ],
+)
+def test_statements_about_a_fact_are_its_attributes(read: Read, text: str) -> None:
+    graph = read(f"{text} ex:Bob rdfs:label 'Bob' . ex:by rdfs:label 'says' . ex:c ex:year '1999'^^xsd:gYear .")
+    assert [*graph.triples()] == [("ex:a", "ex:r", "ex:b"), ("ex:c", "ex:year", "1999")]
+    (said,) = graph.attributes(("ex:a", "ex:r", "ex:b"))
+    assert said | {"comment": "en"} == {"since": 1999, "says": "Bob", "comment": "en"}
+    assert "ex:n" not in graph.entities
+    assert graph.datatype("1999") == "xsd:gYear"
+    assert graph.reading.understood["attributes of facts"].startswith("says 1, since 1" if len(said) == 2 else "comment")
+
+
+def test_values_of_attributes_are_typed(read: Read) -> None:
     graph = read(
-        "ex:s a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:b . ex:a owl:sameAs ex:c . "
-        "<< ex:a ex:r ex:b >> ex:since 2020 ."
+        'ex:a ex:r ex:b {| ex:i +7 ; ex:d 0.5 ; ex:t true ; ex:day "2001-02-03"^^xsd:date ; ex:text "7" ; '
+        'ex:at "2001-02-03T00:00:00Z"^^xsd:dateTime ; ex:many "a", 2 ; ex:odd "x"^^xsd:integer ; ex:s:i ex:c ; '
+        'ex:inf "INF"^^xsd:double ; a ex:Claim ; ex:unknown [] ; rdfs:label "a claim" |} .'
     )
-    assert ("ex:s", "rdf:subject", "ex:a") in graph
-    assert graph.reading.left_out == {"triple terms, which are statements about statements": 1}
-    assert ("ex:a", "owl:sameAs", "ex:c") in graph
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [
+        {"i (ex:i)": 7, "d": 0.5, "t": True, "day": "2001-02-03", "text": "7", "at": "2001-02-03", "many": ["a", 2]}
+        | {"odd": "x", "i (ex:s:i)": "ex:c", "inf": "INF", "type": "ex:Claim", "label": "a claim"}
+    ]
+    assert graph.reading.left_out == {"attributes whose values are blank nodes of which nothing is said": 1}
+    assert [*graph.entities] == ["ex:a", "ex:b"]
+
+
+def test_attributes_keep_to_the_named_graph_of_their_fact(read: Read) -> None:
+    text = "ex:g { ex:a ex:r ex:b {| ex:n 1 |} } ex:a ex:r ex:b . << ex:a ex:r ex:b >> ex:n 2 . "
+    graph = read(text + "ex:h { ex:c ex:r ex:d . } << ex:c ex:r ex:d >> ex:source ex:x .", "trig")
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"n": 1, "source": "ex:g"}, {"n": 2}]
+    assert graph.attributes(("ex:c", "ex:r", "ex:d")) == [{"ex:source": "ex:x", "source": "ex:h"}]
+
+
+def test_what_is_no_fact_has_no_attributes(read: Read) -> None:
+    graph = read(
+        "<< ex:a ex:r ex:no >> ex:n 1 . ex:claim rdf:reifies <<( ex:a ex:r ex:never )>> ; ex:n 2 . "
+        "ex:a a ex:K {| ex:n 3 |} ; ex:r ex:b {| ex:n 4 {| ex:n 5 |} |} ; ex:says <<( ex:a ex:r 1 )>> . "
+        "ex:s a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:no ."
+    )
+    assert len(graph) == 5
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"n": 4}]
+    assert {("ex:claim", "ex:n", "2"), ("ex:s", "rdf:subject", "ex:a")} < {*graph.triples()}
+    assert graph.reading.left_out == {
+        "statements about triples that the source does not state": 2,
+        "statements about types and names": 1,
+        "attributes of attributes": 1,
+        "triple terms, which are statements about statements": 1,
+    }
 
 
 def test_classes_and_properties(read: Read) -> None:
