@@ -553,7 +553,7 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def types_below(self) -> dict[str, frozenset[int]]:
-        """Each type, also one of no entity, with the ids of itself and of the types below it by `rdfs:subClassOf` or "P279"."""
+        """Each type, also one of no entity, with the ids of itself and those below it, by `rdfs:subClassOf` or P279."""
         below = {name: {number} for number, name in enumerate(self.types)}
         facts = [fact for name in self._wider_relations for fact in self.triples(relation=name)]
         keys = {key for fact in facts for key in (fact.head, fact.tail)}

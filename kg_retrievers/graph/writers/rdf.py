@@ -75,8 +75,8 @@ class _Statements:
         rows, sets = content.statements()
         told = [*map(self._in_graph, sets)]
         reified = {(row, graph) for row, (graph, said) in zip(rows.tolist(), told, strict=True) if said}
-        free = (name for number in count() if f"_:{(name := f'fact{number}')}" not in keys)
         keys = set(content.keys) if reified else ()
+        free = (name for name in map("fact{}".format, count()) if f"_:{name}" not in keys)
         for row, (head, relation, tail), (graph, said) in zip(
             rows.tolist(), content.edges[rows].tolist(), told, strict=True
         ):

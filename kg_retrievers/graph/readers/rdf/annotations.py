@@ -139,11 +139,13 @@ class _Folding:
         rows, nodes = np.array(more, np.intc).reshape(-1, 2).T
         rows = np.concatenate([np.flatnonzero(~self._gone), rows])
         nodes = np.concatenate([first[~self._gone], nodes])
-        columns = (self._heads, self._relations, self._tails, self._sources)
+        heads, relations, tails, sources = self._heads, self._relations, self._tails, self._sources
         is_thing = ~np.isin(self._typed, [*self._nodes])
         new = np.array([*self._new_types.values()], np.intc).reshape(-1, 2).T
-        types = (np.append(old[is_thing], more) for old, more in zip((self._typed, self._kinds), new, strict=True))
-        return Facts(*(column[rows] for column in columns), nodes, *types, said)
+        typed, kinds = (
+            np.append(old[is_thing], more) for old, more in zip((self._typed, self._kinds), new, strict=True)
+        )
+        return Facts(heads[rows], relations[rows], tails[rows], sources[rows], nodes, typed, kinds, said)
 
     def _find_claims(self) -> None:
         """Make a fact of each statement node of Wikidata: "wd:Q1 p:P57 _:s", "_:s ps:P57 wd:Q2" is of "wdt:P57"."""
@@ -209,8 +211,8 @@ class _Folding:
         whole = {node: sets for node, sets in found.items() if [*map(len, sets)] == [1, 1, 1]}
         return [(node, *(one for (one,) in sets), sources[node]) for node, sets in whole.items()]
 
-    def _take_said(self, iris: Sequence[str]) -> dict[int, dict[int, list[tuple[int, int]]]]:
-        """Take away what is said of nodes, and of references and values of Wikidata, and return what is said of nodes."""
+    def _take_said(self, iris: Sequence[str]) -> Mapping[int, Mapping[int, list[tuple[int, int]]]]:
+        """Take away what is said of nodes, which is returned, and of the references and values of Wikidata."""
         statements = self._statements
         parts = {number for number, iri in enumerate(iris) if iri.startswith((_REFERENCES, _VALUES))}
         structure = {statements.ids.get(f"{RDF}{part}", NONE) for part in ("subject", "predicate", "object")}

@@ -19,7 +19,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import NAMED, Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
 from kg_retrievers.graph.readers.rdf.annotations import RANK, WIKIBASE, attribute_value, facts_of
-from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib
+from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib, oxigraph, rdf_format
 from kg_retrievers.graph.readers.rdf.statements import (
     ALIAS,
     DEFAULT,
@@ -30,6 +30,8 @@ from kg_retrievers.graph.readers.rdf.statements import (
     RdfOptions,
     Statements,
 )
+from kg_retrievers.graph.readers.rdf.wikidata import WikidataJson
+from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
@@ -433,18 +435,32 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
+    if rdf_format(path, format) == "Wikidata JSON":
+        return _read_wikidata(path, options)
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
     has_formulas = file.format == "N3" and options.graphs is None
     statements = Statements(replace(options, graphs=[DEFAULT]) if has_formulas else options, file.module, path)
     if has_formulas:
         statements.of_other_graphs = "statements within formulas, which state nothing"
     file.read(statements.begin, statements.take)
-    builder = _build(statements, file.format, file.prefixes, file.skipped)
+    return _checked(_build(statements, file.format, file.prefixes, file.skipped), path)
+
+
+def _read_wikidata(path: Path, options: RdfOptions) -> GraphBuilder:
+    module, file = oxigraph(), TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
+    statements = Statements(options, module, path)
+    statements.begin({})
+    statements.take(WikidataJson(file, module, statements.left_out))
+    return _checked(_build(statements, "Wikidata JSON", {}, file.skipped), path)
+
+
+def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
+    """Return what a file says, if it says anything."""
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
         empty = "" if path.stat().st_size else "the file is empty: "
         raise GraphLoadError(
-            f"{empty}no facts, {file.skipped:,} malformed lines{left}.",
+            f"{empty}no facts, {builder.skipped:,} malformed lines{left}.",
             path,
             hint_python="Name a file that holds statements of RDF.",
         )
