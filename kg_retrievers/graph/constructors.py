@@ -19,7 +19,7 @@ from kg_retrievers.graph.readers.frameworks.documents import read_graph_document
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.opening import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, TYPES, Kept, RdfOptions
 from kg_retrievers.graph.readers.tables.frames import read_frame
 from kg_retrievers.graph.readers.text_files import Attributes, OnError
 
@@ -192,7 +192,7 @@ class GraphConstructors(Immutable):
         languages: Sequence[str] = ("en",),
         label_predicates: Sequence[str] = LABELS,
         alias_predicates: Sequence[str] = ALIASES,
-        type_predicates: Sequence[str] = ("rdf:type",),
+        type_predicates: Sequence[str] = TYPES,
         literals: Kept = "keep",
         graphs: Sequence[str] | None = None,
         blank_nodes: Kept = "keep",
@@ -202,21 +202,22 @@ class GraphConstructors(Immutable):
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> Self:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, N3, Wikidata's JSON, or a graph of rdflib.
 
         The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
         is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
         An entity without one is called by the end of its IRI in words, a relation or type by its prefixed name, or by
-        the end of its IRI where no prefix fits. `reading` says what was understood and what was left out.
+        the end of its IRI where no prefix fits. What is said of a fact, as by `<< s p o >>`, `rdf:Statement` or
+        qualifiers of Wikidata, are its attributes. `reading` says what was understood and what was left out.
 
         Args:
             source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
-            format: The format of a file by its name or media type; found by suffix where not given.
+            format: The format of a file by its name or media type, or "wikidata"; found by suffix where not given.
             languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
                 without a language, then, for a thing without any of these, the first other language in sorted order.
             label_predicates: Predicates of labels, best first. Further labels become aliases.
             alias_predicates: Predicates of aliases.
-            type_predicates: Predicates of types, as "wdt:P31".
+            type_predicates: Predicates of types; types that all things of Wikibase have are left out by default.
             literals: "drop" leaves out the facts whose tails are literals.
             graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
             blank_nodes: "drop" leaves out the statements with blank nodes.

@@ -559,7 +559,7 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def types_below(self) -> dict[str, frozenset[int]]:
-        """Each type, also one of no entity, with the ids of itself and of the types below it by `rdfs:subClassOf`."""
+        """Each type, also one of no entity, with the ids of itself and those below it, by `rdfs:subClassOf` or P279."""
         below = {name: {number} for number, name in enumerate(self.types)}
         facts = [fact for name in self._wider_relations for fact in self.triples(relation=name)]
         keys = {key for fact in facts for key in (fact.head, fact.tail)}
@@ -577,9 +577,10 @@ cannot hold with on_loss="drop".
         facts = [fact for key in known for fact in chain(self.triples(head=key), self.triples(tail=key))]
         return bool(facts) and all(fact.relation in wider for fact in facts)
 
-    @property
+    @cached_property
     def _wider_relations(self) -> list[str]:
-        return [name for name in self.relations if re.search(r"(?:^|[:/#])subClassOf$", name)]
+        is_wider = re.compile(r".*(?:^|[:/#])(?:subClassOf|P279)").fullmatch
+        return [name for name in self.relations if is_wider(name) or is_wider(self.relation_id(name))]
 
     @cached_property
     def untyped(self) -> Array:

@@ -254,7 +254,8 @@ def is_unit_name(word: str) -> bool:
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _ZONE = r"(?:Z|[-+]\d\d:\d\d)?"
 _XSD_YEAR, _XSD_DAY = r"(-?(?:[1-9]\d{3,8}|0\d{3}))", r"(\d\d)-(\d\d)"
-_INTEGERS = [
+#: The datatypes of whole numbers.
+INTEGERS = [
     "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
     "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
 ]  # fmt: skip
@@ -294,7 +295,7 @@ _FORMS: dict[str, tuple[re.Pattern[str], _Reader]] = {
         (["dateTime", "dateTimeStamp"], rf"{_XSD_YEAR}-{_XSD_DAY}{_TIME}{_ZONE}", _read_xsd_day),
         (["gYearMonth"], rf"{_XSD_YEAR}-(\d\d){_ZONE}", _read_xsd_day),
         (["gYear"], rf"{_XSD_YEAR}{_ZONE}", _read_xsd_day),
-        (_INTEGERS, r"[-+]?\d+", _read_xsd_integer),
+        (INTEGERS, r"[-+]?\d+", _read_xsd_integer),
         (["decimal"], _XSD_NUMBER, _read_xsd_number),
         (["double", "float"], _FLOAT, _read_xsd_number),
         (["boolean"], "true|false|1|0", _read_xsd_truth),

@@ -168,12 +168,94 @@ def test_a_relation_without_prefix_is_called_by_the_end_of_its_iri(read: Read) -
 def test_properties_of_wikidata_are_called_by_their_entities(read: Read) -> None:
     graph = read(
         "@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> . "
-        'wd:Q1 wdt:P57 wd:Q2 ; wdt:P31 wd:Q3 . wd:P57 rdfs:label "director"@en . wd:Q3 rdfs:label "film"@en .',
-        type_predicates=["wdt:P31"],
+        "wd:Q1 a <http://wikiba.se/ontology#Item> ; wdt:P57 wd:Q2 ; wdt:P31 wd:Q3 . wd:P57 rdfs:label 'director'@en . "
+        "wd:Q3 rdfs:label 'film'@en ; wdt:P279 wd:Q4 . wd:Q4 rdfs:label 'work'@en . wd:Q5 wdt:P31 wd:Q4 .",
     )
-    assert [*graph.triples()] == [("wd:Q1", "director", "wd:Q2")]
+    assert ("wd:Q1", "director", "wd:Q2") in graph
+    assert sorted(graph.types[one] for one in graph.types_below["work"]) == ["film", "work"]
+    assert graph.reading.understood["types"] == "2 by rdf:type, wdt:P31"
+    assert graph.reading.left_out == {"types of all things in Wikibase, such as wikibase:Item": 1}
     assert (graph.relation_id("director"), graph.types_of("wd:Q1")) == ("wdt:P57", ["film"])
     assert "wd:P57" not in graph.entities
+
+
+WIKIDATA_RDF = """
+@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix wds: <http://www.wikidata.org/entity/statement/> . @prefix p: <http://www.wikidata.org/prop/> .
+@prefix ps: <http://www.wikidata.org/prop/statement/> . @prefix pq: <http://www.wikidata.org/prop/qualifier/> .
+@prefix pqv: <http://www.wikidata.org/prop/qualifier/value/> . @prefix wdv: <http://www.wikidata.org/value/> .
+@prefix pr: <http://www.wikidata.org/prop/reference/> . @prefix wdref: <http://www.wikidata.org/reference/> .
+@prefix wikibase: <http://wikiba.se/ontology#> . @prefix prov: <http://www.w3.org/ns/prov#> .
+wds:2 a wikibase:Statement ; ps:P69 wd:Q6 ; pq:P580 "1971"^^xsd:gYear ; pqv:P580 wdv:1 ; pq:P512 wd:Q7 ; pq:P1 7 ;
+    wikibase:rank wikibase:PreferredRank ; prov:wasDerivedFrom wdref:1 .
+wd:Q42 wdt:P31 wd:Q5 ; p:P31 wds:1 ; wdt:P69 wd:Q6 ; p:P69 wds:2, wds:3 ; p:P9 wds:4 ; rdfs:label "Adams"@en .
+wds:1 a wikibase:Statement, wikibase:BestRank ; ps:P31 wd:Q5 ; wikibase:rank wikibase:NormalRank .
+wds:3 ps:P69 "none" ; wikibase:rank wikibase:DeprecatedRank . wds:4 a wikibase:Statement ; pq:P580 wd:Q5 .
+wdref:1 a wikibase:Reference ; pr:P248 wd:Q9 . wdv:1 a wikibase:TimeValue ; wikibase:timePrecision 9 .
+wd:P69 a wikibase:Property ; rdfs:label "educated at"@en . wd:P580 rdfs:label "start time"@en .
+wd:Q5 rdfs:label "human"@en . wd:Q7 rdfs:label "BA"@en . wd:Q6 rdfs:label "St John's"@en .
+"""
+
+
+def snak(property: str, type: str, value: Any) -> dict[str, Any]:
+    return {"snaktype": "value", "property": property, "datavalue": {"type": type, "value": value}}
+
+
+def item(property: str, id: str) -> dict[str, Any]:
+    return snak(property, "wikibase-entityid", {"entity-type": "item", "id": id})
+
+
+def entity(id: str, label: str, **claims: Any) -> dict[str, Any]:
+    kind = "item" if id.startswith("Q") else "property"
+    return {"type": kind, "id": id, "labels": {"en": {"language": "en", "value": label}}, "claims": claims or []}
+
+
+WIKIDATA_JSON = [
+    entity(
+        "Q42",
+        "Adams",
+        P31=[{"mainsnak": item("P31", "Q5"), "rank": "normal"}],
+        P69=[
+            {"mainsnak": item("P69", "Q6"), "rank": "preferred", "references": [{}], "qualifiers": {
+                "P580": [snak("P580", "time", {"time": "+1971-00-00T00:00:00Z", "precision": 9})],
+                "P512": [item("P512", "Q7")], "P1": [snak("P1", "quantity", {"amount": "+7", "unit": "1"})],
+            }},
+            {"mainsnak": snak("P69", "string", "none"), "rank": "deprecated"},
+        ],
+        P9=[{"mainsnak": {"snaktype": "novalue", "property": "P9"}, "rank": "normal"}],
+    ),
+    *(entity(id, label) for id, label in (("P69", "educated at"), ("P580", "start time"), ("Q5", "human"))),
+    *(entity(id, label) for id, label in (("Q7", "BA"), ("Q6", "St John's"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["RDF", "lines", "document"])
+def test_statements_of_wikidata_are_facts_with_their_qualifiers(read: Read, tmp_path: Path, form: str) -> None:
+    if form == "RDF":
+        graph = read(WIKIDATA_RDF)
+    else:
+        lines = "[\n" + ",\n".join(map(json.dumps, WIKIDATA_JSON)) + "\n]\n"
+        document = json.dumps({"entities": {one["id"]: one for one in WIKIDATA_JSON}})
+        (tmp_path / "w.json").write_text(lines if form == "lines" else document, encoding="utf-8")
+        graph = KnowledgeGraph.from_file(tmp_path / "w.json")
+    said = {fact: graph.attributes(fact) for fact in graph.triples()}
+    assert said == {
+        ("wd:Q42", "educated at", "wd:Q6"): [{"start time": "1971", "P512": "BA", "P1": 7, "rank": "preferred"}],
+        ("wd:Q42", "educated at", "none"): [{"rank": "deprecated"}],
+    }
+    assert graph.relation_id("educated at") == "wdt:P69"
+    assert (sorted(graph.entities), graph.types_of("wd:Q42")) == (["none", "wd:Q42", "wd:Q6", "wd:Q7"], ["human"])
+    left = {"references of Wikidata": 1, "statements of Wikidata without a value": 1}
+    assert left.items() <= graph.reading.left_out.items()
+
+
+def test_a_line_that_is_no_entity_of_wikidata(tmp_path: Path) -> None:
+    lines = [json.dumps(WIKIDATA_JSON[0]), '{"id": "Q1", "labels": {"en": {"value": 1}}}', "{", "[" * 100_000]
+    (tmp_path / "w.json").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(GraphLoadError, match=r"w\.json:2: is no entity of Wikidata \(.*on_error"):
+        KnowledgeGraph.from_file(tmp_path / "w.json")
+    graph = KnowledgeGraph.from_rdf(tmp_path / "w.json", format="wikidata", on_error="skip", type_predicates=())
+    assert (graph.skipped, ("wd:Q42", "wdt:P31", "wd:Q5") in graph) == (3, True)
 
 
 # --- prefixes ---------------------------------------------------------------------------------------------------------
@@ -292,7 +374,7 @@ def test_empty_literals_are_counted(read: Read) -> None:
     assert read('ex:a ex:r "", "x" .').reading.left_out == {"empty texts": 1}
 
 
-# --- blank nodes, lists, statements about statements ------------------------------------------------------------------
+# --- blank nodes, lists, statements about facts -----------------------------------------------------------------------
 
 
 def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
@@ -306,14 +388,66 @@ def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
     assert dropped.reading.left_out == {'statements with blank nodes (blank_nodes="keep")': 7}
 
 
-def test_statements_about_statements_and_equal_things_are_plain_facts(read: Read) -> None:
+REIFIED = "rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<< ex:a ex:r ex:b >> ex:since 1999 ; ex:by ex:Bob . ex:a ex:r ex:b .",
+        "ex:a ex:r ex:b {| ex:since 1999 ; ex:by ex:Bob |} .",
+        "ex:a ex:r ex:b ~ ex:n {| ex:since 1999 |} . ex:n ex:by ex:Bob ; rdfs:comment 'fr'@fr, 'en'@en .",
+        "ex:n rdf:reifies <<( ex:a ex:r ex:b )>> ; ex:since 1999 ; ex:by ex:Bob . ex:a ex:r ex:b .",
+        f"ex:n a rdf:Statement ; {REIFIED} ; ex:since 1999 . ex:a ex:r ex:b . ex:n ex:by ex:Bob .",
+        f"ex:a ex:r ex:b . [] {REIFIED} ; ex:since 1999 ; ex:by ex:Bob .",
+    ],
+)
+def test_statements_about_a_fact_are_its_attributes(read: Read, text: str) -> None:
+    graph = read(f"{text} ex:Bob rdfs:label 'Bob' . ex:by rdfs:label 'says' . ex:c ex:year '1999'^^xsd:gYear .")
+    assert [*graph.triples()] == [("ex:a", "ex:r", "ex:b"), ("ex:c", "ex:year", "1999")]
+    (said,) = graph.attributes(("ex:a", "ex:r", "ex:b"))
+    assert said | {"comment": "en"} == {"since": 1999, "says": "Bob", "comment": "en"}
+    assert "ex:n" not in graph.entities
+    assert graph.datatype("1999") == "xsd:gYear"
+    assert "says 1, since 1" in graph.reading.understood["attributes of facts"]
+
+
+def test_values_of_attributes_are_typed(read: Read) -> None:
     graph = read(
-        "ex:s a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:b . ex:a owl:sameAs ex:c . "
-        "<< ex:a ex:r ex:b >> ex:since 2020 ."
+        'ex:a ex:r ex:b {| ex:i +7 ; ex:d 0.5 ; ex:t true ; ex:day "2001-02-03"^^xsd:date ; ex:text "7" ; '
+        'ex:at "2001-02-03T00:00:00Z"^^xsd:dateTime ; ex:many "a", 2 ; ex:odd "x"^^xsd:integer ; ex:s:i ex:c ; '
+        'ex:inf "INF"^^xsd:double ; a ex:Claim ; ex:unknown [] ; rdfs:label "a claim" |} .'
     )
-    assert ("ex:s", "rdf:subject", "ex:a") in graph
-    assert graph.reading.left_out == {"triple terms, which are statements about statements": 1}
-    assert ("ex:a", "owl:sameAs", "ex:c") in graph
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [
+        {"i (ex:i)": 7, "d": 0.5, "t": True, "day": "2001-02-03", "text": "7", "at": "2001-02-03", "many": ["a", 2]}
+        | {"odd": "x", "i (ex:s:i)": "ex:c", "inf": "INF", "type": "ex:Claim", "label": "a claim"}
+    ]
+    assert graph.reading.left_out == {"attributes whose values are blank nodes of which nothing is said": 1}
+    assert [*graph.entities] == ["ex:a", "ex:b"]
+
+
+def test_attributes_keep_to_the_named_graph_of_their_fact(read: Read) -> None:
+    text = "ex:g { ex:a ex:r ex:b {| ex:n 1 |} } ex:a ex:r ex:b . << ex:a ex:r ex:b >> ex:n 2 . "
+    graph = read(text + "ex:h { ex:c ex:r ex:d . } << ex:c ex:r ex:d >> ex:source ex:x .", "trig")
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"n": 1, "source": "ex:g"}, {"n": 2}]
+    assert graph.attributes(("ex:c", "ex:r", "ex:d")) == [{"ex:source": "ex:x", "source": "ex:h"}]
+
+
+def test_what_is_no_fact_has_no_attributes(read: Read) -> None:
+    graph = read(
+        "<< ex:a ex:r ex:no >> ex:n 1 . ex:claim rdf:reifies <<( ex:a ex:r ex:never )>> ; ex:n 2 . "
+        "ex:a a ex:K {| ex:n 3 |} ; ex:r ex:b {| ex:n 4 {| ex:n 5 |} |} ; ex:says <<( ex:a ex:r 1 )>> . "
+        "ex:s a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:no ."
+    )
+    assert len(graph) == 5
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"n": 4}]
+    assert {("ex:claim", "ex:n", "2"), ("ex:s", "rdf:subject", "ex:a")} < {*graph.triples()}
+    assert graph.reading.left_out == {
+        "statements about triples that the source does not state": 2,
+        "statements about types and names": 1,
+        "attributes of attributes": 1,
+        "triple terms, which are statements about statements": 1,
+    }
 
 
 def test_classes_and_properties(read: Read) -> None:

@@ -14,8 +14,7 @@ from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError
 from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN
-from kg_retrievers.graph.readers.rdf.sources import WIKIDATA_ENTITIES, WIKIDATA_PROPERTIES
-from kg_retrievers.graph.readers.rdf.statements import ANY
+from kg_retrievers.graph.readers.rdf.statements import ANY, WIKIDATA_ENTITIES, WIKIDATA_PROPERTIES
 
 #: The most relations and types that are listed, and the triples of a sample where an endpoint cannot list them in time.
 MAX_LISTED, SAMPLE = 20_000, 100_000

@@ -21,6 +21,7 @@ from kg_retrievers.graph.readers.exports import (
 )
 from kg_retrievers.graph.readers.frameworks.networkx_graphs import read_node_link, read_xml
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.rdf.wikidata import is_wikidata
 from kg_retrievers.graph.readers.tables.delimited import (
     find_layout,
     first_rows,
@@ -33,14 +34,14 @@ from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 GraphFormat = Literal[
     "tsv", "csv", "pipe", "jsonl", "json", "node-link", "parquet", "arrow", "graphml", "gexf",
-    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "neo4j-csv", "apoc-jsonl",
+    "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata", "neo4j-csv", "apoc-jsonl",
 ]  # fmt: skip
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
+RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata")
 
 #: The formats that no suffix tells.
-_WITHOUT_SUFFIX = ("pipe", "node-link", "neo4j-csv", "apoc-jsonl")
+_WITHOUT_SUFFIX = ("pipe", "node-link", "wikidata", "neo4j-csv", "apoc-jsonl")
 
 #: The formats by the suffixes of files.
 SUFFIXES: dict[str, GraphFormat] = {
@@ -96,8 +97,10 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 
 def _json_format(path: Path, found: GraphFormat, options: FileOptions) -> GraphFormat:
-    """Return what JSON holds: lines, an array of rows, an export of APOC, JSON-LD, or a document of nodes and links."""
+    """Return what JSON holds: rows in lines or an array, APOC's, Wikidata's, JSON-LD, or a graph of nodes and links."""
     start = _json_start(path, options)
+    if is_wikidata(start):
+        return "wikidata"
     is_array = start.startswith("[")
     try:
         row = DECODER.raw_decode(start[1:].lstrip())[0] if is_array else DECODER.decode(start.partition("\n")[0])
@@ -218,7 +221,8 @@ def read_graph_rows(
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
-    - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
+    - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3", "wikidata": as `KnowledgeGraph.from_rdf`
+      reads them by default.
     - "neo4j-csv", "apoc-jsonl": see `read_neo4j_files` and `read_apoc`. A document of arrows.app or APOC is found if
       "node-link" is, too.
 

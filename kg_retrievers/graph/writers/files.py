@@ -116,7 +116,7 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
     elif layout in _TABLES:
         lost |= _losses_of_table(content, beside)
     elif layout not in _FULLEST:
-        lost |= rdf_losses(content, layout)
+        lost |= rdf_losses(content)
     return {what: count for what, count in lost.items() if count}
 
 

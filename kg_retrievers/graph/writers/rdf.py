@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from itertools import chain, count
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from kg_retrievers.graph.attributes import SOURCE
+from kg_retrievers.graph.attributes import SOURCE, AttributeValue
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
 from kg_retrievers.graph.readers.rdf.parsing import oxigraph
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
-#: The formats that hold the sources of facts, as named graphs.
+#: The formats that hold the sources of facts as named graphs; the others hold them as attributes.
 NAMED_GRAPHS = ("nq", "trig", "jsonld")
+
+#: The formats in which no node can reify a triple of RDF 1.2; it is an `rdf:Statement` there.
+OLD_FORMATS = ("jsonld",)
 
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
 
@@ -23,39 +27,36 @@ def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
     """Write a graph as RDF: facts, labels (rdfs:label), aliases (skos:altLabel) and types (rdf:type).
 
     Prefixed names become IRIs again, literals have their datatypes. A name that is no IRI, as "Her", becomes one that
-    `from_rdf` reads as this name.
+    `from_rdf` reads as this name. Attributes of a fact are said of a blank node that reifies it; a list, or a text
+    with NUL in it, is written as JSON.
 
     Args:
         content: The graph.
         file: Where to write.
-        format: The format, as "nt" or "ttl". Those of `NAMED_GRAPHS` hold the sources of facts.
+        format: The format, as "nt" or "ttl".
 
     Raises:
         MissingExtraError: If pyoxigraph is not installed.
     """
-    statements = _Statements(content, Prefixes(content.prefixes))
+    statements = _Statements(content, Prefixes(content.prefixes), format)
     quads = statements.quads() if format in NAMED_GRAPHS else (quad.triple for quad in statements.quads())
     module = oxigraph()
     module.serialize(quads, file, module.RdfFormat.from_extension(format), prefixes=_declarable(content.prefixes))
 
 
-def rdf_losses(content: GraphContent, format: str) -> dict[str, int]:
-    """Count what a format of RDF cannot hold: silent entities, attributes, and sources except in `NAMED_GRAPHS`."""
+def rdf_losses(content: GraphContent) -> dict[str, int]:
+    """Count what RDF cannot hold: entities of which nothing is said."""
     lonely = content.lonely()
     silent = sum(entity.key in lonely and not entity.is_described for entity in content.entities())
-    sets = content.statements()[1] if content.has_attributes else []
-    sourced = 0 if format in NAMED_GRAPHS else sum(SOURCE in one for one in sets)
-    lost = {"sources of facts (N-Quads, TriG and JSON-LD can)": sourced, "entities of which nothing is said": silent}
-    lost["attributes of facts"] = sum(len(one.keys() - {SOURCE}) for one in sets)
-    return {what: count for what, count in lost.items() if count}
+    return {"entities of which nothing is said": silent} if silent else {}
 
 
 class _Statements:
     """The statements of a graph."""
 
-    def __init__(self, content: GraphContent, prefixes: Prefixes) -> None:
+    def __init__(self, content: GraphContent, prefixes: Prefixes, format: str) -> None:
         self._module = oxigraph()
-        self._content, self._prefixes = content, prefixes
+        self._content, self._prefixes, self._format = content, prefixes, format
         self._label, self._alias, self._type = map(self._iri, ("rdfs:label", "skos:altLabel", "rdf:type"))
 
     def quads(self) -> Iterator[Any]:
@@ -72,12 +73,47 @@ class _Statements:
         terms = [self._term(entity, number in heads) for number, entity in enumerate(entities)]
         relations = [self._iri(id) for id in content.relation_ids]
         rows, sets = content.statements()
-        for (head, relation, tail), attributes in zip(content.edges[rows].tolist(), sets, strict=True):
-            graph = (self._node(str(attributes[SOURCE])),) if SOURCE in attributes else ()
-            yield module.Quad(terms[head], relations[relation], terms[tail], *graph)
+        told = [*map(self._in_graph, sets)]
+        reified = {(row, graph) for row, (graph, said) in zip(rows.tolist(), told, strict=True) if said}
+        keys = set(content.keys) if reified else ()
+        free = (name for name in map("fact{}".format, count()) if f"_:{name}" not in keys)
+        for row, (head, relation, tail), (graph, said) in zip(
+            rows.tolist(), content.edges[rows].tolist(), told, strict=True
+        ):
+            fact = module.Quad(terms[head], relations[relation], terms[tail], *map(self._node, graph))
+            yield fact
+            if (row, graph) in reified:
+                yield from self._reifier(fact, module.BlankNode(next(free)), said)
         for entity, term in zip(entities, terms, strict=True):
             if not isinstance(term, module.Literal):
                 yield from self._descriptions(entity, term)
+
+    def _in_graph(self, attributes: Mapping[str, AttributeValue]) -> tuple[tuple[str, ...], dict[str, AttributeValue]]:
+        """Return the name of a graph, if the format has graphs and there is a source, and the other attributes."""
+        if SOURCE not in attributes or self._format not in NAMED_GRAPHS:
+            return (), dict(attributes)
+        others = {name: value for name, value in attributes.items() if name != SOURCE}
+        return (str(attributes[SOURCE]),), others
+
+    def _reifier(self, fact: Any, node: Any, attributes: Mapping[str, AttributeValue]) -> Iterator[Any]:
+        """Yield what makes a node stand for a fact, and the attributes of the fact."""
+        module, graph = self._module, fact.graph_name
+        if self._format in OLD_FORMATS:
+            yield module.Quad(node, self._type, self._iri("rdf:Statement"), graph)
+            for part, term in zip(("subject", "predicate", "object"), fact.triple, strict=True):
+                yield module.Quad(node, self._iri(f"rdf:{part}"), term, graph)
+        else:
+            yield module.Quad(node, self._iri("rdf:reifies"), fact.triple, graph)
+        for name, value in attributes.items():
+            yield module.Quad(node, module.NamedNode(NAMED + quote(name, safe="")), self._value(value), graph)
+
+    def _value(self, value: AttributeValue) -> Any:
+        """Return the value of an attribute as a literal."""
+        is_plain = isinstance(value, int | str) and "\0" not in str(value)
+        if is_plain:
+            return self._module.Literal(value)
+        datatype = self._iri("xsd:double" if isinstance(value, float) else "rdf:JSON")
+        return self._module.Literal(json.dumps(value), datatype=datatype)
 
     def _descriptions(self, entity: Entity, term: Any) -> Iterator[Any]:
         module = self._module

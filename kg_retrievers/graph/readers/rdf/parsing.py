@@ -23,6 +23,7 @@ FORMATS = {
     "RDF/XML": ("rdf", "owl", "rdfs", "xml", "rdfxml", "rdf-xml", "application/rdf+xml"),
     "JSON-LD": ("jsonld", "json-ld", "json", "application/ld+json"),
     "N3": ("n3", "text/n3"),
+    "Wikidata JSON": ("wikidata",),
 }
 
 #: The formats whose parser goes on behind an error.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -14,10 +16,22 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.attributes import SOURCE
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.iris import Prefixes, local_words
+from kg_retrievers.graph.iris import NAMED, Prefixes, local_words
 from kg_retrievers.graph.readers.opening import limit_error
-from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib
-from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
+from kg_retrievers.graph.readers.rdf.annotations import RANK, WIKIBASE, attribute_value, facts_of
+from kg_retrievers.graph.readers.rdf.parsing import RdfFile, RdflibGraph, is_rdflib, oxigraph, rdf_format
+from kg_retrievers.graph.readers.rdf.statements import (
+    ALIAS,
+    DEFAULT,
+    FIRST_LABEL,
+    TYPES,
+    WIKIDATA_ENTITIES,
+    WIKIDATA_PROPERTIES,
+    RdfOptions,
+    Statements,
+)
+from kg_retrievers.graph.readers.rdf.wikidata import WikidataJson
+from kg_retrievers.graph.readers.text_files import FileOptions, TextFile
 
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
@@ -29,9 +43,6 @@ SCHEMA_TYPES = (
     "owl:SymmetricProperty", "owl:Ontology", "wikibase:Property",
 )  # fmt: skip
 
-#: Wikidata labels a property by its entity: "wd:P57" for the relations "wdt:P57", "p:P57", "ps:P57" and their like.
-WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
-
 
 def take_foreign(statements: Statements) -> None:
     """Take texts in languages that are not wanted where their head and relation have no literal otherwise."""
@@ -42,7 +53,8 @@ def take_foreign(statements: Statements) -> None:
     for (head, relation), (language, texts) in statements.foreign.items():
         if (head, relation) not in have:
             for text, source in texts:
-                statements.add_fact(head, relation, ~statements.literal(text, f"@{language}"), source)
+                number = statements.literal(text, f"@{language}", len(statements.heads))
+                statements.add_fact(head, relation, ~number, source)
                 statements.foreign_count -= 1
     statements.foreign.clear()
 
@@ -51,9 +63,8 @@ class RdfColumns:
     """Gives the numbers of statements their keys, and hands everything to a builder.
 
     Attributes:
-        heads: The number of the head of each fact.
-        relations: The number of its relation.
-        tails: The number of its tail; ~number for a literal.
+        facts: The facts.
+        attributes: How many facts have each attribute.
         iris: The IRI of each number, or "_:" and the name of a blank node.
         keys: The key of each entity, by its id; an empty text for a literal.
         ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
@@ -61,47 +72,51 @@ class RdfColumns:
         local_names: How many entities and relations are called by the end of their IRI.
         described: How many classes and properties, in no fact themselves, describe types and relations.
         blank_types: How many types were left out because they are blank nodes.
+        own_types: How many were left out because they are those of all things in Wikibase.
     """
 
     def __init__(self, statements: Statements, builder: GraphBuilder, prefixes: Prefixes) -> None:
         """Take over what was collected."""
-        self._statements, self._builder, self._prefixes = statements, builder, prefixes
-        self.heads = np.frombuffer(statements.heads, np.intc)
-        self.relations = np.frombuffer(statements.relations, np.intc)
-        self.tails = np.frombuffer(statements.tails, np.intc)
+        self._statements, self._builder, self.prefixes = statements, builder, prefixes
+        self.facts = facts_of(statements)
         self.schema_types = {
             number for name in SCHEMA_TYPES if (number := statements.ids.get(prefixes.expand(name))) is not None
         }
         self.iris = [*statements.ids]
         self.keys: list[str] = []
         self.ids = np.empty(0, np.intc)
-        self.local_names = self.described = self.blank_types = self.blanks = 0
+        self.local_names = self.described = self.blank_types = self.own_types = self.blanks = 0
+        self.attributes = Counter[str]()
+        self._attribute_names: dict[int, str] = {}
+        self._texts: list[str] = []
+        self._datatypes: list[str] = []
 
     def fill(self) -> None:
         """Fill the builder."""
-        order = self._by_first_place(self.heads, self.tails)
+        order = self._by_first_place(self.facts.heads, self.facts.tails)
         relations = self._relation_labels()
         order = np.concatenate([order, self._described_alone(order, relations)])
         self.ids = np.full(len(self.iris) + len(self._statements.literals), NONE, np.intc)
         self.ids[order] = np.arange(len(order))
         graphs = [self._statements.ids.get(name, NONE) for name in self._statements.graphs]
+        self._name_attributes()
         self._statements.ids.clear()  # since what follows is as large
         self._name_keys(order)
-        used = self._prefixes.used(filter(None, self.keys))
+        used = self.prefixes.used(filter(None, self.keys))
         self._name_entities(order)
         self._name_literals(order)
         self._add_facts(relations, graphs)
         self._add_types()
         builder = self._builder
         types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
-        used |= self._prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
+        used |= self.prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
         builder.prefixes = dict(sorted(used.items()))
 
     def _by_first_place(self, *columns: Array) -> Array:
         """Return the numbers of facts in the order of appearance: those of IRIs, and, further up, of literals."""
-        width, never = len(columns), len(columns) * len(self.heads)
+        width, never = len(columns), len(columns) * len(self.facts.heads)
         first = np.full(len(self.iris) + len(self._statements.literals), never, np.int64)
-        for start in reversed(range(0, len(self.heads), _FACTS_AT_ONCE)):  # so that the first place stays
+        for start in reversed(range(0, len(self.facts.heads), _FACTS_AT_ONCE)):  # so that the first place stays
             some = np.stack([column[start : start + _FACTS_AT_ONCE] for column in columns], axis=1)
             last_first = self._codes(some.ravel()[::-1])  # of several values the last is kept
             first[last_first] = np.arange(width * start, width * start + len(last_first))[::-1]
@@ -114,13 +129,16 @@ class RdfColumns:
     def _relation_labels(self) -> dict[int, str]:
         """Add the relations in the order of their facts, name them, and return their ids by number."""
         ids: dict[int, str] = {}
-        for number in self._by_first_place(self.relations).tolist():
-            id = ids[number] = self._prefixes.compact(self.iris[number])
+        for number in self._by_first_place(self.facts.relations).tolist():
+            id = ids[number] = self.prefixes.compact(self.iris[number])
             self._builder.relation(id)
-            entity = self._wikidata_entity(number)
-            label = None if entity is None else self._statements.names.label(entity)
-            self._builder.name_relation(id, label or self._name(number))
+            self._builder.name_relation(id, self._property_label(number) or self._name(number))
         return ids
+
+    def _property_label(self, number: int) -> str | None:
+        """Return the label of a property of Wikidata."""
+        entity = self._wikidata_entity(number)
+        return None if entity is None else self._statements.names.label(entity)
 
     def _name(self, number: int) -> str:
         """Return the label of a relation or type; where no prefix fits, the end of its IRI in words."""
@@ -128,8 +146,8 @@ class RdfColumns:
         if label is not None:
             return label
         iri = self.iris[number]
-        name = self._prefixes.name_of(iri)
-        self.local_names += name != self._prefixes.compact(iri)
+        name = self.prefixes.name_of(iri)
+        self.local_names += name != self.prefixes.compact(iri)
         return name
 
     def _wikidata_entity(self, number: int) -> int | None:
@@ -138,19 +156,34 @@ class RdfColumns:
             return None
         return self._statements.ids.get(WIKIDATA_ENTITIES + iri.rpartition("/")[2])
 
+    def _name_attributes(self) -> None:
+        """Name the attributes that relations are: by their labels, else by their local names."""
+        numbers = dict.fromkeys(relation for said in self.facts.said.values() for relation in said)
+        ids = {self.prefixes.compact(self.iris[number]): number for number in numbers}
+        labels = dict[str, str]()
+        for id, number in ids.items():
+            iri = self.iris[number]
+            local = unquote(iri[len(NAMED) :] if iri.startswith(NAMED) else re.split("[/#:]", iri)[-1])
+            labels[id] = self._property_label(number) or self._statements.names.label(number) or local or id
+            if labels[id] == SOURCE and len(self._statements.graphs):  # which the graphs are
+                labels[id] = id
+        self._attribute_names = dict(zip(ids.values(), relation_names(ids, labels), strict=True))
+
     def _described_alone(self, order: Array, relations: dict[int, str]) -> Array:
         """Return the entities that have names or types and no fact, in the order of appearance."""
         statements = self._statements
-        described = np.array([*(set(statements.typed) | statements.names.things())], np.int64)
+        named = statements.names.things() - self.facts.said.keys()
+        described = np.array([*(set(self.facts.typed.tolist()) | named)], np.int64)
         is_known = np.zeros(len(self.iris), bool)
         is_known[order[order < len(self.iris)]] = True
         things: set[int] = set(described[~is_known[described]].tolist())
-        schema = set(relations) | set(statements.kinds)
-        schema |= {entity for number in relations if (entity := self._wikidata_entity(number)) is not None}
+        predicates = {*relations, *(relation for said in self.facts.said.values() for relation in said)}
+        schema = predicates | set(self.facts.kinds.tolist())
+        schema |= {entity for number in predicates if (entity := self._wikidata_entity(number)) is not None}
         self.described = len(things & schema)
         unused = {
             thing
-            for thing, kind in zip(statements.typed, statements.kinds, strict=True)
+            for thing, kind in zip(self.facts.typed.tolist(), self.facts.kinds.tolist(), strict=True)
             if kind in self.schema_types and thing in things and thing not in schema
         }
         statements.left_out["classes and properties without facts (type_predicates=())"] += len(unused)
@@ -158,7 +191,7 @@ class RdfColumns:
 
     def _name_keys(self, order: Array) -> None:
         """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
-        iris, compact, append = self.iris, self._prefixes.compact, self.keys.append
+        iris, compact, append = self.iris, self.prefixes.compact, self.keys.append
         for number in _numbers(order):
             if number >= len(iris):
                 append("")
@@ -170,9 +203,9 @@ class RdfColumns:
 
     def _name_literals(self, order: Array) -> None:
         """Give literals their keys, and number all entities."""
-        builder, texts, first = self._builder, [*self._statements.literals], len(self.iris)
-        iris, short = self._statements.datatype_ids, self._prefixes.datatype
-        datatypes = [name if name.startswith("@") else short(name) for name in iris]
+        self._texts, self._datatypes = [*self._statements.literals], [*self._statements.datatype_ids]
+        builder, texts, first = self._builder, self._texts, len(self.iris)
+        datatypes = [name if name.startswith("@") else self.prefixes.datatype(name) for name in self._datatypes]
         kinds = self._statements.datatypes
         taken = set(self.keys) if texts else set()
         for id in np.flatnonzero(order >= first).tolist():
@@ -184,14 +217,14 @@ class RdfColumns:
             self.keys[id] = key
             builder.datatypes[key] = datatypes[kinds[literal]]
         builder.entities(self.keys)
-        for literal, kind in self._statements.retyped:
+        for literal, kind, _ in self._statements.retyped:
             key = free_key(texts[literal], taken, self._statements.literals)
             builder.set_datatype(key, datatypes[kind])
 
     def _source_name(self, name: str, number: int, entity: int) -> str:
         """Return the name of a graph: "_:g0" and so on for a blank node that is no entity."""
         if not name.startswith("_:"):
-            return self._prefixes.compact(name)
+            return self.prefixes.compact(name)
         id = NONE if entity == NONE else int(self.ids[entity])
         return f"_:g{number}" if id == NONE else self.keys[id]
 
@@ -204,18 +237,46 @@ class RdfColumns:
         """
         relation = np.zeros(len(self.iris), np.intc)
         relation[[*relations]] = np.arange(len(relations))
-        found = np.frombuffer(self._statements.sources, np.intc)
+        found, nodes = self.facts.sources, self.facts.nodes
         named = zip(self._statements.graphs.items(), graphs, strict=True) if len(found) else ()
-        sources = [self._builder.attribute_set({SOURCE: self._source_name(*graph, entity)}) for graph, entity in named]
-        of_source = np.array([*sources, NONE], np.intc)
-        for start in range(0, len(self.heads), _FACTS_AT_ONCE):
+        sources = [self._source_name(*graph, entity) for graph, entity in named]
+        of_source = np.array([*map(self._builder.attribute_set, ({SOURCE: name} for name in sources)), NONE], np.intc)
+        for start in range(0, len(self.facts.heads), _FACTS_AT_ONCE):
             facts = slice(start, start + _FACTS_AT_ONCE)
-            heads, tails = self.ids[self.heads[facts]], self.ids[self._codes(self.tails[facts])]
-            given = None
-            if len(found):
-                given = np.full(len(heads), NONE, np.intc)
-                given[: len(found[facts])] = of_source[found[facts]]
-            self._builder.add_ids(heads, relation[self.relations[facts]], tails, given)
+            heads, tails = self.ids[self.facts.heads[facts]], self.ids[self._codes(self.facts.tails[facts])]
+            given = np.full(len(heads), NONE, np.intc)
+            given[: len(found[facts])] = of_source[found[facts]]
+            for at in np.flatnonzero(nodes[facts] != NONE).tolist():
+                said = self._attributes(int(nodes[start + at]))
+                if (source := found[start + at]) != NONE:
+                    said[SOURCE] = sources[source]
+                given[at] = self._builder.attribute_set(said)
+            self._builder.add_ids(heads, relation[self.facts.relations[facts]], tails, given if len(found) else None)
+
+    def _attributes(self, node: int) -> dict[str, Any]:
+        """Return what is said of a node that stands for a fact."""
+        found = dict[str, Any]()
+        for relation, tails in self.facts.said[node].items():
+            values = [value for one in dict.fromkeys(tails) if (value := self._value(*one)) is not None]
+            if self.iris[relation] == RANK:
+                values = [str(value).rpartition(":")[2].removesuffix("Rank").lower() for value in values]
+            if values:
+                found[self._attribute_names[relation]] = values if len(values) > 1 else values[0]
+        if label := self._statements.names.label(node):
+            found.setdefault("label", label)
+        self.attributes.update(found.keys())
+        return found
+
+    def _value(self, tail: int, kind: int) -> Any:
+        """Return a tail as the value of an attribute: that of a literal, or the label or key of a thing."""
+        if tail < 0:
+            return attribute_value(self._texts[~tail], self._datatypes[kind])
+        if not self.iris[tail].startswith("_:"):
+            return self._statements.names.label(tail) or self.prefixes.compact(self.iris[tail])
+        if self.ids[tail] == NONE:
+            self._statements.left_out["attributes whose values are blank nodes of which nothing is said"] += 1
+            return None
+        return self.keys[self.ids[tail]]
 
     def _name_entities(self, order: Array) -> None:
         builder, names = self._builder, self._statements.names
@@ -233,12 +294,16 @@ class RdfColumns:
     def _add_types(self) -> None:
         """Add the types of entities, each by its label; of two with one label, the prefixed name follows."""
         statements = self._statements
-        things, kinds = np.frombuffer(statements.typed, np.intc), np.frombuffer(statements.kinds, np.intc)
+        is_default = [*statements.options.type_predicates] == [*TYPES]
+        own = [number for number in np.unique(self.facts.kinds).tolist() if is_default and _is_own(self.iris[number])]
+        is_kept = ~np.isin(self.facts.kinds, own)
+        things, kinds = self.facts.typed[is_kept], self.facts.kinds[is_kept]
+        self.own_types = len(self.facts.kinds) - len(kinds)
         numbers = [number for number in np.unique(kinds).tolist() if not self.iris[number].startswith("_:")]
         if not numbers:
             self.blank_types = len(kinds)
             return
-        ids = {self._prefixes.compact(self.iris[number]): number for number in numbers}
+        ids = {self.prefixes.compact(self.iris[number]): number for number in numbers}
         labels = {id: self._name(number) for id, number in ids.items()}
         names = relation_names(ids, labels)
         self._builder.type_ids = {name: id for name, id in zip(names, ids, strict=True) if name != id}
@@ -252,6 +317,11 @@ class RdfColumns:
         for thing, rank in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
             key = self.keys[self.ids[thing]]
             found[key] = [*found.get(key, ()), in_order[rank]]
+
+
+def _is_own(kind: str) -> bool:
+    """Return whether a type is one of all things in Wikibase, such as of all items."""
+    return kind.startswith(WIKIBASE) and kind != f"{WIKIBASE}Property"
 
 
 def _numbers(order: Array) -> Iterator[int]:
@@ -288,13 +358,15 @@ def describe_reading(
     named = {name: statements.uses[FIRST_LABEL - rank] for rank, name in enumerate(options.label_predicates)} | {
         "the end of the IRI": columns.local_names
     }
+    types = [name for name in options.type_predicates if columns.prefixes.expand(name) in statements.type_predicates]
     kinds = Counter(builder.datatypes.values())
     blanks = columns.blanks
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
         "languages": _languages(options.languages, foreign_labels),
-        "types": _count(len(statements.typed), f"by {', '.join(options.type_predicates)}"),
+        "types": _count(len(columns.facts.typed) - columns.own_types, f"by {', '.join(types)}"),
+        "attributes of facts": _counts(columns.attributes),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
         "literals": _count(kinds.total(), f"({_counts(kinds)})"),
         "literals that their datatype does not allow": _count(statements.invalid, "taken as texts"),
@@ -305,6 +377,7 @@ def describe_reading(
     reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
     reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
     reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
+    reading.leave_out("types of all things in Wikibase, such as wikibase:Item", columns.own_types)
     for what, count in statements.left_out.items():
         reading.leave_out(what, count)
 
@@ -362,18 +435,32 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
+    if rdf_format(path, format) == "Wikidata JSON":
+        return _read_wikidata(path, options)
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
     has_formulas = file.format == "N3" and options.graphs is None
     statements = Statements(replace(options, graphs=[DEFAULT]) if has_formulas else options, file.module, path)
     if has_formulas:
         statements.of_other_graphs = "statements within formulas, which state nothing"
     file.read(statements.begin, statements.take)
-    builder = _build(statements, file.format, file.prefixes, file.skipped)
+    return _checked(_build(statements, file.format, file.prefixes, file.skipped), path)
+
+
+def _read_wikidata(path: Path, options: RdfOptions) -> GraphBuilder:
+    module, file = oxigraph(), TextFile(path, FileOptions(on_error=options.on_error, limits=options.limits))
+    statements = Statements(options, module, path)
+    statements.begin({})
+    statements.take(WikidataJson(file, module, statements.left_out))
+    return _checked(_build(statements, "Wikidata JSON", {}, file.skipped), path)
+
+
+def _checked(builder: GraphBuilder, path: Path) -> GraphBuilder:
+    """Return what a file says, if it says anything."""
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
         empty = "" if path.stat().st_size else "the file is empty: "
         raise GraphLoadError(
-            f"{empty}no facts, {file.skipped:,} malformed lines{left}.",
+            f"{empty}no facts, {builder.skipped:,} malformed lines{left}.",
             path,
             hint_python="Name a file that holds statements of RDF.",
         )

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
-from kg_retrievers.graph.iris import NAMED, Prefixes
+from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.opening import Limits, limit_error, skip_hints
 from kg_retrievers.graph.readers.text_files import OnError
 from kg_retrievers.graph.validation import checked_dataclass
@@ -142,12 +142,18 @@ LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name"
 #: The predicates of aliases.
 ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
+#: The predicates of types; the second one is "instance of" of Wikidata.
+TYPES = ("rdf:type", "wdt:P31")
+
+#: Wikidata labels a property by its entity: "wd:P57" for the relations "wdt:P57", "p:P57", "ps:P57" and their like.
+WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
+
 #: In `graphs`: the default graph.
 DEFAULT = "default"
 
 
-# What a predicate is for, where it is no relation: a label by its position, an alias, a type.
-ALIAS, TYPE, FIRST_LABEL = -1, -2, -3
+# What a predicate is for, where it is no relation: a label by its position, an alias, a type, a reifier of a triple.
+ALIAS, TYPE, REIFIER, FIRST_LABEL = -1, -2, -3, -4
 _NOT_TAKEN = -2
 
 
@@ -162,7 +168,7 @@ class RdfOptions:
     languages: Sequence[str] = ("en",)
     label_predicates: Sequence[str] = LABELS
     alias_predicates: Sequence[str] = ALIASES
-    type_predicates: Sequence[str] = ("rdf:type",)
+    type_predicates: Sequence[str] = TYPES
     literals: Kept = "keep"
     graphs: Sequence[str] | None = None
     blank_nodes: Kept = "keep"
@@ -191,7 +197,10 @@ class Statements:
         typed: The numbers of things, and
         kinds: of their types, side by side.
         datatypes: The number of the datatype of each literal, in `datatype_ids`.
-        retyped: Literals with a further datatype.
+        retyped: Literals with a further datatype, this datatype, and the fact that has it, or `NONE`.
+        reified: Five numbers for each reifier of a triple: its own, those of the triple, and that of its graph.
+        type_predicates: The IRIs of those predicates of types that were used.
+        predicates: The number of each predicate; a negative one if it is for names or types.
         foreign: Texts and graphs in the first language in sorted order that is not wanted, by head and relation.
         foreign_count: How many texts in languages that are not wanted there were.
         invalid: How many literals are none that their datatype allows.
@@ -209,7 +218,8 @@ class Statements:
         self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
         self.heads, self.relations, self.tails = array("i"), array("i"), array("i")
         self.sources, self.typed, self.kinds, self.datatypes = array("i"), array("i"), array("i"), array("i")
-        self.retyped: list[tuple[int, int]] = []
+        self.retyped: list[tuple[int, int, int]] = []
+        self.reified = array("i")
         self.foreign: dict[tuple[int, int], tuple[str, list[tuple[str, int]]]] = {}
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
@@ -219,7 +229,8 @@ class Statements:
         self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
         self._takes_default = options.graphs is None or DEFAULT in options.graphs
-        self._roles: dict[str, int] = {}
+        self.predicates: dict[str, int] = {}
+        self.type_predicates = set[str]()
         self._wanted_graphs: set[str] | None = None
 
     def begin(self, declared: Mapping[str, str]) -> None:
@@ -230,10 +241,11 @@ class Statements:
         """
         options = self.options
         prefixes = Prefixes({**declared, **options.prefixes})
-        roles = dict.fromkeys(expanded("type_predicates", options.type_predicates, prefixes), TYPE)
+        roles = {f"{WELL_KNOWN['rdf']}reifies": REIFIER}
+        roles |= dict.fromkeys(expanded("type_predicates", options.type_predicates, prefixes), TYPE)
         roles |= dict.fromkeys(expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
         labels = expanded("label_predicates", options.label_predicates, prefixes)
-        self._roles = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
+        self.predicates = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
         if options.graphs is not None:
             named = [name for name in options.graphs if name != DEFAULT]
             self._wanted_graphs = set(expanded("graphs", named, prefixes))
@@ -257,7 +269,7 @@ class Statements:
     def take(self, statements: Iterable[Any]) -> None:
         """Take statements."""
         for subject, predicate, object, graph in statements:
-            self._take(subject, predicate, self._roles[predicate.value], object, graph)
+            self._take(subject, predicate, self.predicates[predicate.value], object, graph)
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self._oxigraph.DefaultGraph else self._graph(graph)
@@ -270,14 +282,28 @@ class Statements:
         if type(object) is self._oxigraph.Literal:
             self._take_literal(head, predicate, role, object, source)
             return
+        if role == REIFIER and type(object) is self._oxigraph.Triple:
+            self._take_reifier(head, object, source)
+            return
         tail = self._thing(object)
         if tail is None:
             return
         if role == TYPE:
+            self.type_predicates.add(predicate.value)
             self.typed.append(head)
             self.kinds.append(tail)
         else:
             self.add_fact(head, self._relation(predicate, role), tail, source)
+
+    def _take_reifier(self, node: int, triple: Any, source: int) -> None:
+        """Keep which triple a node reifies."""
+        head, relation, object = self._thing(triple.subject), self.predicates[triple.predicate.value], triple.object
+        if type(object) is self._oxigraph.Literal:
+            tail: int | None = ~self.literal(object.value, _datatype(object), NONE)
+        else:
+            tail = self._thing(object)
+        if head is not None and tail is not None:
+            self.reified.extend((node, head, relation, tail, source))
 
     def _relation(self, predicate: Any, role: int) -> int:
         """Return the number of a relation, whatever else its predicate is for."""
@@ -312,10 +338,10 @@ class Statements:
         elif language and self.languages.rank(language) is None:
             self._take_foreign((head, self._relation(predicate, role)), language, (text, source))
         else:
-            datatype = f"@{language}" if language else literal.datatype.value
             if language and getattr(literal, "direction", None) is not None:
                 self.left_out["directions of texts, of which the language stays"] += 1
-            self.add_fact(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
+            number = self.literal(text, _datatype(literal), len(self.heads))
+            self.add_fact(head, self._relation(predicate, role), ~number, source)
 
     def _leave_out(self, text: str, head: int, predicate: Any) -> None:
         """Count a literal that is too long or holds NUL, or raise for it."""
@@ -339,14 +365,20 @@ class Statements:
         elif language == before[0]:
             before[1].append(text)
 
-    def literal(self, text: str, datatype: str) -> int:
-        """Return the number of a literal by its text and the IRI of its datatype, or "@" and its language."""
+    def literal(self, text: str, datatype: str, fact: int) -> int:
+        """Return the number of a literal.
+
+        Args:
+            text: Its text.
+            datatype: The IRI of its datatype, or "@" and its language.
+            fact: The number of the fact whose tail it is, or `NONE`.
+        """
         literal, kind = self.literals[text], self.datatype_ids[datatype]
         if literal == len(self.datatypes):
             self.datatypes.append(kind)
             self.invalid += not is_valid(text, datatype)
         elif self.datatypes[literal] != kind:
-            self.retyped.append((literal, kind))
+            self.retyped.append((literal, kind, fact))
         return literal
 
     def add_fact(self, head: int, relation: int, tail: int, source: int) -> None:
@@ -364,6 +396,11 @@ class Statements:
             taken = self._wanted_graphs is None or name in self._wanted_graphs
             self._graph_numbers[name] = self.graphs[name] if taken else _NOT_TAKEN
         return self._graph_numbers[name]
+
+
+def _datatype(literal: Any) -> str:
+    """Return the IRI of the datatype of a literal, or "@" and its language."""
+    return f"@{literal.language}" if literal.language else str(literal.datatype.value)
 
 
 def expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
