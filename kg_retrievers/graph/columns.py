@@ -268,6 +268,20 @@ def distinct(values: Array) -> Array:
     return found
 
 
+def are_among(values: Array, ascending: Array) -> Array:
+    """Return which values are among others, which ascend: bool.
+
+    Example:
+        >>> are_among(np.array([5, 1, 2]), np.array([1, 3, 5])).tolist()
+        [True, True, False]
+    """
+    if len(ascending) * 8 < len(values):
+        return np.isin(values, ascending)
+    at = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    found: Array = ascending[at] == values
+    return found
+
+
 def are_first(ascending: Array) -> Array:
     """Return which values differ from the one before: bool."""
     found = np.ones(len(ascending), np.bool_)
