@@ -571,7 +571,7 @@ cannot hold with on_loss="drop".
         facts = [fact for key in known for fact in chain(self.triples(head=key), self.triples(tail=key))]
         return bool(facts) and all(fact.relation in wider for fact in facts)
 
-    @property
+    @cached_property
     def _wider_relations(self) -> list[str]:
         return [name for name in self.relations if re.search(r"(?:^|[:/#])subClassOf$", name)]
 
