@@ -133,6 +133,7 @@ def compare(questions: int, seed: int) -> tuple[int, int, list[str]]:
         types = {key: kinds for key, kinds in types.items() if not key.isdecimal()}
         whole = KnowledgeGraph.from_triples(facts, types=types)
         index, arguments = GraphIndex.build(whole, HashedEmbeddings(64)), drawn_view(draw)
+        assert index.name_table.longest  # made now, so that the view takes its part of the table
         try:
             view = index.view(**arguments)
         except InvalidArgumentError:

@@ -12,7 +12,7 @@ import numpy as np
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph.adjacency import Adjacency, label_of, relation_of
-from kg_retrievers.graph.columns import Array, are_first, distinct, entries_between
+from kg_retrievers.graph.columns import Array, are_among, are_first, distinct, entries_between
 
 #: The most rows of a join at a time.
 MAX_ROWS = 20_000_000
@@ -189,7 +189,7 @@ class Join:
         ids, of_rows = np.unique(rows[:, columns.index(here)], return_inverse=True)
         owners, ends, relations, facts = self._facts(ids, edge, backward=here == edge.tail)
         if there in self._candidates:
-            fits = self._is_candidate(there, ends)
+            fits = are_among(ends, self._candidates[there])
             owners, ends, relations, facts = owners[fits], ends[fits], relations[fits], facts[fits]
         firsts = np.searchsorted(owners, np.arange(len(ids) + 1))
         starts, lasts = firsts[:-1][of_rows], firsts[1:][of_rows]
@@ -238,14 +238,6 @@ class Join:
             relation_of(adjacency.labels[at]).astype(np.int64),
             at if edge.fact is None else adjacency.triples_of(at, ids[owner]).astype(np.int64),
         )
-
-    def _is_candidate(self, node: int, entities: Array) -> Array:
-        candidates = self._candidates[node]
-        if len(candidates) * 8 < len(entities):
-            return np.isin(entities, candidates)
-        at = np.searchsorted(candidates, entities)
-        found: Array = np.append(candidates, -1)[at] == entities
-        return found
 
     def _differ(self, rows: Array, columns: Sequence[int]) -> Array:
         fits = np.ones(len(rows), bool)

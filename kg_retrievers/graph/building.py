@@ -6,7 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, filterfalse
+from itertools import chain, compress, count, filterfalse
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -422,11 +422,12 @@ def attribute_columns(texts: Sequence[str], sets: Pairs, size: int) -> dict[str,
     has_some[sets.owners[sets.values != NONE]] = True
     owners, values = sets.subset(has_some[sets.owners])
     texts = [*texts, NO_ATTRIBUTES]
-    used, ids = np.unique(np.where(values == NONE, len(texts) - 1, values), return_inverse=True)
-    if not len(used):
+    values = np.where(values == NONE, len(texts) - 1, values)
+    used = np.bincount(values, minlength=len(texts)) > 0
+    if not used.any():
         return {}
-    table = _table("attributes", [texts[id] for id in used.tolist()])
-    return table | Pairs(owners, ids).ascending().columns("triple_attributes", size)
+    table = _table("attributes", compress(texts, used))
+    return table | Pairs(owners, (np.cumsum(used) - 1)[values]).ascending().columns("triple_attributes", size)
 
 
 def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:

@@ -22,6 +22,7 @@ from kg_retrievers.graph.storage.parts import CHECKED, Column, ColumnFile, Folde
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.exact_search import ExactSearch
+from kg_retrievers.index.names import EarlierNames, name_columns
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM, QuantizedSearch
 from kg_retrievers.index.static_embeddings import default_embeddings
 
@@ -97,9 +98,21 @@ class IndexChange:
         self._vectors = self._embedded(embed_texts, dimension)
         self.dimension = dimension or self._vectors["names"].new.shape[1]
 
-    def whole_columns(self) -> dict[str, Array]:
-        """Return all vectors by kind, in memory."""
-        return {name: column for kind in self._searches for name, column in self._whole(kind).items()}
+    def searches(self) -> dict[str, Search]:
+        """Return what searches each kind, in memory; quantized vectors stay where they are if none is new."""
+        found = dict[str, Search]()
+        for kind, before in self._searches.items():
+            rows = self._vectors[kind].rows
+            if isinstance(before, QuantizedSearch) and (rows >= 0).all():
+                found[kind] = QuantizedSearch(before.vectors, before.bits, rows.astype(np.int32))
+            else:
+                found |= make_searches(self._whole(kind))
+        return found
+
+    def name_columns(self, before: Mapping[str, Array] | None) -> dict[str, Array]:
+        """Return the columns of the table of names, given those of before."""
+        earlier = EarlierNames(before, self._before, self._change) if before else None
+        return name_columns(self.graph, earlier)
 
     def saved_columns(self) -> dict[str, Column]:
         """Return the columns of vectors for the folder that holds those of before: long ones grow."""

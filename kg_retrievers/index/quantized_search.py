@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,11 @@ class QuantizedSearch:
         rows = quantized(vectors)
         return {"": rows, "_bits": rotated_bits(rows)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the vectors of ids alone."""
+        own = self.vectors if self.rows is None else self.vectors[self.rows]
+        return QuantizedSearch, (own, self._bits)
+
     def vectors_of(self, ids: Array) -> Array:
         """Return the vectors of some ids, float32: unit rows."""
         return unit_rows(self.vectors[ids if self.rows is None else self.rows[ids]])
@@ -69,26 +75,20 @@ class QuantizedSearch:
         found = np.empty((len(vectors), k), np.int64), np.empty((len(vectors), k), np.float32)
         if not k or not len(vectors):
             return found
-        spare = len(self.vectors) / len(self)  # rows of nothing are found too
-        count = min(len(self.vectors), int(spare * max(LEAST_CANDIDATES, CANDIDATES * k)))
+        count = min(len(self), max(LEAST_CANDIDATES, CANDIDATES * k))
         asked, step = quantized(vectors), max(1, MAX_CANDIDATES // count)
         for start in range(0, len(vectors), step):
-            candidates = nearest_by_bits(self.bits, rotated_bits(asked[start : start + step]), count)
-            for question, rows in enumerate(candidates, start):
-                ids, distances = self._nearest(vectors[question], asked[question], rows, k)
-                found[0][question], found[1][question] = ids, distances
+            candidates = nearest_by_bits(self._bits, rotated_bits(asked[start : start + step]), count)
+            for question, ids in enumerate(candidates, start):
+                near = self._nearest(vectors[question], asked[question], ids, k)
+                found[0][question], found[1][question] = near
         return found
 
-    def _nearest(self, vector: Array, asked: Array, rows: Array, k: int) -> tuple[Array, Array]:
-        """Return the ids and distances of the nearest of some rows; of all rows, if too few of them have ids."""
+    def _nearest(self, vector: Array, asked: Array, ids: Array, k: int) -> tuple[Array, Array]:
+        """Return the ids and distances of the nearest of some vectors."""
         from kg_retrievers.algorithms.bit_scan import cosines  # loads numba
 
-        ids = rows
-        if self._ids is not None:
-            ids = self._ids[rows]
-            rows, ids = rows[ids >= 0], ids[ids >= 0]
-            if len(ids) < k:
-                rows, ids = np.asarray(self.rows, np.int64), np.arange(len(self))
+        rows = ids if self.rows is None else self.rows[ids].astype(np.int64)
         near = cosines(self.vectors, rows, vector)
         if not np.isfinite(near).all():
             raise DamagedDataError("GraphIndex: a vector is damaged.", hint_python=DAMAGED)
@@ -100,10 +100,7 @@ class QuantizedSearch:
         return ids[order], np.sqrt(2 - 2 * np.minimum(near[order], 1))
 
     @cached_property
-    def _ids(self) -> Array | None:
-        """The id of each row, -1 for that of nothing; None where the row is the id."""
-        if self.rows is None:
-            return None
-        ids = np.full(len(self.vectors), -1, np.int64)
-        ids[self.rows] = np.arange(len(self.rows))
-        return ids
+    def _bits(self) -> Array:
+        """The bits of each id, so that rows of nothing take no place among the candidates."""
+        bits: Array = self.bits if self.rows is None else self.bits[self.rows]
+        return bits

@@ -17,6 +17,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.embeddings import ArrayEmbeddings
+from kg_retrievers.index.names import NAME_COLUMNS, name_columns
 from kg_retrievers.testing import tiny_graph
 
 EMBEDDINGS = HashedEmbeddings(64)
@@ -128,6 +129,8 @@ def check_changes(facts: Any, changes: Any, triples: bool) -> None:
             index = index.with_changes(**change)
             update = GraphIndex.update(folder, EMBEDDINGS, **change)
             assert update.index.graph.fingerprint == index.graph.fingerprint
+            found, fresh = update.index._linking or {}, name_columns(update.index.graph)
+            assert all(np.array_equal(found[name], fresh[name]) for name in NAME_COLUMNS if name != "longest")
         other = anew(index.graph, triples)
         check_equal(index, other)
         check_equal(update.index, other)

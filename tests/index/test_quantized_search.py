@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,6 +73,9 @@ def test_rows_of_nothing_are_not_found() -> None:
         assert distances.tolist() == expected[1].tolist()
     assert np.array_equal(search.vectors_of(np.array([2, 0])), plain.vectors_of(np.array([2, 0])))
     assert len(search) == 40
+    again = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(again.vectors, plain.vectors)
+    assert again.search(vectors[:6], 5)[0].tolist() == plain.search(vectors[:6], 5)[0].tolist()
 
 
 def test_a_damaged_vector_is_reported() -> None:

@@ -55,11 +55,13 @@ class GraphChange(NamedTuple):
 
     Attributes:
         graph: The changed graph.
+        entities: The earlier id of each entity, -1 where it is new.
         names: The earlier id of each name, -1 where it is new.
         triples: The earlier id of each triple, -1 where it is new.
     """
 
     graph: KnowledgeGraph
+    entities: Array
     names: Array
     triples: Array
 
@@ -127,7 +129,7 @@ def _change(merge: Merge, changes: Changes, said: Said | None) -> GraphChange:
         graph.reading.joined(addition.reading).changed(new, len(graph) - len(origins) + new),
         type_ids,
     )
-    return GraphChange(changed, names, origins)
+    return GraphChange(changed, merge.entities.origins(kept_entities), names, origins)
 
 
 def _columns(
@@ -194,7 +196,8 @@ def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
     kept = Pairs(new_ids(mask(len(graph), facts))[sets.owners[stays]], sets.values[stays])
     columns |= attribute_columns([*graph.attribute_sets.texts], kept, len(facts))
     prefixes, reading = graph.prefixes, Reading(graph.reading.format)
-    return GraphChange(type(graph)(columns, 0, 0, text_relations, prefixes, reading, type_ids), names, facts)
+    narrowed = type(graph)(columns, 0, 0, text_relations, prefixes, reading, type_ids)
+    return GraphChange(narrowed, np.flatnonzero(kept_entities), names, facts)
 
 
 def _removal(

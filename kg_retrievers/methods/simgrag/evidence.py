@@ -13,7 +13,7 @@ import numpy as np
 from kg_retrievers.core.documents import AmbiguousName, ambiguous_name
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Pattern, Term, Unknown
-from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.columns import Array, are_among, distinct
 from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.pattern import Revisits
 from kg_retrievers.index import Candidates, GraphIndex
@@ -73,7 +73,7 @@ def match_query(
     type_costs = _type_costs(nodes, k_types, index, node_types, only=bool(pattern.typed))
     for node, entities in limited.items():  # those without a type cost nothing
         of_types, members = type_costs.get(node, (np.zeros(1), [entities]))
-        type_costs[node] = of_types, [some[np.isin(some, entities)].astype(np.int32) for some in members]
+        type_costs[node] = of_types, [entities[are_among(entities, some)] for some in members]
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(

@@ -15,6 +15,8 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     has_room,
     may_take,
     part_of,
+    root_of,
+    roots_of,
     spend,
     subtree_cost,
     ways,
@@ -84,25 +86,24 @@ def _list_starts(graph: Graph, plan: Layout, state: Progress, s: int, rest: int)
     """List the entities, or levels, of a root; return the end of the options."""
     v, worst, end = plan.far[s], worst_bound(state), state.first_option[s]
     is_given = plan.known[v] and state.only_code[v] >= 0
-    first, count = wide(0), graph.entities
+    first, last = roots_of(graph, plan, v)
     if is_given:
-        count = 1
+        last = first + 1
     elif state.lower[v] >= 0:
-        first, count = state.lower[v], state.reach[v]
+        first, last = state.lower[v], state.lower[v] + state.reach[v]
     elif plan.known[v]:
-        first, count = plan.starts[v], plan.starts[v + 1] - plan.starts[v]
-    if spend(state, count) or not has_room(state, end, count):
+        first, last = plan.starts[v], plan.starts[v + 1]
+    if spend(state, last - first) or not has_room(state, end, last - first):
         return end
     first_relation = wide(0)
     until = first_relation if plan.as_set[v] else s  # a set loses what other nodes have taken when it is placed
-    for i in range(first, first + count):
-        e = i
+    for i in range(first, last):
         if is_given:
             e = state.only_code[v]
         elif state.lower[v] >= 0:
             e = wide(state.reached[i])
-        elif plan.known[v]:
-            e = wide(plan.candidates[i])
+        else:
+            e = wide(plan.candidates[i]) if plan.known[v] else root_of(plan, v, i)
         bound = rest + subtree_cost(graph, plan, state, v, e)
         if bound < worst and may_take(graph, plan, state, v, e, until):
             end = _list_choice(graph, plan, state, s, end, first_relation, e, bound)

@@ -31,7 +31,7 @@ class MatchNode(NamedTuple):
         entities: The candidates of a known node; None for an unknown one.
         types: For a node with a type: the distances of the candidate types and the int32 ids of the entities of
             each; None for any type. An entity costs the distance of its nearest type; one of none is no candidate.
-        limited: The ids of what conditions leave of an unknown node, among those of its types; None without conditions.
+        limited: The ids of what conditions leave of an unknown node, ascending; None without conditions.
     """
 
     entities: Candidates | None = None
@@ -87,7 +87,9 @@ class Plan(NamedTuple):
     starts: Array  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
     candidates: Array  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
     candidate_costs: Array  # int32, (n)
-    levels: Array  # int32, (rows * entities): the level of the nearest candidate type; -1 for entities of none
+    limited_starts: Array  # int64, (v + 1): where what conditions leave of node v begins in `limited`
+    limited: Array  # int32, (m): ascending in each node; nothing for a node without conditions
+    levels: Array  # int32, (rows * entities): 1 + the level of the nearest candidate type; 0 for entities of none
     level_costs: Array  # int32, (rows * levels): the distinct distances of the candidate types, ascending
     relation_costs: Array  # int32, (t * relations); INFINITE where not a candidate
     least_relation_costs: Array  # int32, (t)
@@ -116,9 +118,12 @@ def plan_query(
     edges, different = tuple(query.edges), tuple(query.different)
     shape = Shape(edges, different, roots, known, typed, unknown, distinct, direction, ties)
     eager = int(sum(known) > 1 and known[roots[0]] and starts[roots[0] + 1] - starts[roots[0]] > EAGER_ABOVE)
-    of_entities = (starts, candidates, candidate_costs, levels, level_costs.ravel())
+    limited = [np.zeros(0, np.int32) if node.limited is None else node.limited for node in query.nodes]
+    limits = np.array([0, *accumulate(map(len, limited))])
+    of_entities = (starts, candidates, candidate_costs, limits, np.concatenate(limited, dtype=np.int32))
+    of_types = (levels, level_costs.ravel())
     of_relations = (relation_costs.ravel(), relation_costs.min(axis=1))
-    return Plan(*lay_out(shape), *of_entities, *of_relations, relations, level_costs.shape[1], eager)
+    return Plan(*lay_out(shape), *of_entities, *of_types, *of_relations, relations, level_costs.shape[1], eager)
 
 
 def least_costs(plan: Plan) -> tuple[Array, Array]:
@@ -204,13 +209,13 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
     for entities, types, _ in nodes:
         if types is not None:
             costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
-            level = np.full(size, -1, np.int32)
+            level = np.zeros(size, np.int32)  # what nobody touches costs nothing
             for position in np.argsort(-level_of_type, kind="stable"):
-                level[types[1][position]] = level_of_type[position]
+                level[types[1][position]] = level_of_type[position] + 1
         if entities is not None:
             if types is not None:
-                typed = level[entities.ids] >= 0
-                further = costs[level[entities.ids[typed]]] / SCALE
+                typed = level[entities.ids] > 0
+                further = costs[level[entities.ids[typed]] - 1] / SCALE
                 entities = Candidates(entities.ids[typed], entities.distances[typed] + further)
             ids.append(entities.ids)
             distances.append(entities.distances)
@@ -225,5 +230,5 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
     padded = np.full((len(levels), max(map(len, level_costs))), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
-    stacked = np.concatenate(levels, dtype=np.int32)
+    stacked = np.concatenate(levels) if len(levels) > 1 else levels[0]
     return starts, candidates, candidate_costs, stacked, padded

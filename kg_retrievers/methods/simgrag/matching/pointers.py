@@ -149,6 +149,8 @@ class Layout(NamedTuple):
     starts: Pointer
     candidates: Pointer
     candidate_costs: Pointer
+    limited_starts: Pointer
+    limited: Pointer
     levels: Pointer
     level_costs: Pointer
     relation_costs: Pointer
@@ -237,6 +239,8 @@ def layout_pointers(plan: Plan) -> Layout:
         pointer(plan.starts),
         pointer(plan.candidates),
         pointer(plan.candidate_costs),
+        pointer(plan.limited_starts),
+        pointer(plan.limited),
         pointer(plan.levels),
         pointer(plan.level_costs),
         pointer(plan.relation_costs),
@@ -383,9 +387,29 @@ def own_cost(graph: Graph, plan: Layout, node: int, entity: int) -> int:
         return INFINITE
     row = plan.level_row[node]
     if row >= 0:
-        level = plan.levels[row * graph.entities + entity]
+        level = level_of(graph, plan, node, entity)
         return wide(plan.level_costs[row * plan.level_count + level]) if level >= 0 else INFINITE
     return 0
+
+
+@compiled
+def level_of(graph: Graph, plan: Layout, node: int, entity: int) -> int:
+    """Return the level of an entity's nearest type; -1 if it has none of the node's types, 0 if the node has none."""
+    row = plan.level_row[node]
+    return wide(plan.levels[row * graph.entities + entity]) - 1 if row >= 0 else 0
+
+
+@compiled
+def roots_of(graph: Graph, plan: Layout, node: int) -> tuple[int, int]:
+    """Return the range of what an unknown root may be: in `limited`, or of all entities without conditions."""
+    first, last = plan.limited_starts[node], plan.limited_starts[node + 1]
+    return (first, last) if last > first else (wide(0), graph.entities)
+
+
+@compiled
+def root_of(plan: Layout, node: int, at: int) -> int:
+    """Return the entity at a place of the range of `roots_of`."""
+    return wide(plan.limited[at]) if plan.limited_starts[node + 1] > plan.limited_starts[node] else at
 
 
 @compiled
@@ -424,10 +448,7 @@ def make_set(plan: Layout, state: Progress, row: int, node: int, count: int) -> 
 @compiled
 def code_of(graph: Graph, plan: Layout, node: int, entity: int) -> int:
     """Return what tells branches that place an entity apart: itself, its level, or nothing; -1 if it has no level."""
-    if not plan.as_set[node]:
-        return entity
-    row = plan.level_row[node]
-    return wide(plan.levels[row * graph.entities + entity]) if row >= 0 else 0
+    return level_of(graph, plan, node, entity) if plan.as_set[node] else entity
 
 
 @compiled
@@ -447,8 +468,7 @@ def may_take(graph: Graph, plan: Layout, state: Progress, node: int, entity: int
     """
     only, found = state.only_code[node], entity
     if plan.as_set[node] or plan.key[node] == LEVEL:
-        row = plan.level_row[node]
-        level = wide(plan.levels[row * graph.entities + entity]) if row >= 0 else 0
+        level = level_of(graph, plan, node, entity)
         if plan.as_set[node] and level < 0:
             return False
         if plan.key[node] == LEVEL:

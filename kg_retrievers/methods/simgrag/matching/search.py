@@ -36,12 +36,15 @@ from kg_retrievers.methods.simgrag.matching.pointers import (
     first_not_below,
     has_room,
     layout_pointers,
+    level_of,
     make_set,
     may_take,
     next_stamps,
     own_cost,
     part_of,
     progress_pointers,
+    root_of,
+    roots_of,
     spend,
     subtree_cost,
     ways,
@@ -78,10 +81,12 @@ def _apply(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
 def _place_everything(graph: Graph, plan: Layout, state: Progress, s: int) -> bool:
     """Place an unknown root: the set of all entities of its level; return whether there are any."""
     v, top = plan.far[s], state.top[s + 1]
-    if spend(state, graph.entities) or not has_room(state, top, graph.entities):
+    first, last = roots_of(graph, plan, v)
+    if spend(state, last - first) or not has_room(state, top, last - first):
         return False
     count = 0
-    for e in range(graph.entities):
+    for i in range(first, last):
+        e = root_of(plan, v, i)
         if code_of(graph, plan, v, e) == state.code[v] and may_take(graph, plan, state, v, e, s):
             state.pool[top + count] = e
             count += 1
@@ -188,7 +193,7 @@ def _write_key(graph: Graph, plan: Layout, state: Progress) -> None:
     for v in range(plan.nodes):
         key = -1
         if plan.key[v] == LEVEL and not plan.as_set[v]:
-            key = wide(plan.levels[plan.level_row[v] * graph.entities + state.code[v]])
+            key = level_of(graph, plan, v, state.code[v])
         elif plan.key[v] != NOTHING:
             key = state.code[v]
         state.key_at_hand[plan.steps + v] = key
