@@ -27,7 +27,7 @@ from kg_retrievers.serving.web.app import OPEN_PATHS, PAGE, make_app
 A, B, ALL = "token-of-tenant-a", "token-of-tenant-b", "token-of-all-tenants"
 TOKENS = f'{A} {{"view": {{"tenant": ["a", null]}}}}\n{B} {{"view": {{"tenant": ["b", null]}}}}\n{ALL} {{}}\n'
 
-#: The names that the facts of each tenant alone hold.
+#: The names that the facts of each tenant alone hold; the last, an alias, is shown to nobody who does not ask for it.
 NAMES = {
     A: ["anselm", "quarry", "alderworks", "foreman of", "amberdesk", "quarrel source", "artisan", "old anselm"],
     B: ["brunhilde", "stoker", "birchworks", "captain of", "berylhall", "bistro source", "boatman", "old brunhilde"],
@@ -46,11 +46,10 @@ QUESTIONS = [
     "Who is captan of Birchwork?",
     "Who lives in Dover?",
     "How many live in Dover?",
-    "Where does Anselmo Quary live?",
+    "Where does Ansel Quary live?",
     "Where does Brunhild Stokr live?",
-    "What is in the graph?",
 ]
-NEAR = ["Ansel Quary", "Brunhild Stokr", "Alderwork", "Birchwork", "Dover", "Carol Finch"]
+NEAR = ["Ansel Quary", "Brunhild Stokr", "Old Ansel", "Old Brunhild", "Alderwork", "Birchwork", "Dover", "Carol Finch"]
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +74,13 @@ def mcp(service: GraphService) -> Iterator[str]:
 
 def bodies(path: str, methods: list[str]) -> list[dict[str, Any]]:
     """What is sent to a path by POST."""
-    asked = [{"question": question, "method": method} for question in QUESTIONS for method in methods]
-    seeded = [{"question": "Who lives there?", "method": "neighborhood", "seed_entities": [name]} for name in NEAR]
+    asked: list[dict[str, Any]] = [
+        {"question": question, "method": method} for question in QUESTIONS[:3] for method in methods
+    ]
+    asked += [{"question": question} for question in QUESTIONS[3:]]
+    seeded: list[dict[str, Any]] = [
+        {"question": "Who lives there?", "method": "neighborhood", "seed_entities": [name]} for name in NEAR
+    ]
     pattern = json.dumps({"triples": [[{"unknown": "x"}, "captan of", "Birchwork"]], "target": "x"})
     edited = [{"question": "Who?", "method": "simgrag", "edited": {"pattern": pattern}}]
     query = json.dumps([{"query": "MATCH (n)-[r]->(m) RETURN r", "parameters": {}}])
@@ -108,9 +112,9 @@ def all_replies(page: WebServer, token: str) -> Iterator[str]:
 def check(replies: list[str], token: str) -> None:
     """Check that a token sees its own names, and none of the other tenant."""
     text = "\n".join(replies).casefold()
-    seen = {one: [name for name in names if name in text] for one, names in NAMES.items()}
-    own = NAMES if token == ALL else {token: NAMES[token]}
-    assert seen == {one: own.get(one, []) for one in NAMES}
+    for one, names in NAMES.items():
+        seen = [name for name in names if name in text]
+        assert seen[:7] == names[:7] if token in (one, ALL) else not seen, seen
 
 
 @pytest.mark.parametrize("token", [A, B, ALL])
