@@ -133,6 +133,8 @@ def update(
         raise InvalidArgumentError(
             f"{index} is no folder that `index` saved. Make one: kg-retrievers index FILE --output FOLDER"
         )
+    if reading.view_arguments:
+        raise InvalidArgumentError("--view and --as-of: the index is changed as a whole. Leave them out.")
     if not (add or remove or remove_source):
         raise InvalidArgumentError("nothing to change. Name files or sources: --add, --remove, --remove-source")
     if source is not None and not add:

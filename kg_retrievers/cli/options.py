@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from os import W_OK, access
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 
@@ -19,11 +19,16 @@ import kg_retrievers
 from kg_retrievers.database.login import address_in, checked_url
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
+from kg_retrievers.serving.access import read_object
 from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_database_file, is_public, is_uri
 
 if TYPE_CHECKING:
     from kg_retrievers.bulk import Workers as WorkersOfBulk
     from kg_retrievers.datasets import Question
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.index import GraphIndex
+
+Whole = TypeVar("Whole", "KnowledgeGraph", "GraphIndex")
 
 #: The title above the options that few users need.
 ADVANCED = "Advanced"
@@ -154,6 +159,17 @@ def open_workers(name: str | None) -> AbstractContextManager[WorkersOfBulk | Non
     return RayWorkers(name.partition(":")[2] or None)
 
 
+def conditions(text: str) -> dict[str, Any]:
+    """Take the conditions of a view."""
+    try:
+        return read_object(text)
+    except ValueError:
+        example = '{"tenant": "a", "confidence": {">=": 0.5}, "deleted": null}'
+        raise typer.BadParameter(
+            f"wanted a JSON object with each key once, such as '{example}', but got {text!r}"
+        ) from None
+
+
 def assignment(option: str, text: str, example: str) -> tuple[str, str]:
     """Return the name and the text of a NAME=VALUE."""
     name, equals, value = text.partition("=")
@@ -243,6 +259,9 @@ class Reading:
     key: Annotated[list[str], option("[LABEL=]PROPERTY", "The key of a node in a database.", panel=GRAPH_PANEL)] = (
         field(default_factory=list)
     )
+    view: Annotated[Any, option("JSON", "Facts with these attributes.", parser=conditions, panel=GRAPH_PANEL)] = None
+    as_of: Annotated[str | None, option("DATE", "Facts that hold on this day.", panel=GRAPH_PANEL)] = None
+    validity: Annotated[tuple[str, str] | None, option("FROM TO", "Attributes of --as-of.", panel=GRAPH_PANEL)] = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -290,6 +309,26 @@ class Reading:
         return keys
 
     @property
+    def view_arguments(self) -> dict[str, Any]:
+        """The arguments of `GraphIndex.view` that the options set."""
+        given = {"where": self.view, "as_of": self.as_of, "validity": self.validity}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def view_of(self, whole: Whole) -> Whole:
+        """Return the view of a graph or index that the options describe; the whole without them.
+
+        Raises:
+            InvalidArgumentError: If there is no such view.
+        """
+        if self.validity and self.as_of is None:
+            raise InvalidArgumentError("--validity names the attributes that --as-of looks at. Give --as-of, too.")
+        try:
+            return whole.view(**self.view_arguments) if self.view_arguments else whole
+        except InvalidArgumentError as error:
+            message = f"--{error.message}".replace("--view: as_of ", "--as-of: it ")
+            raise InvalidArgumentError(message, **error.hints) from error
+
+    @property
     def words(self) -> list[str]:
         """The words of a command that read a graph in the same way."""
         words = [] if self.columns is None else ["--columns", self.columns]
@@ -298,7 +337,9 @@ class Reading:
             words += ["--read", text]
         for text in self.key:
             words += ["--key", text]
-        return words
+        words += [] if self.view is None else ["--view", json.dumps(self.view, ensure_ascii=False)]
+        words += [] if self.as_of is None else ["--as-of", self.as_of]
+        return words + ([] if self.validity is None else ["--validity", *self.validity])
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Listening:
     ] = None
     token_file: Annotated[
         str | None,
-        option("FILE", "The token that requests show (default: KG_RETRIEVERS_TOKEN).", panel=_SERVER),
+        option("FILE", "Tokens, with a view each (or in KG_RETRIEVERS_TOKEN).", panel=_SERVER),
     ] = None
 
     def access(self, open_paths: Iterable[str]) -> Access:
@@ -73,7 +73,7 @@ def serve(
         shown = address_of(bound)
 
         def ready() -> None:
-            note(f"{shown} answers{', with the token' if access.token else ''}; Ctrl-C ends it")
+            note(f"{shown} answers{', with a token' if access.tokens else ''}; Ctrl-C ends it")
             if opens:
                 webbrowser.open(shown)
 
@@ -104,12 +104,12 @@ def mcp(
             run_stdio(server)
         return 0
     from kg_retrievers.serving.listening import address_of, run_server
-    from kg_retrievers.serving.mcp.server import PATH, GraphServer, http_app
+    from kg_retrievers.serving.mcp.server import PATH, http_app
 
     access = listening.access([HEALTH_PATH])
     with listening.bind(MCP_PORT) as bound, _opened(source, given, method) as service:
         shown = address_of(bound).rstrip("/") + PATH
-        app = http_app(GraphServer(service), access)
+        app = http_app(service, access)
         run_server(app, bound, lambda: note(f"MCP at {shown}; Ctrl-C ends it"))
     return 0
 
@@ -119,6 +119,8 @@ def _opened(source: Source, given: options.Given, method: str | None) -> Iterato
     """Open the service that the options describe; close its database at the end."""
     from kg_retrievers.serving.service import GraphService  # loads numpy and LangChain, which the help does not need
 
+    if given.examples and source.reading.view_arguments:
+        raise InvalidArgumentError("--examples may name entities that --view and --as-of hide. Leave out either.")
     examples = kg_retrievers.read_questions(given.examples) if given.examples else None
     with status("reading the trained models"):
         models = read_models(given.model)

@@ -128,6 +128,11 @@ class Source:
                 f"{names}: for a graph that stays in a database, but {why}. "
                 "Leave it out, or name a database: bolt://localhost:7687, or a LadybugDB file."
             )
+        if self.reading.view_arguments and (self.stays or database is not None):
+            raise InvalidArgumentError(
+                "--view and --as-of narrow a graph in memory, but a database answers with all that it holds. "
+                f"Leave out {'--database' if database else '--connect, --vectors and --max-facts'}, or these."
+            )
         if self.stays and database is not None:
             raise InvalidArgumentError("--database: a graph that stays in its database is queried there. Leave it out.")
         databases = [where for where in (place, database) if where and (where == database or is_database(where))]
@@ -227,9 +232,9 @@ def read_graph(source: Source, database: str | None = None) -> KnowledgeGraph:
     if is_database(source.place):
         with status(f"reading {source.place}"), closing(open_database(source.place, source)) as executor:
             more = {name: given[name] for name in ("attributes", "text_relations") if name in given}
-            return kg_retrievers.KnowledgeGraph.from_executor(executor, **more)
+            return source.reading.view_of(kg_retrievers.KnowledgeGraph.from_executor(executor, **more))
     given = source.of_files
-    return _read_folder(path, given) if path.is_dir() else read_file(path, given)
+    return source.reading.view_of(_read_folder(path, given) if path.is_dir() else read_file(path, given))
 
 
 def _read_folder(path: Path, given: Mapping[str, Any]) -> KnowledgeGraph:
@@ -278,7 +283,8 @@ def read_index(source: Source, database: str | None = None) -> GraphIndex:
         graph = read_graph(source, database)
         return kg_retrievers.GraphIndex.build(graph, embeddings_of(source.embeddings), progress=on_terminal())
     check_saved_folder(folder, source.of_files)
-    return kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, recorded_embeddings(folder)))
+    whole = kg_retrievers.GraphIndex.open(folder, embeddings_of(source.embeddings, recorded_embeddings(folder)))
+    return source.reading.view_of(whole)
 
 
 def index_of_graphs(
@@ -345,7 +351,9 @@ def open_database(where: str, source: Source) -> Executor:
 
 
 def query_place(source: Source, database: str | None) -> str | None:
-    """Return the URI or file of the database for queries; None stands for a database in memory."""
+    """Return the URI or file of the database for queries; None stands for a database in memory, as of each view."""
+    if source.reading.view_arguments:
+        return None
     return source.place if database is None and is_database(source.place) else database
 
 

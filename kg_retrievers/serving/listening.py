@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from kg_retrievers.core.stages import REFUSALS_LOGGER
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.serving.access import Access
+from kg_retrievers.serving.access import Access, AccessMiddleware
 from kg_retrievers.serving.service import GraphService
 
 try:
     import h11
     import uvicorn
+    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.types import ASGIApp
@@ -193,3 +195,38 @@ def health_endpoint(service: GraphService, access: Access) -> Callable[[Request]
         return JSONResponse(report, headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
 
     return healthz
+
+
+def app_by_token(service: GraphService, access: Access, make: Callable[[GraphService], Starlette]) -> AccessMiddleware:
+    """Return an application that answers each token from its own view of the graph.
+
+    Tokens with the same view share an application, and thus sessions.
+
+    Args:
+        service: Answers the questions.
+        access: Who may ask, and what each may see.
+        make: Makes the application over a service.
+
+    Raises:
+        InvalidArgumentError: If a view cannot be made.
+    """
+    made: dict[str, Starlette] = {}
+    apps: dict[str | None, ASGIApp] = {}
+    for line, (token, view) in enumerate(access.tokens.items(), 1):
+        condition = json.dumps(view, sort_keys=True)
+        try:
+            apps[token] = made[condition] = made.get(condition) or make(service.view(**view))
+        except InvalidArgumentError as error:
+            message = f"the token in line {line}: {error.message}"
+            raise InvalidArgumentError(message, **error.hints) from error
+    made = made or {"": make(service)}
+    apps[None] = next(iter(made.values()))  # without a token, only open paths get here, or there is no token
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as running:
+            for app in made.values():
+                await running.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    return AccessMiddleware(Starlette(lifespan=lifespan), access, apps)

@@ -129,6 +129,34 @@ class GraphService:
         self._questions: list[str] | None = None
         self._lock, self._questions_lock = threading.Lock(), threading.Lock()
 
+    def view(self, **view: Any) -> GraphService:
+        """Return a service of a view of the graph, of which each method sees nothing else.
+
+        Queries are run in a database that is made of the view.
+
+        Args:
+            **view: The arguments of `GraphIndex.view`; without any, the service itself is returned.
+
+        Raises:
+            InvalidArgumentError: As of `GraphIndex.view`, or if the service has labelled questions, which name entities
+                that the view may hide.
+        """
+        if not view:
+            return self
+        if self._examples:
+            raise InvalidArgumentError(
+                "GraphService.view: examples may name entities that the view hides.",
+                hint_python="Make a service without examples=.",
+                hint_shell="Leave out --examples.",
+            )
+        return GraphService(
+            self.index.view(**view),
+            llm=self.llm,
+            models=self._models,
+            default_method=self._default,
+            preset=self._preset,
+        )
+
     @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods that can be asked, the default first."""

@@ -104,6 +104,38 @@ def test_a_token_that_can_be_guessed_or_not_be_sent_is_refused(token: str) -> No
         Access.of_binding("0.0.0.0", token)
 
 
+def test_each_token_has_a_line_with_its_view() -> None:
+    access = Access.of_binding("0.0.0.0", f'{TOKEN} {{"view": {{"tenant": "a"}}}}\n0{TOKEN}\t{{"as_of": "2015"}}\n')
+    assert access.tokens == {TOKEN: {"where": {"tenant": "a"}}, f"0{TOKEN}": {"as_of": "2015"}}
+    for token in access.tokens:
+        assert access.shown_token([(b"authorization", f"Bearer {token}".encode())]) == token
+    assert status(access, host="a", authorization=f"Bearer 1{TOKEN}") == 401
+    assert Access.of_binding("0.0.0.0", f"{TOKEN}\n0{TOKEN}").tokens == {TOKEN: {}, f"0{TOKEN}": {}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "has no view, but others have"),
+        (" no-json", "no view. Write a line such as: TOKEN"),
+        (" null", "no view"),
+        (' {"tenant": "a"}', "no view"),
+        (' {"view": null}', "no view"),
+        (' {"view": ["tenant"]}', "no view"),
+        (' {"view": {"tenant": "a", "tenant": "b"}}', "no view"),
+        (' {"as_of": 2015}', "no view"),
+        (' {"validity": ["since", "until"]}', "no view"),
+        (' {"as_of": "2015", "validity": ["since"]}', "no view"),
+        (f" {'[' * 100_000}", "no view"),
+        (" {}\n" + TOKEN, "line 3 is there before"),
+    ],
+)
+def test_a_line_that_cannot_be_read_shows_nobody_anything(line: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message) as raised:
+        Access.of_binding("127.0.0.1", f"first-{TOKEN} {{}}\n{TOKEN}{line}")
+    assert TOKEN not in str(raised.value)
+
+
 def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n", "utf-8")

@@ -21,7 +21,7 @@ from kg_retrievers.graph.validation import reasons
 from kg_retrievers.graph.verbalize import as_data_lines
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
 from kg_retrievers.serving.bounds import fit
-from kg_retrievers.serving.listening import health_endpoint, without_questions_in_logs
+from kg_retrievers.serving.listening import app_by_token, health_endpoint, without_questions_in_logs
 from kg_retrievers.serving.mcp.texts import text_of
 from kg_retrievers.serving.results import Result, shorten
 from kg_retrievers.serving.service import GraphService
@@ -32,6 +32,7 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.transport_security import TransportSecuritySettings
     from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+    from starlette.applications import Starlette
 except ImportError as cause:
     raise MissingExtraError("serving a graph over MCP", "mcp") from cause
 
@@ -235,19 +236,27 @@ def run_stdio(server: GraphServer) -> None:
         server.run("stdio")
 
 
-def http_app(server: GraphServer, access: Access) -> AccessMiddleware:
+def http_app(service: GraphService, access: Access) -> AccessMiddleware:
     """Return an ASGI application that answers at `PATH`, and under `HEALTH_PATH` says that it works.
 
     Args:
-        server: The server; it serves one application.
-        access: Who may ask.
+        service: What answers.
+        access: Who may ask, and what each may see.
+
+    Raises:
+        InvalidArgumentError: If the view of a token cannot be made.
     """
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        max_request_body_size=MOST_BYTES,
-        max_sessions=MOST_SESSIONS,
-        session_idle_timeout=IDLE_SECONDS,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `access` looks at both
-    )
-    app.add_route(HEALTH_PATH, health_endpoint(server.service, access), methods=["GET"])
-    return AccessMiddleware(app, access)
+    workers = Workers()
+
+    def app_of(service: GraphService) -> Starlette:
+        app = GraphServer(service, workers).streamable_http_app(
+            streamable_http_path=PATH,
+            max_request_body_size=MOST_BYTES,
+            max_sessions=MOST_SESSIONS,
+            session_idle_timeout=IDLE_SECONDS,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # `access` looks
+        )
+        app.add_route(HEALTH_PATH, health_endpoint(service, access), methods=["GET"])
+        return app
+
+    return app_by_token(service, access, app_of)

@@ -12,7 +12,6 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -20,7 +19,7 @@ from starlette.routing import Route
 from kg_retrievers.agents import Workflow, build_workflow
 from kg_retrievers.methods import registry
 from kg_retrievers.serving.access import HEALTH_PATH, Access, AccessMiddleware
-from kg_retrievers.serving.listening import health_endpoint
+from kg_retrievers.serving.listening import app_by_token, health_endpoint
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.serving.web.exploring import AskWhyNot, Expand, expand, explain_why_not, suggest
 from kg_retrievers.serving.web.requests import FORMS, Ask, RequestError, describe, error_response, read_body
@@ -155,21 +154,27 @@ def make_app(
     name: str = "graph",
     access: Access | None = None,
     workers: Workers | None = None,
-) -> Starlette:
+) -> AccessMiddleware:
     """Return the application; any ASGI server runs it.
 
     Args:
         service: Asks the graph.
         name: What the graph is called.
-        access: Who may ask; by default who asks this machine under a name of its own.
+        access: Who may ask, and what each may see; by default who asks this machine under a name of its own.
         workers: Run what blocks.
+
+    Raises:
+        InvalidArgumentError: If the view of a token cannot be made.
     """
-    who = access or Access(open_paths=OPEN_PATHS)
-    health = Route(HEALTH_PATH, health_endpoint(service, who))
-    web = WebApp(service, name, workers or Workers())
-    app = Starlette(routes=[*web.routes(), health], middleware=[Middleware(AccessMiddleware, access=who)])
-    app.add_exception_handler(HTTPException, _no_route)
-    return app
+    who, threads = access or Access(open_paths=OPEN_PATHS), workers or Workers()
+
+    def app_of(service: GraphService) -> Starlette:
+        health = Route(HEALTH_PATH, health_endpoint(service, who))
+        app = Starlette(routes=[*WebApp(service, name, threads).routes(), health])
+        app.add_exception_handler(HTTPException, _no_route)
+        return app
+
+    return app_by_token(service, who, app_of)
 
 
 def _json(answers: Callable[[Request], Awaitable[Any]]) -> Answers:

@@ -219,7 +219,7 @@ def test_it_fits_narrow_and_wide_windows_in_both_schemes(shown: BrowserPage, sch
 
 def test_the_token_is_asked_for_and_stays_out_of_addresses(browser_page: BrowserPage, service: GraphService) -> None:
     page = browser_page.page
-    with WebServer(make_app(service, access=Access(TOKEN, open_paths=OPEN_PATHS))) as running:
+    with WebServer(make_app(service, access=Access({TOKEN: {}}, open_paths=OPEN_PATHS))) as running:
         page.goto(running.address)
         page.fill("#token", "not the token at all")
         page.click("#login .main")
