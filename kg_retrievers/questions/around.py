@@ -316,7 +316,7 @@ def _overview(graph: KnowledgeGraph) -> Evidence:
         value = _table(["kind", "entities"], [[name, -count] for count, name in kinds])
     else:
         value = _table(["relation", "facts"], [[graph.relations[relation], int(facts[relation])] for relation in order])
-    details = {"facts": len(graph), "relations": [graph.relations[relation] for relation in order]}
+    details = {"facts": len(graph), "all_relations": [graph.relations[relation] for relation in order]}
     return Evidence(_sample_of(graph, order[:SAMPLE]), 1.0, value=value, details=details)
 
 

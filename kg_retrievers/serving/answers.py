@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from langchain_core.documents import Document
 
 from kg_retrievers.chains.cited_answer import CitedAnswer
-from kg_retrievers.core.documents import documents_answers, result_answers
+from kg_retrievers.core.documents import documents_answers, is_table, result_answers
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.explanation import Explanation, WhyNot
@@ -95,6 +95,9 @@ def _evidence(metadata: Mapping[str, Any]) -> results.Evidence:
 
 
 def _value(value: Any) -> Any:
+    if is_table(value):
+        rows = value["rows"]
+        return {"columns": value["columns"], "rows": rows[:MOST_ITEMS], "left_out": max(len(rows) - MOST_ITEMS, 0)}
     return value[:MOST_ITEMS] if isinstance(value, list) else value
 
 

@@ -35,13 +35,23 @@ Text = Annotated[str, AfterValidator(shown)]
 
 #: What an operation of a question gives: a number, a date or a text, whether something holds, or several of these.
 Scalar = bool | int | float | Text
-Value = Scalar | list[Scalar]
 
 
 class Part(BaseModel):
     """A part of a result; it has no further fields."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Table(Part):
+    """A table, as of "how many ports per country"."""
+
+    columns: list[Text]
+    rows: list[list[Scalar | list[Scalar]]] = Field(description="A cell for each column.")
+    left_out: int = Field(default=0, description="How many further rows there are.")
+
+
+Value = Scalar | list[Scalar] | Table
 
 
 class Named(Part):

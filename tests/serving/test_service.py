@@ -7,6 +7,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.questions.self_questions.generate import generate_questions
+from kg_retrievers.serving.results import Table
 from kg_retrievers.serving.service import GraphService
 from kg_retrievers.testing import ScriptedChatModel
 
@@ -70,6 +71,12 @@ def test_evidence_is_found_without_an_answer(service):
     assert found.evidence[0].facts[0].triple == ("Her", "directed_by", "Spike Jonze")
     assert found.method == "kaping"
     assert service.search_evidence("What is the colour of the moon?").refusal is not None
+    table = service.search_evidence("What is in the graph?").evidence[0].value
+    assert isinstance(table, Table)
+    assert table.columns in (["kind", "entities"], ["relation", "facts"])
+    assert table.rows
+    assert service.ask("What is in the graph?").value == table
+    assert service.explain("What is in the graph?").lines
 
 
 def test_where_facts_are_from_is_told():
