@@ -350,7 +350,7 @@ class AttributeQuestions:
             own = [self._table.having(name, text) for name in sorted(names)]
             fits &= np.isin(triples, np.concatenate(own))
         found = {}
-        for label in distinct(labels[fits] if fits.any() or len(ids) < 2 else labels).tolist():
+        for label in distinct(labels[fits] if fits.any() else labels).tolist():
             names = self._table.of_relation.get(int(relation_of(label)), set())
             if self._answers(parts, asked, names):
                 found[label] = names
@@ -460,6 +460,8 @@ class AttributeQuestions:
                 attributes[name] = FactAttribute(0, name, name)
             target = wanted[0]
             operation = Operation("table", by=tuple(wanted)) if len(wanted) > 1 else None
+            if _HOW_MANY.match(parts.text) and self._table.kinds[target] == "text":
+                operation = Operation("count")
         elif asked[0].what == "exists":
             target, operation = None, Operation("exists")
         elif (degree := self._degree(parts)) is not None and (by := self._by(parts, degree, names)):

@@ -35,6 +35,7 @@ ANSWERED: list[tuple[str, list[str], Any]] = [
     ("What role did Keanu Reeves play in The Matrix?", [], "Neo"),
     ("what part did keanu reeves have in speed", [], "Jack Traven"),
     ("What roles did Keanu Reeves play?", [], ["Jack Traven", "Neo"]),
+    ("How many roles did Hugo Weaving play in Cloud Atlas?", [], 2),
     ("As what does Ann Lee work for Beta?", [], "director"),
     ("Who played Neo in The Matrix?", ["Keanu Reeves"], None),
     ("Who played Trinity?", ["Carrie-Anne Moss"], None),
@@ -88,6 +89,7 @@ def test_a_question_is_answered(retriever: BaseKGRetriever, question: str, answe
         "What role did Lana Wachowski play in The Matrix?",  # the fact has none
         "What salary does Bob Ray get at Acme?",
         "Why did Ann Lee leave Acme?",
+        "Who played Neo in Speed?",
     ],
 )
 def test_what_no_fact_says_is_refused(retriever: BaseKGRetriever, question: str) -> None:
