@@ -358,7 +358,8 @@ class Pairs(NamedTuple):
         if f"{name}.indptr" not in columns:
             return cls(np.empty(0, np.int64), np.empty(0, np.int32))
         lengths = np.diff(columns[f"{name}.indptr"])
-        return cls(np.repeat(np.arange(len(lengths)), lengths), columns[f"{name}.values"])
+        owners = np.arange(len(lengths))
+        return cls(owners if (lengths == 1).all() else np.repeat(owners, lengths), columns[f"{name}.values"])
 
     def columns(self, name: str, size: int) -> dict[str, Array]:
         """Return two columns: where the values of each item begin, and the values.

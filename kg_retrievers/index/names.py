@@ -378,7 +378,9 @@ def _paired(hashes: Array, ids: Array) -> Array:
 
 def _joined(halves: Array, ids: Array) -> Array:
     """Return hashes of 32 bits with their ids as numbers to sort: uint64."""
-    pairs: Array = (halves.astype(np.uint64) << _ABOVE) | ids.astype(np.uint64)
+    pairs: Array = halves.astype(np.uint64)
+    pairs <<= _ABOVE
+    pairs |= ids.astype(np.uint32)
     return pairs
 
 

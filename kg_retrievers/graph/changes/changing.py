@@ -184,9 +184,7 @@ def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
             hint_shell="`info` shows the attributes.",
         )
     merge = Merge(graph, graph.from_triples(()), NewTexts({}))
-    heads, relations, tails = (
-        column[facts] for column in (graph.edges.heads, graph.edges.relations, graph.edges.tails)
-    )
+    heads, relations, tails = np.ascontiguousarray(graph.edges[facts].T)
     kept_entities = mask(len(graph.entities), heads) | mask(len(graph.entities), tails)
     kept_entities |= np.diff(graph.adjacency.indptr) == 0  # those that no fact names
     said = Said({}, {}, {})
