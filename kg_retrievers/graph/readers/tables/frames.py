@@ -379,14 +379,9 @@ class FrameReader:
         columns = list[tuple[str, list[Any]]]()
         codes = list[list[int]]()
         for name, column in named:
-            if name == SOURCE:
-                texts = self._texts(column)
-                self._count_problems(str(source), texts, kept)
-                columns.append((name, [*texts.texts]))
-                codes.append((texts.codes[kept] % len(texts.texts)).tolist())
-                continue
-            texts = self._attributes(column)
-            self._count_problems(name, texts, kept)
+            is_source = name == SOURCE
+            texts = self._texts(column) if is_source else self._attributes(column)
+            self._count_problems(str(source) if is_source else name, texts, kept)
             columns.append((name, texts.texts))
             codes.append((texts.codes[kept] % len(texts.texts)).tolist())
 
