@@ -331,15 +331,11 @@ class Reading:
     @property
     def words(self) -> list[str]:
         """The words of a command that read a graph in the same way."""
-        words = [] if self.columns is None else ["--columns", self.columns]
-        words += [] if self.entities is None else ["--entities", self.entities]
-        for text in self.read:
-            words += ["--read", text]
-        for text in self.key:
-            words += ["--key", text]
-        words += [] if self.view is None else ["--view", json.dumps(self.view, ensure_ascii=False)]
-        words += [] if self.as_of is None else ["--as-of", self.as_of]
-        return words + ([] if self.validity is None else ["--validity", *self.validity])
+        view = None if self.view is None else json.dumps(self.view, ensure_ascii=False)
+        given = [("--columns", self.columns), ("--entities", self.entities), ("--view", view), ("--as-of", self.as_of)]
+        given += [("--read", text) for text in self.read] + [("--key", text) for text in self.key]
+        words = [word for name, value in given if value is not None for word in (name, value)]
+        return words + (["--validity", *self.validity] if self.validity else [])
 
 
 @dataclass(frozen=True)

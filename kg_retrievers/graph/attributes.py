@@ -44,6 +44,10 @@ Where: TypeAlias = Mapping[str, Wanted]
 #: Tells whether a value of an attribute is as wanted.
 _Test: TypeAlias = Callable[[Scalar], Any]
 
+#: What `plain_attribute` raises for a value that is none of an attribute.
+NO_ATTRIBUTE = (ValueError, TypeError, RecursionError)
+
+_LISTS = (list, tuple, set, frozenset)
 _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 
@@ -69,7 +73,7 @@ def attribute_set(attributes: Mapping[str, Any], leave_out: Callable[[str], None
             raise InvalidArgumentError(f"KnowledgeGraph: an attribute's name must be a text, but got {name!r}.")
         try:
             plain = plain_attribute(value)
-        except (TypeError, ValueError):
+        except NO_ATTRIBUTE:
             if leave_out is None:
                 raise InvalidArgumentError(
                     f"KnowledgeGraph: the attribute {name!r} must be a text, a finite number, a date, a truth value or "
@@ -121,8 +125,8 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
     """Return a value as JSON holds it; None for nothing, such as NaN.
 
     Raises:
-        ValueError: If it is infinite, or an object that no text describes.
-        TypeError: If it is a mapping with keys that are no texts.
+        ValueError, TypeError, RecursionError: `NO_ATTRIBUTE`: if it is infinite, an object that no text describes, a
+            mapping with keys that are no texts, or nested too deeply for Python.
     """
     if hasattr(value, "tolist"):  # of numpy, torch and their like
         value = value.tolist()
@@ -144,17 +148,22 @@ def plain_attribute(value: Any) -> Any:  # noqa: C901 # a case for each type
         case date() | time():
             return value.isoformat()
         case Mapping():
-            return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, default=plain_attribute)
+            return _in_json(dict(value))
         case set() | frozenset():
             return plain_attribute(sorted(value, key=str))
         case list() | tuple():
-            parts = [one for one in map(plain_attribute, value) if one is not None]
-            return [json.dumps(one, ensure_ascii=False) if isinstance(one, list) else one for one in parts]
+            parts = (one.tolist() if hasattr(one, "tolist") else one for one in value)
+            plain = (_in_json(one) if isinstance(one, _LISTS) else plain_attribute(one) for one in parts)
+            return [one for one in plain if one is not None]
         case bytes() | bytearray():
             raise ValueError("bytes are no text")
     if type(value).__str__ is object.__dict__["__str__"]:  # it would be written as Python shows it, with its address
         raise ValueError(f"{short(value)} is no text, number, date or truth value")
     return str(value)
+
+
+def _in_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, default=plain_attribute)
 
 
 def sources_of(sets: Iterable[Mapping[str, AttributeValue]]) -> list[str]:

@@ -98,8 +98,8 @@ class GraphConstructors(Immutable):
         `.zst`, except Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file; of Neo4j CSV also a folder, or files between commas, the header first. JSON rows may also be
-                entities, `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
+            path: The file; of Neo4j CSV also a folder. JSON rows may also be entities,
+                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
             entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
                 or a table with a header. Where both files give a label, the first file's counts and the other becomes
                 an alias.

@@ -165,7 +165,24 @@ def test_values_of_other_types_are_plain() -> None:
     assert read_attribute_set(attribute_set(given)) == {"price": 1.5, "n": 3, "tags": ["a", "b"], "more": '{"x": 1}'}
 
 
-UNFIT = [float("inf"), Decimal("-Infinity"), [1, float("inf")], object(), b"Neo", {"x": object()}]
+def test_lists_in_lists_are_their_json() -> None:
+    deep: list[Any] = [1]
+    for _ in range(200):  # as many levels of quotes would fill the memory
+        deep = [deep]
+    found = KnowledgeGraph.from_triples([("a", "r", "b", {"deep": deep, "pairs": [(1, 2), {"x": [date(2001, 2, 3)]}]})])
+    assert found.attributes(("a", "r", "b")) == [
+        {"deep": ["[" * 200 + "1" + "]" * 200], "pairs": ["[1, 2]", '{"x": ["2001-02-03"]}']}
+    ]
+
+
+def endless() -> list[Any]:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    return deep
+
+
+UNFIT = [endless(), float("inf"), Decimal("-Infinity"), [1, float("inf")], object(), b"Neo", {"x": object()}]
 
 
 @pytest.mark.parametrize("value", UNFIT, ids=map(str, range(len(UNFIT))))

@@ -97,21 +97,6 @@ def test_headers_in_files_of_their_own(tmp_path: Path, folder: Path, header: str
     assert KnowledgeGraph.from_file(apart).fingerprint == KnowledgeGraph.from_file(folder).fingerprint
 
 
-def test_files_between_commas_have_the_header_of_the_first(tmp_path: Path) -> None:
-    write(tmp_path / "a", ":START_ID(Person),:TYPE,:END_ID(Film),since:int")
-    write(tmp_path / "b", *ROLES[1:3])
-    write(tmp_path / "c", ROLES[3])
-    write(tmp_path / "films-header.csv", FILMS[0])
-    write(tmp_path / "films.csv", *FILMS[1:])
-    roles, films = (
-        ",".join(str(tmp_path / name) for name in names) for names in ("abc", ("films-header.csv", "films.csv"))
-    )
-    graph = KnowledgeGraph.from_file(roles, entities=films)
-    assert len(graph) == 3 + 6
-    assert graph.attributes(("Person:1", "DIRECTED", "Film:f1")) == [{"since": 2012}]
-    assert graph.label("Film:f2") == "Alien"
-
-
 def test_a_file_without_a_header_is_told(tmp_path: Path) -> None:
     write(tmp_path / "nodes-header.csv", ":ID,name")
     write(tmp_path / "edges.csv", "1,KNOWS,2")

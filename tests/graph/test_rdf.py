@@ -21,6 +21,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.opening import Limits
+from kg_retrievers.graph.readers.rdf import annotations
 from kg_retrievers.graph.readers.rdf.guards import MAX_DEPTH, DepthGuard, JsonGuard
 from kg_retrievers.graph.values import is_valid
 
@@ -431,6 +432,13 @@ def test_attributes_keep_to_the_named_graph_of_their_fact(read: Read) -> None:
     graph = read(text + "ex:h { ex:c ex:r ex:d . } << ex:c ex:r ex:d >> ex:source ex:x .", "trig")
     assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"n": 1, "source": "ex:g"}, {"n": 2}]
     assert graph.attributes(("ex:c", "ex:r", "ex:d")) == [{"ex:source": "ex:x", "source": "ex:h"}]
+
+
+def test_what_is_said_about_a_fact_of_many_graphs_is_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotations, "MOST_GRAPHS", 1)
+    graph = read("ex:g { ex:a ex:r ex:b } ex:h { ex:a ex:r ex:b } << ex:a ex:r ex:b >> ex:n 1 .", "trig")
+    assert graph.attributes(("ex:a", "ex:r", "ex:b")) == [{"source": "ex:h"}, {"n": 1, "source": "ex:g"}]
+    assert [*graph.reading.left_out.values()] == [1]
 
 
 def test_what_is_no_fact_has_no_attributes(read: Read) -> None:

@@ -106,7 +106,7 @@ def test_a_film_may_be_called_unknown() -> None:
     ("make", "words"),
     [
         (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
-        (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
+        (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknowns"),
         (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "are not two of its nodes"),
         (lambda: Pattern.of(EDGE, different=[(X, X)]), "are not two of its nodes"),
         (lambda: Pattern.of(("Her", Known("r", type="film"), X)), "is a relation"),

@@ -195,10 +195,3 @@ def test_labelled_examples_do_not_go_with_views(service: GraphService, tmp_path:
     with pytest.raises(InvalidArgumentError, match="examples may name entities that the view hides"):
         taught.view(where={"tenant": "a"})
     assert taught.view() is taught
-
-
-def test_tokens_with_the_same_view_share_it(service: GraphService) -> None:
-    view = '{"view": {"tenant": "a"}}'
-    app = make_app(service, access=Access.of_binding("127.0.0.1", f"{A} {view}\n{B} {view}\n{ALL} {{}}"))
-    assert app.apps is not None
-    assert app.apps[A] is app.apps[B] is not app.apps[ALL]

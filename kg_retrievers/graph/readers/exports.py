@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -80,17 +79,6 @@ def is_neo4j_header(cells: Sequence[str]) -> bool:
     return "ID" in kinds or {"START_ID", "END_ID"} <= kinds
 
 
-def listed_files(path: Path) -> list[Path]:
-    """Return the files that stand between commas, as neo4j-admin takes them; none if they are no such files.
-
-    Example:
-        >>> listed_files(Path("nodes.csv"))
-        []
-    """
-    paths = [Path(part) for part in str(path).split(",")]
-    return paths if len(paths) > 1 and not os.path.exists(path) and all(map(os.path.isfile, paths)) else []
-
-
 class _Header(NamedTuple):
     """The header of files: where it stands, its line there, how the files are written, and the columns."""
 
@@ -100,7 +88,7 @@ class _Header(NamedTuple):
     columns: list[_Column]
 
 
-def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder, *, ordered: bool) -> None:
+def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: GraphBuilder) -> None:
     """Add the nodes and relationships of one or more files.
 
     A file without a header has that of another file: of "nodes-header.csv" for "nodes.csv" and "nodes-1.csv", of
@@ -110,23 +98,15 @@ def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: Graph
     is its label, the labels of Neo4j are its types, and other properties are facts, by `attributes`. Properties of
     relationships are attributes of facts.
 
-    Args:
-        paths: The files.
-        options: How they are read.
-        builder: What takes them.
-        ordered: Whether a file may also have the header of those before it.
-
     Raises:
         GraphLoadError: If a file has no header, a header names no ids, or a row is malformed.
     """
     reader = AttributeReader(builder, options.attributes, str(paths[0].parent))
     headers = {path: header for path in paths if (header := _header(TextFile(path, options)))}
-    before: _Header | None = None
     for path in paths:
         file = TextFile(path, options)
-        before = headers.get(path) or _header_of(path, headers) or (before if ordered else None)
-        if before is not None:
-            _read_file(file, before, reader)
+        if header := headers.get(path) or _header_of(path, headers):
+            _read_file(file, header, reader)
         elif path.stat().st_size:
             file.fail(
                 f"has no header such as :ID,name,:LABEL or :START_ID,:END_ID,:TYPE. Add it, or a file beside it: "
@@ -271,32 +251,23 @@ def export_rows(document: Any) -> Iterator[Any] | None:
     )
     if not isinstance(nodes, list) or not isinstance(edges, list):
         return None
-    return chain(nodes, edges) if name == "rels" else chain(map(_node_of_arrows, nodes), map(_edge_of_arrows, edges))
+    if name == "relationships":
+        nodes = [_row_of_arrows(node, "node") for node in nodes]
+        edges = [_row_of_arrows(edge, "relationship") for edge in edges]
+    return chain(nodes, edges)
 
 
-def _node_of_arrows(row: Any) -> Any:
-    """Return a node of arrows.app as a row of APOC."""
+def _row_of_arrows(row: Any, type: str) -> Any:
+    """Return a node or relationship of arrows.app as a row of APOC; its properties are read as cells of CSV."""
     if not isinstance(row, dict):
         return row
-    caption = {"label": row["caption"]} if row.get("caption") else {}
-    return {**row, "type": "node", "properties": _typed_texts(row.get("properties"), caption)}
-
-
-def _edge_of_arrows(row: Any) -> Any:
-    """Return a relationship of arrows.app as a row of APOC."""
-    if not isinstance(row, dict):
-        return row
+    properties = row.get("properties") or {}
+    if isinstance(properties, dict):
+        texts = {name: value for name, value in properties.items() if isinstance(value, str)}
+        caption = {"label": row["caption"]} if type == "node" and row.get("caption") else {}
+        properties = properties | {name: read_attribute_cell(text) for name, text in texts.items()} | caption
     ends = {"start": {"id": row.get("fromId")}, "end": {"id": row.get("toId")}}
-    about = {"type": "relationship", "label": row.get("type"), "properties": _typed_texts(row.get("properties"), {})}
-    return {"id": "", **row, **about, **ends}
-
-
-def _typed_texts(properties: Any, more: dict[str, Any]) -> Any:
-    """Return the properties of arrows.app, which are texts, with what they say, as in a cell of CSV."""
-    if not isinstance(properties, dict | None):
-        return properties
-    given = (properties or {}).items()
-    return {name: read_attribute_cell(text) if isinstance(text, str) else text for name, text in given} | more
+    return {"id": "", **row, **ends, "type": type, "label": row.get("type"), "properties": properties}
 
 
 def read_apoc(file: TextFile, builder: GraphBuilder, rows: Iterator[Any]) -> None:

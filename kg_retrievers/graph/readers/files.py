@@ -15,7 +15,6 @@ from kg_retrievers.graph.readers.exports import (
     export_rows,
     is_apoc_row,
     is_neo4j_header,
-    listed_files,
     read_apoc,
     read_neo4j_files,
 )
@@ -89,8 +88,6 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
             hint_python="A folder that `save` wrote: KnowledgeGraph.open(path).",
             hint_shell="",
         )
-    if format in (None, "neo4j-csv") and listed_files(path):
-        return "neo4j-csv"
     found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
     is_json = found == "json" or (found == "jsonl" and format is None)
     return _json_format(path, found, options) if found and is_json else found
@@ -162,14 +159,11 @@ def add_entity_file(path: Path, options: FileOptions, builder: GraphBuilder) -> 
 
 
 def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
-    if paths := listed_files(path):
-        read_neo4j_files(paths, options, builder, ordered=True)
-        return 1
     file = TextFile(path, options)
     layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
     first = first_rows(file, layout)
     if format == "neo4j-csv" or (first and is_neo4j_header(first[0].cells)):
-        read_neo4j_files([path], options, builder, ordered=False)
+        read_neo4j_files([path], options, builder)
         return 1
     count = read_entity_table(file, layout, first, builder)
     builder.skipped += file.skipped
@@ -294,9 +288,7 @@ def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
     builder.reading.format = SHOWN["neo4j-csv"]
-    listed = listed_files(path)
-    files = listed or (csv_files(path) if os.path.isdir(path) else [path])
-    read_neo4j_files(files, options, builder, ordered=bool(listed))
+    read_neo4j_files(csv_files(path) if os.path.isdir(path) else [path], options, builder)
     return builder
 
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.attributes import SOURCE, attribute_cell
-from kg_retrievers.graph.readers.tables.delimited import TAB_AND_BREAK
+from kg_retrievers.graph.readers.tables.delimited import has_tab_and_break
 from kg_retrievers.graph.readers.text_files import ATTRIBUTE_PREFIX, is_role
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
@@ -94,7 +94,7 @@ def _lines(columns: Columns, format: str) -> Iterator[str]:
     delimiter, to_quote = "," if format == "csv" else "\t", _TO_QUOTE[format]
     for row in chain([list(columns)], zip(*columns.values(), strict=True)):
         cells = [*map(_text, row)]
-        if format == "tsv" and (bad := next(filter(TAB_AND_BREAK.search, cells), None)):
+        if format == "tsv" and (bad := next(filter(has_tab_and_break, cells), None)):
             raise InvalidArgumentError(
                 f"KnowledgeGraph.write: {bad!r:.100} cannot be written: in TSV, readers take a text with both a tab "
                 "and a line break for rows. Write CSV, JSONL or Parquet."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -23,6 +23,15 @@ SHOWN_ATTRIBUTES = 20
 
 #: The attributes of a node that say what it is called and what it is.
 NODE_ATTRIBUTES = ("label", "name", "aliases", "types", "type", "datatype")
+
+#: What was used, and how `Reading` begins to say of which attributes.
+_USED = {
+    "names and types": "node attributes ",
+    "facts from node attributes": "",
+    "attributes of facts": "edge attributes ",
+}
+
+_DROPPED = '{} (attributes="facts" keeps it)'
 
 
 class AttributeReader:
@@ -53,13 +62,7 @@ class AttributeReader:
         self.builder = builder
         self.who = who
         self._attributes = attributes
-        self._names: Counter[str] = Counter()
-        self._facts: Counter[str] = Counter()
-        self._dropped: Counter[str] = Counter()
-        self._unread: Counter[str] = Counter()
-        self._of_edges: Counter[str] = Counter()
-        self._dropped_of_edges: Counter[str] = Counter()
-        self._unread_of_edges: Counter[str] = Counter()
+        self._counts = defaultdict[str, Counter[str]](Counter)  # of names, by what became of each
         self._nodes: set[str] = set()
         self._values: set[str] = set()
 
@@ -92,35 +95,26 @@ class AttributeReader:
             if name in read or _is_absent(value):
                 continue
             if _is_vector([*_values(value)]):
-                self._unread_of_edges[str(name)] += 1
+                self._counts["edge attribute {} with vectors"][str(name)] += 1
             elif self._attributes == "drop":
-                self._dropped_of_edges[str(name)] += 1
+                self._counts[f"edge attribute {_DROPPED}"][str(name)] += 1
             else:
-                self._of_edges[str(name)] += 1
+                self._counts["attributes of facts"][str(name)] += 1
                 own[str(name)] = list_or_value(value)
         for source in sources or ("",):
             self.builder.add(head, relation, tail, {SOURCE: source, **own} if source or own else None)
 
     def finish(self) -> None:
         """Say in `builder.reading` what was used and what was left out."""
-        reading, say = self.builder.reading, self.builder.reading.understood
-        if self._names:
-            say["names and types"] = "node attributes " + listed_counts(self._names)
-        if self._facts:
-            say["facts from node attributes"] = listed_counts(self._facts)
-        if self._of_edges:
-            say["attributes of facts"] = "edge attributes " + listed_counts(self._of_edges)
+        reading = self.builder.reading
+        for what, begin in _USED.items():
+            if counts := self._counts.pop(what, None):
+                reading.understood[what] = begin + listed_counts(counts)
         if shared := len(self._values & self._nodes):
-            say["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
-        keeps = '(attributes="facts" keeps it)'
-        for name, count in _first(self._dropped):
-            reading.leave_out(f"node attribute {name} {keeps}", count)
-        for name, count in _first(self._unread):
-            reading.leave_out(f"node attribute {name} with nested values or vectors", count)
-        for name, count in _first(self._dropped_of_edges):
-            reading.leave_out(f'edge attribute {name} (attributes="facts" keeps it)', count)
-        for name, count in _first(self._unread_of_edges):
-            reading.leave_out(f"edge attribute {name} with vectors", count)
+            reading.understood["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
+        for what, counts in self._counts.items():
+            for name, count in _first(counts):
+                reading.leave_out(what.format(name), count)
 
     def _add_attribute(self, key: str, name: str, value: Any) -> None:
         if _is_absent(value):
@@ -128,12 +122,12 @@ class AttributeReader:
         values = [*_values(value)]
         scalars = [_scalar(one) for one in values if not _is_absent(one)]
         if not name or _is_vector(values) or None in scalars:
-            self._unread[name] += 1
+            self._counts["node attribute {} with nested values or vectors"][name] += 1
         elif self._attributes == "drop":
-            self._dropped[name] += 1
+            self._counts[f"node attribute {_DROPPED}"][name] += 1
         else:
             for text, datatype in filter(None, scalars):
-                self._facts[name] += 1
+                self._counts["facts from node attributes"][name] += 1
                 self._values.add(text)
                 self.builder.add(key, name, text)
                 if datatype:
@@ -149,7 +143,7 @@ class AttributeReader:
         if texts is None or (is_one and len(texts) > 1):
             wanted = "a text" if is_one else "a text or a list of texts, none of them empty"
             raise InvalidArgumentError(f"{self.who}: the {name} of {key!r} must be {wanted}, but got {short(value)}.")
-        self._names[name] += 1
+        self._counts["names and types"][name] += 1
         return texts
 
 

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -36,6 +37,10 @@ _OF_STATEMENTS = re.compile(re.escape(WIKIDATA_PROPERTIES) + r"(statement/)?(P\d
 
 #: What is left out.
 _UNSTATED, _OF_TYPES = "statements about triples that the source does not state", "statements about types and names"
+
+#: In how many graphs a fact has what another graph says about it: the product of both may be large.
+MOST_GRAPHS = 100
+_IN_MANY_GRAPHS = f"statements about a fact of more than {MOST_GRAPHS} other graphs, in the further ones"
 
 #: Longer numbers are identifiers; those of a million digits would take Python long.
 _LONGEST_NUMBER = 64
@@ -192,8 +197,11 @@ class _Folding:
             found = rows.get(tuple(triple))
             if found:
                 self._nodes.add(node)
-                for row in [found[source]] if source in found else found.values():
+                of_graph = [found[source]] if source in found else [*islice(found.values(), MOST_GRAPHS)]
+                for row in of_graph:
                     self._nodes_of[row].append(node)
+                if source not in found and len(found) > MOST_GRAPHS:
+                    self._statements.left_out[_IN_MANY_GRAPHS] += len(found) - MOST_GRAPHS
             elif at < len(reifiers):
                 self._statements.left_out[_UNSTATED if triple[1] >= 0 else _OF_TYPES] += 1
                 if iris[node].startswith("_:"):  # of which nothing else is known

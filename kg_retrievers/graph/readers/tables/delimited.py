@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -69,9 +68,6 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-#: A text with both a tab and a line break.
-TAB_AND_BREAK = re.compile(r"\t[^\r\n]*[\r\n]|[\r\n][^\t]*\t")
-
 TABS, QUOTED_TABS = Layout("tsv", "\t", False), Layout("tsv", "\t", True)
 PIPES = Layout("pipe", "|", False)
 
@@ -131,12 +127,25 @@ def _tabs(file: TextFile, width: int) -> Layout:
         return TABS
     widths = set[int]()
     with suppress(csv.Error):
-        for row in csv.reader(TextFile(file.path, file.options).lines(), delimiter="\t", strict=True):
-            if any(map(TAB_AND_BREAK.search, row)):
+        lines = TextFile(file.path, file.options).lines()
+        for row in _csv_rows(file, lines, QUOTED_TABS):
+            if any(map(has_tab_and_break, row)):
                 return TABS
             widths |= {len(row)} if any(map(str.strip, row)) else set()
         return QUOTED_TABS if len(widths) == 1 and min(widths) >= width else TABS
     return TABS
+
+
+def has_tab_and_break(text: str) -> bool:
+    """Tell whether a text has both a tab and a line break."""
+    return "\t" in text and ("\n" in text or "\r" in text)
+
+
+def _csv_rows(file: TextFile, lines: Iterator[str], layout: Layout) -> Any:
+    most = file.options.limits.cell_length
+    csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
+    return csv.reader(lines, delimiter=layout.delimiter, quoting=quoting, strict=True)
 
 
 def first_lines(file: TextFile) -> tuple[int, list[str]]:
@@ -163,10 +172,7 @@ def split_rows(file: TextFile, layout: Layout, lines: Iterator[str] | None = Non
         last: The number of the line before them.
     """
     most, widest = file.options.limits.cell_length, file.options.limits.columns
-    csv.field_size_limit(max(most, csv.field_size_limit()))  # of the whole process, which `csv` does not let us narrow
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
-    lines = file.lines() if lines is None else lines
-    reader = csv.reader(lines, delimiter=layout.delimiter, quoting=quoting, strict=True)
+    reader = _csv_rows(file, file.lines() if lines is None else lines, layout)
     before = last
     while True:
         line = last + 1

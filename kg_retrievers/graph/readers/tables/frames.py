@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, get_args
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
-from kg_retrievers.graph.attributes import SOURCE, plain_attribute, read_attribute_cell
+from kg_retrievers.graph.attributes import NO_ATTRIBUTE, SOURCE, plain_attribute, read_attribute_cell
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
@@ -379,14 +379,9 @@ class FrameReader:
         columns = list[tuple[str, list[Any]]]()
         codes = list[list[int]]()
         for name, column in named:
-            if name == SOURCE:
-                texts = self._texts(column)
-                self._count_problems(str(source), texts, kept)
-                columns.append((name, [*texts.texts]))
-                codes.append((texts.codes[kept] % len(texts.texts)).tolist())
-                continue
-            texts = self._attributes(column)
-            self._count_problems(name, texts, kept)
+            is_source = name == SOURCE
+            texts = self._texts(column) if is_source else self._attributes(column)
+            self._count_problems(str(source) if is_source else name, texts, kept)
             columns.append((name, texts.texts))
             codes.append((texts.codes[kept] % len(texts.texts)).tolist())
 
@@ -409,7 +404,7 @@ class FrameReader:
                 value = plain_attribute(cell.strip() if isinstance(cell, str) else cell)
                 if most is not None and len(str(value)) > most:
                     raise ValueError(f"a cell of {len(str(value)):,} characters")
-            except (TypeError, ValueError) as error:
+            except NO_ATTRIBUTE as error:
                 problems[len(values)], value = str(error), None
             is_written = isinstance(cell, str) and self._path is not None
             values.append(read_attribute_cell(value) if is_written and value is not None else value)

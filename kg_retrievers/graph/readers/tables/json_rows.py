@@ -20,6 +20,7 @@ _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
 _RELATION_KEYS = {"relation", "label", "text"}
 
 _ENTITY_EXAMPLE = '{"entity": "Her", "label": "Her"}'
+_TOO_DEEP = "JSON that is nested too deeply for Python."
 _ANY_EXAMPLE = '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"} or ' + _ENTITY_EXAMPLE
 
 
@@ -180,6 +181,8 @@ def add_each(file: TextFile, rows: Iterator[Any], add: Callable[[Any], None]) ->
             file.reject_cell(error.args[0], file.line)
         except ValueError as error:
             file.reject(str(error), file.line)
+        except RecursionError:
+            file.reject(_TOO_DEEP, file.line)
 
 
 def json_rows(file: TextFile, *, is_array: bool) -> Iterator[Any]:
@@ -217,7 +220,7 @@ def _decode(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at column {error.colno}.") from None
     except RecursionError:
-        raise ValueError("JSON that is nested too deeply for Python.") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _array_elements(file: TextFile) -> list[Any]:
@@ -250,7 +253,7 @@ def read_json(file: TextFile, decoder: json.JSONDecoder) -> Any:
     except json.JSONDecodeError as error:
         file.fail(f"not JSON: {error.msg} at column {error.colno}.", error.lineno)
     except RecursionError:
-        file.fail("JSON that is nested too deeply for Python.")
+        file.fail(_TOO_DEEP)
     except ValueError as error:
         file.fail(f"not JSON: {error!s:.100}")
 
