@@ -207,6 +207,8 @@ def _words(text: QuestionText, first: int, last: int) -> list[str]:
 #: with a random typo in each topic, 81 % are linked right by it and 1 % wrong; of names that are not in the graph, 1 %.
 FUZZY_SHARE = 0.83
 
+_DIGITS = re.compile(r"\d+")
+
 #: The least share of equal letters of a name that is suggested, unless it has a word of the question; or the least
 #: share between a word of the name and one of the question.
 SUGGESTED_SHARE, SUGGESTED_WORD_SHARE = 0.6, 0.8
@@ -286,6 +288,8 @@ def near_entities(index: GraphIndex, texts: Sequence[str]) -> list[list[LinkedEn
         for key in (graph.entities[id] for id in candidates.ids.tolist()):
             names = (graph.label(key), *graph.aliases(key))
             share = max(_share(text, name, telling) for name in names)
+            if all(_DIGITS.findall(name) != _DIGITS.findall(text) for name in names):
+                share = min(share, FUZZY_SHARE - 0.01)  # another number is no typing error
             if share > 0:
                 near.append(LinkedEntity(key, names[0], FUZZY_SCORE * share, "fuzzy"))
         found[text] = sorted(near, key=lambda entity: -entity.score)

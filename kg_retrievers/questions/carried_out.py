@@ -65,7 +65,8 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
     is_list = operation is None or (operation.kind == "list" and not operation.by)
     if is_list and not pattern.conditions and not pattern.absent and not pattern.attributes:
         return
-    check_attributes(index.graph, pattern)
+    if not index.is_part:  # a part may lack what other facts have
+        check_attributes(index.graph, pattern)
     names = [text for text in dict.fromkeys(_entity_texts(pattern)) if text not in linked]
     for text, nearest in zip(names, nearest_named(index, names), strict=True):
         if not _is_named(index, text, nearest):

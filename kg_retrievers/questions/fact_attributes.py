@@ -120,7 +120,7 @@ def check_attributes(graph: KnowledgeGraph, pattern: Pattern) -> None:
     Raises:
         LowConfidenceError: If one of them is not among those of the graph; the nearest are `nearest`.
     """
-    for name in dict.fromkeys(one.name for one in pattern.attributes if not one.optional):
+    for name in dict.fromkeys(one.name for one in pattern.attributes):
         if name not in graph.attribute_names:
             near = did_you_mean(name, graph.attribute_names)
             raise LowConfidenceError(

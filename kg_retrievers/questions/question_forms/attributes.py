@@ -13,8 +13,9 @@ import numpy as np
 
 from kg_retrievers.graph import FactAttribute, KnowledgeGraph, Known, Pattern, Unknown
 from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
-from kg_retrievers.graph.building import Pairs
+from kg_retrievers.graph.building import NONE, Pairs
 from kg_retrievers.graph.columns import Array, distinct
+from kg_retrievers.graph.kinds import kind_members
 from kg_retrievers.graph.operations import Condition, Operation, Operator, literal_value
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
@@ -39,6 +40,9 @@ _WORDS: dict[str, Any] = WORDS["attributes of facts"]
 
 #: So many of the values of an attribute of time are dates.
 MOST = 0.8
+
+#: The least cosine of a word with a relation that accounts for it, if an attribute or its value is named, too.
+MAY_ACCOUNT = 0.17
 
 #: How much less likely than the likeliest walk the one to facts with an attribute may be, as a logarithm.
 MUCH_LESS = 1.5
@@ -189,17 +193,25 @@ class AttributeQuestions:
         whole = self._parts(question, entities)
         segments = _segments(whole.tokens)
         parts = replace(whole, tokens=segments[0])
+        unread = [token for token in whole.tokens if token.word in _WORDS["unread"] or token.word[:1].isdigit()]
         found = [self._asked(replace(whole, tokens=tokens)) for tokens in segments]
         asked = [one for one in found if one is not None]
         if len(asked) < len(found) or not all(one.what in ("attribute", "time") for one in asked[1:]):
             return None
         is_said = asked[0].what in ("attribute", "time") or parts.values or parts.limits or self._has_ended(parts)
+        is_said = is_said or any(token.word in _WORDS["of now"] for token in unread)
         if not is_said and (asked[0].what == "exists" or self._degree(parts) is None):
             return None
         for said in (parts, *self._with_entities_as_values(parts)):
             if labels := self._labels(said, asked):
                 label, confidence = self._chosen(said, asked, labels)
-                return None if label is None else self._pattern(said, asked, label, confidence)
+                if label is None:
+                    return None
+                unread += self._left(said, asked, label)
+                is_open = asked[0].what != "end" or len(said.entities) < 2
+                if unread or not is_open or (asked[0].what == "exists" and self._is_undated(said, label)):
+                    raise UnreadError(unread)
+                return self._pattern(said, asked, label, confidence)
         nouns = {word for one in asked for word in one.noun}
         is_attribute = any({*_words_of_name(name)} & nouns for name in self._table.kinds)
         if len(parts.entities) > 1 and is_attribute and asked[0].what == "attribute":
@@ -213,6 +225,14 @@ class AttributeQuestions:
             if text in self._table.values:
                 left = [one for one in parts.tokens if one is not token]
                 yield replace(parts, tokens=left, values={**parts.values, text: self._table.values[text]})
+
+    def _is_undated(self, parts: _Parts, label: int) -> bool:
+        """Whether a fact between two entities says nothing of the time that a question names."""
+        triples, labels = self._facts([self._walks.ids_of(token) for token in parts.entities])
+        times = {*self._table.of_kind(self._table.kinds, "begin", "end", "point")}
+        sets = [self._graph.attribute_set_ids(triple) or [NONE] for triple in triples[labels == label].tolist()]
+        read = [{} if id == NONE else self._graph.attribute_sets.read(id) for some in sets for id in some]
+        return bool(parts.limits) and any(times.isdisjoint(one) for one in read)
 
     def _has_ended(self, parts: _Parts) -> bool:
         return any(token.word in _WORDS["verbs of leaving"] for token in parts.tokens)
@@ -245,7 +265,8 @@ class AttributeQuestions:
                     start <= one.start and one.end <= end and end - start > one.end - one.start for one in inside
                 )
                 text = question[start:end].casefold()
-                value = next((one for one in (text, singular(text)) if self._is_value(one)), None)
+                bases = (text, singular(text), re.sub(r"(?:ed|d|s|ing)$", "", text))
+                value = next((one for one in bases if self._is_value(one)), None)
                 if value is not None and is_more and not is_taken:
                     found.append((start, end, value))
         return found
@@ -345,6 +366,13 @@ class AttributeQuestions:
         if len(ids) > 2 or (not ids and not parts.values):
             return {}
         triples, labels = self._facts(ids)
+        noun = self._noun(parts) if asked[0].what == "end" and len(ids) == 1 else ()
+        kind = self._walks.kinds.of_noun(noun) if noun else None
+        members = None if kind is None else kind_members(self._graph, kind)
+        if members is not None:
+            edges, backward = self._graph.edges, is_backward(labels)
+            of_kind = np.isin(np.where(backward, edges.heads[triples], edges.tails[triples]), members)
+            triples, labels = triples[of_kind], labels[of_kind]
         fits = np.ones(len(triples), bool)
         for text, names in parts.values.items():
             own = [self._table.having(name, text) for name in sorted(names)]
@@ -379,7 +407,8 @@ class AttributeQuestions:
             return False
         if asked[0].what in ("attribute", "time"):
             return all(self._attributes_asked(one, names) for one in asked)
-        if self._has_ended(parts) and not parts.limits:
+        is_of_now = any(token.word in _WORDS["of now"] for token in parts.tokens)
+        if is_of_now or (self._has_ended(parts) and not parts.limits):
             return bool(self._table.of_kind(names, "end"))
         if (degree := self._degree(parts)) is not None:
             return self._by(parts, degree, names) is not None
@@ -440,6 +469,26 @@ class AttributeQuestions:
                 return way.labels[0], min(CHOSEN, max(way.confidence, 0.6))
         return None, 0.0
 
+    def _left(self, parts: _Parts, asked: Sequence[_Asked], label: int) -> list[Token]:
+        """Return the telling words of a question that nothing of the facts of a relation accounts for."""
+        named = {word for one in asked for word in one.noun}
+        known = [
+            *_WORDS["verbs of beginning"],
+            *_WORDS["verbs of ending"],
+            *_WORDS["light verbs"],
+            *_WORDS["question words"],
+        ]
+        names = self._table.of_relation[int(relation_of(label))]
+        left, least = [], MAY_ACCOUNT if parts.values or named else MAY_NAME
+        for token in parts.tokens:
+            if not token.telling or token.word in known or {token.word, singular(token.word)} & named:
+                continue
+            near = max((self._nearness([token.word], name) for name in names), default=0.0)
+            is_kind = self._walks.kinds.of_noun([token.word]) is not None
+            if max(near, self._walks.nearness(token.word, label)) < least and not is_kind:
+                left.append(token)
+        return left
+
     # --- the pattern --------------------------------------------------------------------------------------------------
 
     def _pattern(self, parts: _Parts, asked: Sequence[_Asked], label: int, confidence: float) -> Pattern:
@@ -454,17 +503,20 @@ class AttributeQuestions:
         target: str | None = unknowns[0].name if unknowns else None
         if self._has_ended(parts) and not parts.limits and target is not None:
             attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
+        degree = self._degree(parts)
         if asked[0].what in ("attribute", "time"):
             wanted = [*dict.fromkeys(name for one in asked for name in self._attributes_asked(one, names))]
             for name in wanted:
                 attributes[name] = FactAttribute(0, name, name)
             target = wanted[0]
             operation = Operation("table", by=tuple(wanted)) if len(wanted) > 1 else None
+            if degree is not None and asked[0].what == "time" and degree.by == ("time",):
+                operation = replace(degree, by=(target,))
             if _HOW_MANY.match(parts.text) and self._table.kinds[target] == "text":
                 operation = Operation("count")
         elif asked[0].what == "exists":
             target, operation = None, Operation("exists")
-        elif (degree := self._degree(parts)) is not None and (by := self._by(parts, degree, names)):
+        elif degree is not None and (by := self._by(parts, degree, names)):
             attributes.setdefault(by, FactAttribute(0, by, by))
             operation = replace(degree, by=(by,))
         if _HOW_MANY.match(parts.text) and asked[0].what == "end":

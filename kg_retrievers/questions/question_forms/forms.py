@@ -22,7 +22,7 @@ WORDS: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text
 #: The most words of a question that has a form.
 MAX_TOKENS = 200
 
-_WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
+_WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![\w-])|\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 
 #: Ordinals from the second on, and the numbers that they say.
 ORDINALS = ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
