@@ -134,12 +134,10 @@ class PartQueries:
                 used[f"offsets{place}"] = sorted({offset for (offset,) in rows})
                 find, has_key = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
             for way, (head, tail) in ways.items():
-                for types, said, of in relationships_of(self._schema, self._dialect, label, relations, head == "n"):
-                    if (only := conditions_on("r", self._wanted, of, self._dialect)) is not None:
-                        columns = f"{self._ends(head, tail, label)}, {said} AS said, {NO_ENTITY}"
-                        fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {most + 1}"
-                        where = " AND ".join([f"{has_key}{further}", *only])
-                        parts.append(f"{find}{way.format(types)} WHERE {where} {fact}")
+                for types, said, only in self._relationships(label, relations, head == "n"):
+                    columns = f"{self._ends(head, tail, label)}, {said} AS said, {NO_ENTITY}"
+                    fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {most + 1}"
+                    parts.append(f"{find}{way.format(types)} WHERE {has_key}{further}{only} {fact}")
         rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
         stated = self._stated(rows)
         entities, values = self._described_by(rows)
@@ -155,6 +153,15 @@ class PartQueries:
         if is_cut and not found.truncated and most < MOST_READ:
             return self._facts_of(keys, ways, relations, among, limit, 4 * most)
         return found._replace(truncated=found.truncated or is_cut)
+
+    def _relationships(
+        self, label: NodeLabel, relations: Collection[str] | None, is_head: bool
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield what `relationships_of` returns, with the conditions in place of the properties."""
+        for types, said, properties in relationships_of(self._schema, self._dialect, label, relations, is_head):
+            wanted = conditions_on("r", self._wanted, properties, self._dialect)
+            if wanted is not None:
+                yield types, said, "".join(f" AND {one}" for one in wanted)
 
     def _with_ends(self, found: Facts) -> Facts:
         """Describe the entities of visible facts, so that nobody has to ask whether they are visible."""
@@ -447,7 +454,7 @@ def relationships_of(
     relations: Collection[str] | None = None,
     is_head: bool = True,
 ) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Return the types `:A|B` of relationships `r` that one query reads, the expression for their properties, and these.
+    """Return the types `:A|B` of relationships `r` that one query reads, and their properties: expression and types.
 
     Args:
         schema: What the database holds.

@@ -242,7 +242,7 @@ class Condition(NamedTuple):
 
 
 def conditions(
-    names: Collection[str], where: Where, as_of: date | str | None, validity: tuple[str, str]
+    names: Sequence[str], where: Where, as_of: date | str | None, validity: tuple[str, str]
 ) -> list[Condition]:
     """Return the conditions of `AttributeSets.satisfying` on facts whose attributes have some names.
 
@@ -285,7 +285,7 @@ def _holds(wanted: Condition, value: AttributeValue) -> bool:
     return any(map(wanted.passes, value if isinstance(value, list) else [value]))
 
 
-def _checked_validity(validity: tuple[str, str], names: Collection[str]) -> tuple[str, str]:
+def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[str, str]:
     """Check that facts have a time: one of the attributes by default, both of those that a user names."""
     if isinstance(validity, str) or len(validity) != 2:
         raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
@@ -296,7 +296,7 @@ def _checked_validity(validity: tuple[str, str], names: Collection[str]) -> tupl
     return validity
 
 
-def _check_name(name: str, names: Collection[str]) -> None:
+def _check_name(name: str, names: Sequence[str]) -> None:
     if name not in names:
         near = did_you_mean(str(name), names)
         raise InvalidArgumentError(
@@ -355,14 +355,14 @@ def _written_so(equals: Iterable[Scalar]) -> list[str | float] | None:
     found = list[str | float]()
     for one in equals:
         plain = read_attribute_cell(one) if isinstance(one, str) else one
-        is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
-        if literal_value(one).first or (is_number and abs(plain) >= _INEXACT):
+        number = plain if isinstance(plain, int | float) and not isinstance(plain, bool) else None
+        if literal_value(one).first or (number is not None and abs(number) >= _INEXACT):
             return None
-        found += [float(plain)] if is_number else []
-        if isinstance(one, str) or not is_number:
-            found.append(one if isinstance(one, str) else json.dumps(one))
-        else:
-            found += [json.dumps(float(one)), *([str(int(one))] if float(one).is_integer() else [])]
+        found.append(one if isinstance(one, str) else json.dumps(one))
+        if number is not None:
+            found.append(float(number))
+            if not isinstance(one, str) and float(number).is_integer():
+                found += [str(int(number)), json.dumps(float(number))]
     return found
 
 

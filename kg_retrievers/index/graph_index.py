@@ -24,7 +24,7 @@ from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.parts import Said, executor_of
+from kg_retrievers.graph.parts import executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable

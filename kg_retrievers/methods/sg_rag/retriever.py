@@ -152,8 +152,8 @@ class CypherRetriever(BaseKGRetriever):
         the examples nearest to the question. An example needs a pattern or answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a view of a graph that stays
-                in its database.
+            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a view of a graph in a
+                database.
         """
         refuse_view(index.reader)
         super().fields_made_from(index, llm, examples, model, fields)
