@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import date
 from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.part_queries import ID_OF, PartQueries, relationships_of
-from kg_retrievers.database.properties import node_attributes, properties_of
+from kg_retrievers.database.properties import attribute_names, node_attributes, properties_of
 from kg_retrievers.database.rendering import TYPE_OF, has_label, key_of
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, facts_in, no_keys, unread
@@ -20,6 +21,7 @@ from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError, first_of
 from kg_retrievers.graph import GraphBuilder
+from kg_retrievers.graph.attributes import Condition, Where, conditions
 from kg_retrievers.graph.building import Reading
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
@@ -31,6 +33,9 @@ PAGE_TIMEOUT = 600.0
 
 #: Of how many nodes the properties are counted.
 MOST_COUNTED = 100_000
+
+#: How many facts are looked at to count those of a view.
+MOST_SEEN = 20_000
 
 #: The most combinations of labels of nodes without a key.
 MOST_LABELS = 1000
@@ -179,7 +184,7 @@ def _pages_of_triples(
     where = f"{head} >= $first AND {head} <= $last"
     for name, key in ((one.name, one.key) for one in schema.labels if one.name in done):
         where += f" AND NOT ({has_label('a', name, dialect)} AND a.{backticked(key)} IS NOT NULL)"
-    for types, said in relationships_of(schema, dialect, label):
+    for types, said, _ in relationships_of(schema, dialect, label):
         match = f"MATCH (a:{backticked(label.name)})-[r{types}]->(b)"
         parameters = {"first": ends[0], "last": ends[1]}
         for key, end, type, _, found in _pages(run, match, where, order, f"{said} AS said", parameters, page_size):
@@ -263,15 +268,98 @@ LIMIT = 1000
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
 
 
-class Executor(Immutable, ABC):
+class PartsByQueries(Immutable, ABC):
+    """Reads parts of a graph by queries, as a `PartReader`."""
+
+    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
+    _grace: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def _queries(self, timeout: float) -> Queries:
+        """Return the reader of parts in the language of the database."""
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        """Let all waits of this block end after a timeout, which is checked."""
+        if not 0 < timeout <= MAX_TIMEOUT:
+            who = f"{type(self).__name__}.{what}"
+            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+        return deadline(timeout + self._grace, partial(self._too_long, timeout))
+
+    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
+        who = type(self).__name__
+        return DatabaseTimeoutError(
+            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+        )
+
+    def _check_most(self, what: str, most: int) -> None:
+        if type(most) is not int or most < 1:
+            raise InvalidArgumentError(f"{type(self).__name__}.{what}: {most!r} are asked for. Ask for at least 1.")
+
+    def facts_of(
+        self,
+        keys: Sequence[str],
+        *,
+        relations: Sequence[str] | None = None,
+        limit: int = MOST_FACTS,
+        timeout: float = TIMEOUT,
+    ) -> Facts:
+        """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
+        wanted = self._checked("facts_of", keys, limit)
+        with self._within(timeout, "facts_of"):
+            return self._queries(timeout).facts_of(wanted, relations, limit)
+
+    def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
+        """Read the facts whose head and tail are both among some entities."""
+        wanted = self._checked("facts_between", keys, limit)
+        with self._within(timeout, "facts_between"):
+            return self._queries(timeout).facts_between(wanted, limit)
+
+    def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
+        """Describe those of the entities that the database has, sorted by key."""
+        wanted = self._checked("describe", keys, 1)
+        with self._within(timeout, "describe"):
+            return self._queries(timeout).describe(wanted)
+
+    def entities_named(
+        self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
+    ) -> dict[str, list[str]]:
+        """Return the keys of the entities whose key, label or alias is exactly one of some names.
+
+        Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
+        it is a pass over the nodes of the label.
+        """
+        wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
+        with self._within(timeout, "entities_named"):
+            found = self._queries(timeout).entities_named(wanted, limit)
+        return {name: found.get(name, []) for name in dict.fromkeys(names)}
+
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        """Read some facts of each of some relations, those that the database finds first."""
+        wanted = self._checked("sample_facts", relations, count)
+        with self._within(timeout, "sample_facts"):
+            return self._queries(timeout).sample_facts(wanted, count)
+
+    def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
+        """Read a page of all entities; see `PartReader.entities_after`."""
+        self._checked("entities_after", [position], page_size)
+        with self._within(timeout, "entities_after"):
+            return self._queries(timeout).entities_after(position, page_size)
+
+    def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
+        """Return texts each once, without those that no database holds."""
+        who = f"{type(self).__name__}.{what}"
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
+        self._check_most(what, limit)
+        return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
+
+
+class Executor(PartsByQueries):
     """Runs queries that only read, and reads parts of the graph as a `PartReader`. Safe to use from several threads.
 
     A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
     holds what another process needs to connect again.
     """
-
-    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
-    _grace: ClassVar[float] = 0.0
 
     #: Which Cypher it understands, or SPARQL.
     dialect: ClassVar[Dialect]
@@ -331,10 +419,6 @@ class Executor(Immutable, ABC):
     def _run(self, query: str, parameters: Mapping[str, Any], limit: int, timeout: float) -> Rows:
         """Check a query, and run it until the deadline."""
 
-    @abstractmethod
-    def _queries(self, timeout: float) -> Queries:
-        """Return the reader of parts in the language of the database."""
-
     def __enter__(self) -> Self:
         """Return the executor itself."""
         return self
@@ -343,86 +427,11 @@ class Executor(Immutable, ABC):
         """Close it."""
         self.close()
 
-    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
-        """Let all waits of this block end after a timeout, which is checked."""
-        if not 0 < timeout <= MAX_TIMEOUT:
-            who = f"{type(self).__name__}.{what}"
-            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
-        return deadline(timeout + self._grace, partial(self._too_long, timeout))
-
-    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
-        who = type(self).__name__
-        return DatabaseTimeoutError(
-            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-        )
-
-    def _check_most(self, what: str, most: int) -> None:
-        if type(most) is not int or most < 1:
-            raise InvalidArgumentError(f"{type(self).__name__}.{what}: {most!r} are asked for. Ask for at least 1.")
-
     def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
             schema = self.schema(refresh=refresh)
             return sorted({*schema.relation_names.values(), *schema.value_relations})
-
-    def facts_of(
-        self,
-        keys: Sequence[str],
-        *,
-        relations: Sequence[str] | None = None,
-        limit: int = MOST_FACTS,
-        timeout: float = TIMEOUT,
-    ) -> Facts:
-        """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
-        wanted = self._checked("facts_of", keys, limit)
-        with self._within(timeout, "facts_of"):
-            return self._queries(timeout).facts_of(wanted, relations, limit)
-
-    def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
-        """Read the facts whose head and tail are both among some entities."""
-        wanted = self._checked("facts_between", keys, limit)
-        with self._within(timeout, "facts_between"):
-            return self._queries(timeout).facts_between(wanted, limit)
-
-    def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
-        """Describe those of the entities that the database has, sorted by key."""
-        wanted = self._checked("describe", keys, 1)
-        with self._within(timeout, "describe"):
-            return self._queries(timeout).describe(wanted)
-
-    def entities_named(
-        self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
-    ) -> dict[str, list[str]]:
-        """Return the keys of the entities whose key, label or alias is exactly one of some names.
-
-        Cost in Cypher: the index of each label's key and of its property of labels. Without an index, and for aliases,
-        it is a pass over the nodes of the label.
-        """
-        wanted = [name for name in self._checked("entities_named", names, limit) if name]  # "" is no name
-        with self._within(timeout, "entities_named"):
-            found = self._queries(timeout).entities_named(wanted, limit)
-        return {name: found.get(name, []) for name in dict.fromkeys(names)}
-
-    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of each of some relations, those that the database finds first."""
-        wanted = self._checked("sample_facts", relations, count)
-        with self._within(timeout, "sample_facts"):
-            return self._queries(timeout).sample_facts(wanted, count)
-
-    def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
-        """Read a page of all entities; see `PartReader.entities_after`."""
-        self._checked("entities_after", [position], page_size)
-        with self._within(timeout, "entities_after"):
-            return self._queries(timeout).entities_after(position, page_size)
-
-    def _checked(self, what: str, texts: Sequence[str], limit: int) -> list[str]:
-        """Return texts each once, without those that no database holds."""
-        who = f"{type(self).__name__}.{what}"
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise InvalidArgumentError(f"{who}: wanted a list of texts, got {texts!r:.200}.")
-        self._check_most(what, limit)
-        return [text for text in dict.fromkeys(texts) if not _HALVES.search(text)]
 
 
 class Fetched(NamedTuple):
@@ -501,11 +510,19 @@ class DatabaseExecutor(Executor):
                     facts += count(f"MATCH (n:{backticked(label.name)}) RETURN {counts} AS facts")
             return facts
 
-    def _queries(self, timeout: float) -> PartQueries:
+    def _queries(self, timeout: float, wanted: Sequence[Condition] = ()) -> PartQueries:
         def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:
             return self._rows(query, parameters, most, timeout)
 
-        return PartQueries(self.schema(), self.dialect, run)
+        return PartQueries(self.schema(), self.dialect, run, wanted)
+
+    def view(self, where: Where, as_of: date | str | None, validity: tuple[str, str]) -> ExecutorView:
+        """Return a reader of only the facts whose attributes satisfy conditions; for `GraphIndex.view`.
+
+        Raises:
+            InvalidArgumentError: As of `KnowledgeGraph.view`, but not if no fact satisfies the conditions.
+        """
+        return ExecutorView(self, where, as_of, validity)
 
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         return self._fetch(query, parameters, most, timeout).rows
@@ -513,6 +530,56 @@ class DatabaseExecutor(Executor):
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:
         """Read nodes by the database's own ids."""
+
+
+class ExecutorView(PartsByQueries):
+    """Reads only the facts of a database that satisfy conditions, and the entities of these facts. It runs no queries.
+
+    An entity without any fact is read, too, as a view of a graph in memory keeps it.
+
+    Args:
+        executor: Reads all facts.
+        where: As of `KnowledgeGraph.view`, and so are the next two.
+        as_of: A day on which the facts hold.
+        validity: The names of the attributes that say when a fact holds.
+    """
+
+    #: So that a connected graph asks for nothing that this does not tell.
+    is_view = True
+
+    def __init__(
+        self, executor: DatabaseExecutor, where: Where, as_of: date | str | None, validity: tuple[str, str]
+    ) -> None:
+        """Check the conditions."""
+        self._executor, self._made_with = executor, (where, as_of, validity)
+        self._wanted = conditions(attribute_names(executor.schema()), where, as_of, validity)
+
+    def __repr__(self) -> str:
+        """The database."""
+        return f"<view of {self._executor!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the executor and the conditions."""
+        return type(self), (self._executor, *self._made_with)
+
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
+        """Return the relations of visible facts, sorted; `refresh` reads the schema anew."""
+        found = self.sample_facts(self._executor.relations(refresh=refresh, timeout=timeout), 1, timeout=timeout)
+        return sorted({triple.relation for triple in found.triples})
+
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return how many visible facts there are; None if there are too many facts to look at."""
+        count = self._executor.count_facts(timeout=timeout)
+        if count is None or count > MOST_SEEN:
+            return None
+        found = self.sample_facts(self._executor.relations(timeout=timeout), max(count, 1), timeout=timeout)
+        return None if found.truncated else len(found.triples)
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        return self._executor._within(timeout, what)
+
+    def _queries(self, timeout: float) -> PartQueries:
+        return self._executor._queries(timeout, self._wanted)
 
 
 @lru_cache(maxsize=1024)  # reading a query takes as long as running it does

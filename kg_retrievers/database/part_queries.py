@@ -13,10 +13,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kg_retrievers.database.properties import Recorder, node_attributes, properties_of
+from kg_retrievers.database.properties import (
+    Recorder,
+    conditions_on,
+    node_attributes,
+    parameters_of,
+    properties_of,
+)
 from kg_retrievers.database.rendering import TYPE_OF, key_of
 from kg_retrievers.database.schema import (
     DatabaseSchema,
@@ -30,12 +37,19 @@ from kg_retrievers.database.schema import (
 )
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.attributes import Condition, read_attribute_set, satisfies
 from kg_retrievers.graph.building import NO_ATTRIBUTES
-from kg_retrievers.graph.parts import EntityPage, Facts, Said, StoredEntity
+from kg_retrievers.graph.parts import MOST_FACTS, EntityPage, Facts, Said, StoredEntity
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 
 #: The most nodes that are described at once.
 MOST_NODES = 10_000_000
+
+#: The most rows among which the visible facts of a view are looked for.
+MOST_READ = 1_000_000
+
+#: Facts of an entity `n`, and which end is the head and which the tail.
+_BOTH_WAYS = {"-[r{}]->(m)": ("n", "m"), "<-[r{}]-(m)": ("m", "n")}
 
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
@@ -63,11 +77,15 @@ class PartQueries:
         schema: What the database holds.
         dialect: Its Cypher.
         run: Runs a query: its text, its parameters, the most rows.
+        wanted: What is wanted of the attributes of facts. All other facts, and entities that are only in these, are
+            hidden: nothing that is returned tells of them.
     """
 
-    def __init__(self, schema: DatabaseSchema, dialect: Dialect, run: Run) -> None:
+    def __init__(self, schema: DatabaseSchema, dialect: Dialect, run: Run, wanted: Sequence[Condition] = ()) -> None:
         """Keep them."""
-        self._schema, self._dialect, self._run = schema, dialect, run
+        self._schema, self._dialect, self._run, self._wanted = schema, dialect, run, wanted
+        self._limits = parameters_of(wanted)
+        self._shows_values = satisfies({}, wanted)
         self._labels = sorted(schema.labels, key=lambda label: label.name)
         self._is_ladybug = dialect == "ladybug"
 
@@ -75,11 +93,12 @@ class PartQueries:
 
     def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
         """Read the facts of entities."""
-        return self._facts_of(keys, {"-[r{}]->(m)": ("n", "m"), "<-[r{}]-(m)": ("m", "n")}, relations, None, limit)
+        return self._with_ends(self._facts_of(keys, _BOTH_WAYS, relations, None, limit, limit))
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
         """Read the facts that join entities."""
-        return self._facts_of(keys, {"-[r{}]->(m)": ("n", "m")}, None, dict.fromkeys(keys, True), limit)
+        among = dict.fromkeys(keys, True)
+        return self._with_ends(self._facts_of(keys, {"-[r{}]->(m)": ("n", "m")}, None, among, limit, limit))
 
     def _facts_of(
         self,
@@ -88,6 +107,7 @@ class PartQueries:
         relations: Collection[str] | None,
         among: Mapping[str, bool] | None,
         limit: int,
+        most: int,
     ) -> Facts:
         """Read the facts of entities, each way, and by the same query what the entities are.
 
@@ -97,10 +117,11 @@ class PartQueries:
             relations: The relations of the facts; None for any.
             among: The entities that the other end is one of; None for any.
             limit: The most facts.
+            most: The most rows of a part of the query; more if too few of them are visible.
         """
         if not keys:
             return Facts([], False)
-        used: dict[str, Any] = {"keys": self._wanted(keys)}
+        used: dict[str, Any] = {"keys": self._keys(keys), **self._limits}
         parts, further = list[str](), ""
         if among is not None and self._is_ladybug:
             further = f" AND {self._key('m')} IN $keys"
@@ -114,10 +135,10 @@ class PartQueries:
                 used[f"offsets{place}"] = sorted({offset for (offset,) in rows})
                 find, has_key = f"MATCH (n:{name})", f"offset(id(n)) IN $offsets{place}"
             for way, (head, tail) in ways.items():
-                for types, said in relationships_of(self._schema, self._dialect, label, relations, head == "n"):
+                for types, said, only in self._relationships(label, relations, head == "n"):
                     columns = f"{self._ends(head, tail, label)}, {said} AS said, {NO_ENTITY}"
-                    fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {limit + 1}"
-                    parts.append(f"{find}{way.format(types)} WHERE {has_key}{further} {fact}")
+                    fact = f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {most + 1}"
+                    parts.append(f"{find}{way.format(types)} WHERE {has_key}{further}{only} {fact}")
         rows = self._union([*parts, *self._descriptions()], used, MOST_NODES)
         stated = self._stated(rows)
         entities, values = self._described_by(rows)
@@ -126,46 +147,106 @@ class PartQueries:
             for triple, datatype in values.items()
             if (relations is None or triple.relation in relations) and (among is None or triple.tail in among)
         }
-        return _facts(stated, values, limit)._replace(entities=[entity for _, entity in entities])
+        found = _facts(stated, values, limit)
+        if not self._wanted:
+            return found._replace(entities=[entity for _, entity in entities])
+        is_cut = sum(row[1] is not None for row in rows) > most
+        if is_cut and not found.truncated and most < MOST_READ:
+            return self._facts_of(keys, ways, relations, among, limit, 4 * most)
+        return found._replace(truncated=found.truncated or is_cut)
+
+    def _relationships(
+        self, label: NodeLabel, relations: Collection[str] | None, is_head: bool
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield what `relationships_of` returns, with the conditions in place of the properties."""
+        for types, said, properties in relationships_of(self._schema, self._dialect, label, relations, is_head):
+            wanted = conditions_on("r", self._wanted, properties, self._dialect)
+            if wanted is not None:
+                yield types, said, "".join(f" AND {one}" for one in wanted)
+
+    def _with_ends(self, found: Facts) -> Facts:
+        """Describe the entities of visible facts, so that nobody has to ask whether they are visible."""
+        if not self._wanted:
+            return found
+        return found._replace(entities=[entity for _, entity in self._described(sorted(_ends_of(found)))])
+
+    def _visible(self, keys: Sequence[str]) -> set[str]:
+        """Return the entities that have visible facts, or no fact at all."""
+        if not self._wanted:
+            return {*keys}
+        visible = self._with_facts(keys)
+        hidden = [key for key in keys if key not in visible]
+        return {*keys} - PartQueries(self._schema, self._dialect, self._run)._with_facts(hidden) | visible
+
+    def _with_facts(self, keys: Sequence[str]) -> set[str]:
+        """Return the entities that have facts."""
+        found, left = set[str](), [*keys]
+        while left:
+            most = max(MOST_FACTS, 4 * len(left))
+            facts = self._facts_of(left, _BOTH_WAYS, None, None, most, most)
+            ends = _ends_of(facts).intersection(left)
+            found |= ends
+            left = [key for key in left if key not in ends] if facts.truncated and ends else []
+        return found
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
-        types, rows = self._types_of(relations), list[Sequence[Any]]()
-        for first in range(0, len(types), RELATIONS_AT_ONCE):
-            some = types[first : first + RELATIONS_AT_ONCE]
-            if self._is_ladybug:
-                rows += [row for type in some for row in self._ladybug_sample(type, count + 1)]
-            else:
-                rows += self._union(
-                    [self._sample(type, f" WITH n, r, m LIMIT {count + 1}") for type in some], {}, count + 1
-                )
-        by_type: dict[str, list[Sequence[Any]]] = {}
-        for row in rows:
-            by_type.setdefault(row[1], []).append(row)
-        stated = self._stated([row for rows in by_type.values() for row in rows[:count]])
+        types, most = self._types_of(relations), count
+        stated, is_cut = dict[Triple, Collection[str]](), False
+        while types:
+            rows, types = self._sample_rows(types, most + 1), []
+            for type, of_type in rows.items():
+                visible = self._stated(of_type[:most])
+                if self._wanted and len(visible) < count and len(of_type) > most and most < MOST_READ:
+                    types.append(type)
+                    continue
+                stated |= dict([*visible.items()][:count])
+                is_cut |= len(of_type) > most or len(visible) > count
+            most *= 4
         values: dict[str, dict[Triple, str]] = {}
-        for label in self._labels:
+        for label in self._labels if self._shows_values else ():
             parts = [
                 self._value_sample(label, one, count + 1) for one in facts_in(label, self._schema) if one in relations
             ]
             for triple, datatype in self._described_by(self._union(parts, {}, count + 1))[1].items():
                 values.setdefault(triple.relation, {})[triple] = datatype
         kept = {triple: datatype for found in values.values() for triple, datatype in [*found.items()][:count]}
-        is_cut = any(len(found) > count for found in (*by_type.values(), *values.values()))
-        return _facts(stated, kept, MOST_NODES)._replace(truncated=is_cut)
+        is_cut |= any(len(found) > count for found in values.values())
+        return self._with_ends(_facts(stated, kept, MOST_NODES)._replace(truncated=is_cut))
 
-    def _sample(self, type: str, some: str = "") -> str:
+    def _sample_rows(self, types: Sequence[str], most: int) -> dict[str, list[Sequence[Any]]]:
+        """Return at most so many rows of each of some types of relationships."""
+        rows = list[Sequence[Any]]()
+        for first in range(0, len(types), RELATIONS_AT_ONCE):
+            some = types[first : first + RELATIONS_AT_ONCE]
+            if self._is_ladybug:
+                rows += [row for type in some for row in self._ladybug_sample(type, most)]
+            else:
+                parts = (self._sample(type, f" WITH n, r, m LIMIT {most}") for type in some)
+                rows += self._union([part for part in parts if part], self._limits, most)
+        by_type: dict[str, list[Sequence[Any]]] = {}
+        for row in rows:
+            by_type.setdefault(row[1], []).append(row)
+        return by_type
+
+    def _sample(self, type: str, some: str = "", only: Sequence[str] = ()) -> str:
+        """Return the query that reads relationships of a type; empty if no condition can hold of one."""
         properties = [one.properties for one in self._schema.relations if one.name == type]
+        wanted = conditions_on("r", self._wanted, dict(ChainMap(*map(dict, properties))), self._dialect)
+        if wanted is None:
+            return ""
+        where = f" WHERE {' AND '.join([*wanted, *only])}" if wanted or only else ""
         said = properties_of("r", properties, self._dialect)
-        return f"MATCH (n)-[r:{backticked(type)}]->(m){some} RETURN {self._ends('n', 'm')}, {said} AS said"
+        return f"MATCH (n)-[r:{backticked(type)}]->(m){where}{some} RETURN {self._ends('n', 'm')}, {said} AS said"
 
     def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
         # Not by LIMIT, since the threads of LadybugDB race for the first rows; each pair of labels has numbers from 0.
         pairs = next((len(found.ends) for found in self._schema.relations if found.name == type), 1)
-        few = self._sample(type, f" WHERE offset(id(r)) < {most}")
-        rows = sorted(self._run(few, {}, most * max(pairs, 1)), key=repr)
-        if len(rows) < most:
-            rows = list(self._run(f"{self._sample(type)} ORDER BY head, tail LIMIT {most}", {}, most))
+        few = self._sample(type, only=[f"offset(id(r)) < {most}"])
+        rows = sorted(self._run(few, self._limits, most * max(pairs, 1)), key=repr) if few else []
+        if few and len(rows) < most:
+            few = f"{self._sample(type)} ORDER BY head, tail LIMIT {most}"
+            rows = list(self._run(few, self._limits, most))
         return rows[:most]
 
     def _value_sample(self, label: NodeLabel, name: str, most: int) -> str:
@@ -182,7 +263,7 @@ class PartQueries:
         unknown = {*relations}.difference(types, self._schema.value_relations) if not self._is_ladybug else set()
         return sorted({*unknown, *(types[name] for name in relations if name in types)})
 
-    def _wanted(self, texts: list[str]) -> list[str | int]:
+    def _keys(self, texts: list[str]) -> list[str | int]:
         """Return texts, and over Bolt the integers that they write, if some keys are no texts."""
         if self._is_ladybug or all(label.has_text_key for label in self._labels):
             return [*texts]
@@ -212,13 +293,21 @@ class PartQueries:
         for head, type, tail, said, *_ in rows:
             if type is not None and head is not None and tail is not None:
                 reader.add_edge(str(head), self._schema.relation_of(type), str(tail), dict(said or {}))
-        return facts.said
+        if not self._wanted:
+            return facts.said
+        kept = {
+            fact: {one for one in sets if satisfies(read_attribute_set(one), self._wanted)}
+            for fact, sets in facts.said.items()
+        }
+        return {fact: sets for fact, sets in kept.items() if sets}
 
     # --- entities ---
 
     def describe(self, keys: list[str]) -> list[StoredEntity]:
         """Describe entities."""
-        return [entity for _, entity in self._described(keys)]
+        found = [entity for _, entity in self._described(keys)]
+        visible = self._visible([entity.key for entity in found])
+        return [entity for entity in found if entity.key in visible]
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
         """Read a page, which begins after a key of a label; entities of labels before it are on other pages."""
@@ -230,7 +319,8 @@ class PartQueries:
             if not keys:
                 continue
             described = self._described(list(dict.fromkeys(map(str, keys[:page_size]))))
-            entities = [entity for first, entity in described if first == place]
+            visible = self._visible([entity.key for first, entity in described if first == place])
+            entities = [entity for first, entity in described if first == place and entity.key in visible]
             if len(keys) > page_size:
                 return EntityPage(entities, json.dumps([here.name, keys[page_size - 1]]))
             following = self._labels[place + 1 :]
@@ -256,7 +346,7 @@ class PartQueries:
         """Describe entities, each with the position of the first label that has it."""
         if not keys:
             return []
-        return self._described_by(self._union(self._descriptions(), {"keys": self._wanted(keys)}, MOST_NODES))[0]
+        return self._described_by(self._union(self._descriptions(), {"keys": self._keys(keys)}, MOST_NODES))[0]
 
     def _described_by(self, rows: Sequence[Sequence[Any]]) -> tuple[list[tuple[int, StoredEntity]], dict[Triple, str]]:
         """Return the entities of the rows that are no facts, each with the position of the first label that has it.
@@ -282,7 +372,8 @@ class PartQueries:
             )
             for key in sorted(nodes)
         ]
-        return entities, {one: found.datatypes.get(one.tail, "") for one in sorted(found.said)}
+        values = sorted(found.said) if self._shows_values else ()
+        return entities, {one: found.datatypes.get(one.tail, "") for one in values}
 
     def _descriptions(self) -> Iterator[str]:
         """Yield the parts of a query that describe the nodes of each label."""
@@ -302,14 +393,18 @@ class PartQueries:
             return {}
         most = limit * len(names) + 1
         parts = [part for label in self._labels for part in self._naming(label, most)]
-        rows = self._union(parts, {"keys": self._wanted(names), "names": names}, most)
+        rows = self._union(parts, {"keys": self._keys(names), "names": names}, most)
         if len(rows) >= most and len(names) > 1:  # one name may have taken the rows of another
             return {name: keys for one in names for name, keys in self.entities_named([one], limit).items()}
         found: dict[str, set[str]] = {}
         for name, key in rows:
             if key is not None:
                 found.setdefault(str(name), set()).add(str(key))
-        return {name: sorted(keys)[:limit] for name, keys in found.items()}
+        visible = self._visible(sorted({key for keys in found.values() for key in keys}))
+        kept = {name: sorted(keys & visible)[:limit] for name, keys in found.items()}
+        unsure = [name for name, keys in found.items() if len(keys) >= limit > len(kept[name])]
+        more = self.entities_named(unsure, 4 * limit)
+        return kept | {name: keys[:limit] for name, keys in more.items()}
 
     def _naming(self, label: NodeLabel, most: int) -> Iterator[str]:
         """Yield the parts of a query that find names and keys: by key, by label and by alias."""
@@ -337,6 +432,13 @@ class PartQueries:
         return list(self._run(" UNION ".join(texts), parameters, most * len(texts))) if texts else []
 
 
+def _ends_of(found: Facts) -> set[str]:
+    """Return the entities of facts."""
+    return {triple.head for triple in found.triples} | {
+        triple.tail for triple in found.triples if not found.said[triple].is_value
+    }
+
+
 def _facts(stated: Mapping[Triple, Collection[str]], values: Mapping[Triple, str], limit: int) -> Facts:
     """Return facts of relationships and of values, `limit` at most."""
     found = {triple: Said(tuple(sorted(sets))) for triple, sets in stated.items()}
@@ -354,8 +456,8 @@ def relationships_of(
     label: NodeLabel,
     relations: Collection[str] | None = None,
     is_head: bool = True,
-) -> list[tuple[str, str]]:
-    """Return the types `:A|B` of relationships `r` that one query reads, and the expression for their properties.
+) -> list[tuple[str, str, Mapping[str, str]]]:
+    """Return the types `:A|B` of relationships `r` that one query reads, and their properties: expression and types.
 
     Args:
         schema: What the database holds.
@@ -368,14 +470,16 @@ def relationships_of(
     if dialect != "ladybug":
         known = {*schema.relation_names.values(), *schema.value_relations}
         names = [*(one.name for one in held), *sorted({*(relations or ())} - known)]
-        said = properties_of("r", [one.properties for one in schema.relations], dialect)
-        return [(_of_types(names if relations is not None else ()), said)] if names or relations is None else []
+        properties = [one.properties for one in schema.relations]
+        said, types = properties_of("r", properties, dialect), _of_types(names if relations is not None else ())
+        return [(types, said, ChainMap(*map(dict, properties)))] if names or relations is None else []
     held = [one for one in held if any(end[0 if is_head else 1] == label.name for end in one.ends)]
     plain = [one.name for one in held if not one.properties]
-    of_plain = [(_of_types(plain), "NULL")] if plain else []
-    return of_plain + [
-        (_of_types([one.name]), properties_of("r", [one.properties], dialect)) for one in held if one.properties
-    ]
+    found: list[tuple[str, str, Mapping[str, str]]] = [(_of_types(plain), "NULL", {})] if plain else []
+    for one in held:
+        if one.properties:
+            found.append((_of_types([one.name]), properties_of("r", [one.properties], dialect), one.properties))
+    return found
 
 
 def _of_types(names: Collection[str]) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
 from kg_retrievers.graph import GraphBuilder, Triple
-from kg_retrievers.graph.attributes import attribute_set
+from kg_retrievers.graph.attributes import SOURCE, Condition, attribute_set
+from kg_retrievers.graph.values import Comparison
+
+#: The types of numbers that Python and LadybugDB compare alike.
+_NUMBER = re.compile(r"U?INT(8|16|32|64)|SERIAL|DOUBLE")
+
+_COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 #: The types of dates and of lists of dates.
 _DATES = ("DATE", "DATE[]", "LIST<DATE>")
@@ -34,6 +41,73 @@ def properties_of(name: str, properties: Iterable[Mapping[str, str]], dialect: D
         return f"properties({name})"
     names = ", ".join(map(quoted, left_out))
     return f"[one IN keys({name}) WHERE NOT one IN [{names}] | [one, {name}[one]]]"
+
+
+def attribute_names(schema: DatabaseSchema) -> list[str]:
+    """Return the names of the attributes of facts, as far as the schema knows them, sorted."""
+    names = {name for one in schema.relations for name in {*one.properties}.difference(unread(one.properties))}
+    return sorted({SOURCE if name == "sources" else name for name in names})
+
+
+def conditions_on(
+    name: str, wanted: Sequence[Condition], properties: Mapping[str, str], dialect: Dialect
+) -> list[str] | None:
+    """Return the conditions of a query on a relationship; None if no relationship can satisfy them.
+
+    All that satisfy what is wanted satisfy them, and perhaps others: no Cypher reads the dates in texts.
+
+    Args:
+        name: The variable of the relationship.
+        wanted: What is wanted of its attributes; the query takes `parameters_of` it.
+        properties: The properties that it may have, and their types.
+        dialect: The Cypher.
+    """
+    found = list[str]()
+    for place, one in enumerate(wanted):
+        held, type = f"{name}.{backticked(one.name)}", properties.get(one.name, "")
+        texts, numbers, days = _tests(held, place, one)
+        if one.name == SOURCE:  # it may be in "sources"
+            continue
+        if dialect == "ladybug":
+            test = texts if type == "STRING" else days if type == "DATE" else numbers if _NUMBER.match(type) else ""
+            if not type and not one.absent:
+                return None
+            if not one.absent:
+                found.append(test or f"{held} IS NOT NULL")
+            elif type and test and type != "DOUBLE":  # NaN is no value
+                found.append(f"{held} IS NULL OR {test}" + (f" OR {held} = ''" if type == "STRING" else ""))
+            continue
+        rest = "true" if one.absent else f"{held} IS NOT NULL"  # such as lists, whose values are not looked at
+        cases = f" WHEN {held} > '' THEN {texts}" if texts else ""  # holds of texts alone
+        cases += f" WHEN {held} >= 0 OR {held} < 0 THEN {numbers}" if numbers else ""
+        cases += f" WHEN {held} > date('0001-01-01') THEN {days}" if days and type == "DATE" else ""
+        found.append(f"CASE{cases} ELSE {rest} END" if cases else rest)
+    return [f"({one})" for one in found]
+
+
+def _tests(held: str, place: int, wanted: Condition) -> tuple[str, str, str]:
+    """Return what is to hold of a text, a number and a date; each is empty if any may satisfy the condition."""
+    texts, numbers, days = list[str](), list[str](), list[str]()
+    if wanted.among is not None:
+        texts.append(f"({held} IN $texts{place} OR {held} STARTS WITH '[')")  # a list, perhaps
+        numbers.append(f"{held} IN $numbers{place}")
+    for comparison, limit in wanted.limits:
+        if isinstance(limit, date):
+            days.append(f"{held} {comparison} date('{limit.isoformat()}')")
+        else:
+            numbers.append(f"{held} {comparison} $limit{place}_{_COMPARISONS.index(comparison)}")
+    return " AND ".join(texts), " AND ".join(numbers), " AND ".join(days)
+
+
+def parameters_of(wanted: Sequence[Condition]) -> dict[str, Any]:
+    """Return the parameters of `conditions_on`."""
+    used: dict[str, Any] = {}
+    for place, one in enumerate(wanted):
+        for kind, name in ((str, "texts"), (float, "numbers")):
+            used[f"{name}{place}"] = [value for value in one.among or () if isinstance(value, kind)]
+        numbers = ((comparison, limit) for comparison, limit in one.limits if not isinstance(limit, date))
+        used |= {f"limit{place}_{_COMPARISONS.index(comparison)}": limit for comparison, limit in numbers}
+    return used
 
 
 def node_attributes(

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import re
 from calendar import monthrange
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import isfinite
-from typing import Any, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -49,6 +49,9 @@ NO_ATTRIBUTE = (ValueError, TypeError, RecursionError)
 
 _LISTS = (list, tuple, set, frozenset)
 _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+
+#: Integers from this on are not all told apart as numbers with a fraction.
+_INEXACT = 2**53
 
 
 def attribute_set(attributes: Mapping[str, Any], leave_out: Callable[[str], None] | None = None) -> str:
@@ -220,55 +223,105 @@ class AttributeSets:
             InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
         """
         found = np.ones(len(self.texts) + 1, np.bool_)
-        if not isinstance(where, Mapping):
-            raise InvalidArgumentError(f"view: where is a mapping, such as {{'tenant': 'a'}}, but got {short(where)}.")
-        for name, wanted in where.items():
-            self._check_name(name)
-            found &= self._with(name, _test_of(name, wanted), absent=_wants_absent(wanted))
-        if as_of is not None:
-            day = _days(_scalar("as_of", as_of))
-            if day is None:
-                raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
-            begins, ends = self._checked_validity(validity)
-            found &= self._with(begins, lambda one: (days := _days(one)) and days[0] <= day[1], absent=True)
-            found &= self._with(ends, lambda one: (days := _days(one)) and days[1] >= day[0], absent=True)
+        for one in conditions(self.names, where, as_of, validity):
+            passes = lru_cache(None, typed=True)(one.passes)  # True, 1 and 1.0 are three values
+            of_name = np.full(len(self.texts) + 1, one.absent)
+            for id, value in self.values(one.name).items():
+                of_name[id] = any(map(passes, value)) if isinstance(value, list) else passes(value)
+            found &= of_name
         return found
 
-    def _checked_validity(self, validity: tuple[str, str]) -> tuple[str, str]:
-        """Check that facts have a time: one of the attributes by default, both of those that a user names."""
-        if isinstance(validity, str) or len(validity) != 2:
-            raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
-        is_default = tuple(validity) == (VALID_FROM, VALID_TO)
-        for name in validity:
-            if not (is_default and (VALID_FROM in self._by_name or VALID_TO in self._by_name)):
-                self._check_name(name)
-        return validity
 
-    def _with(self, name: str, test: _Test, *, absent: bool) -> Array:
-        """Return which sets have a value of an attribute that passes a test, or have it not."""
-        found = np.full(len(self.texts) + 1, absent)
-        passes = lru_cache(None, typed=True)(test)  # True, 1 and 1.0 are three values
-        for id, value in self.values(name).items():
-            found[id] = any(map(passes, value)) if isinstance(value, list) else bool(passes(value))
-        return found
+class Condition(NamedTuple):
+    """What is wanted of one attribute of facts.
 
-    def _check_name(self, name: str) -> None:
-        if name not in self._by_name:
-            near = did_you_mean(str(name), self._by_name)
-            raise InvalidArgumentError(
-                f"view: no fact has the attribute {name!r}{f'; {near}' if near else '.'} "
-                f"Attributes: {listed(self.names) or 'none'}.",
-                hint_python="See `graph.attribute_names`.",
-                hint_shell="`info` lists them.",
-            )
+    Attributes:
+        name: The attribute.
+        passes: Tells whether a value, or one of a list, is as wanted.
+        absent: Whether facts without it satisfy the condition.
+        among: The texts and numbers that pass, for a database; None if others may.
+        limits: What holds of each number that passes, or of each date, for a database.
+    """
+
+    name: str
+    passes: _Test
+    absent: bool
+    among: Sequence[str | float] | None = None
+    limits: Sequence[tuple[Comparison, float | date]] = ()
+
+
+def conditions(
+    names: Sequence[str], where: Where, as_of: date | str | None, validity: tuple[str, str]
+) -> list[Condition]:
+    """Return the conditions of `AttributeSets.satisfying` on facts whose attributes have some names.
+
+    Raises:
+        InvalidArgumentError: If no fact has such an attribute, or nothing can be compared so.
+    """
+    if not isinstance(where, Mapping):
+        raise InvalidArgumentError(f"view: where is a mapping, such as {{'tenant': 'a'}}, but got {short(where)}.")
+    for name in where:
+        _check_name(name, names)
+    found = [_condition(name, wanted) for name, wanted in where.items()]
+    if as_of is not None:
+        day = _days(_scalar("as_of", as_of))
+        if day is None:
+            raise InvalidArgumentError(f"view: as_of must be a date, such as '2015-06-30', but got {as_of!r}.")
+        first, last = day
+        begins, ends = _checked_validity(validity, names)
+        found += [
+            Condition(begins, lambda one: (of := _days(one)) and of[0] <= last, absent=True, limits=[("<=", last)]),
+            Condition(ends, lambda one: (of := _days(one)) and of[1] >= first, absent=True, limits=[(">=", first)]),
+        ]
+    return found
+
+
+def satisfies(attributes: Mapping[str, AttributeValue], wanted: Iterable[Condition]) -> bool:
+    """Tell whether a set of attributes satisfies all conditions."""
+    return all(_holds(one, attributes[one.name]) if one.name in attributes else one.absent for one in wanted)
+
+
+def no_fact_left() -> InvalidArgumentError:
+    """Return the error of a view without facts."""
+    return InvalidArgumentError(
+        "view: no fact satisfies these conditions.",
+        hint_python="See `graph.attribute_names`, and `graph.attributes(triple)` for those of a fact.",
+        hint_shell="`info` shows the attributes.",
+    )
+
+
+def _holds(wanted: Condition, value: AttributeValue) -> bool:
+    return any(map(wanted.passes, value if isinstance(value, list) else [value]))
+
+
+def _checked_validity(validity: tuple[str, str], names: Sequence[str]) -> tuple[str, str]:
+    """Check that facts have a time: one of the attributes by default, both of those that a user names."""
+    if isinstance(validity, str) or len(validity) != 2:
+        raise InvalidArgumentError(f"view: validity takes the names of two attributes, but got {short(validity)}.")
+    is_default = tuple(validity) == (VALID_FROM, VALID_TO)
+    for name in validity:
+        if not (is_default and (VALID_FROM in names or VALID_TO in names)):
+            _check_name(name, names)
+    return validity
+
+
+def _check_name(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        near = did_you_mean(str(name), names)
+        raise InvalidArgumentError(
+            f"view: no fact has the attribute {name!r}{f'; {near}' if near else '.'} "
+            f"Attributes: {listed(names) or 'none'}.",
+            hint_python="See `graph.attribute_names`.",
+            hint_shell="`info` lists them.",
+        )
 
 
 def _wants_absent(wanted: Wanted) -> bool:
     return wanted is None or (isinstance(wanted, Collection) and not isinstance(wanted, str | bytes) and None in wanted)
 
 
-def _test_of(name: str, wanted: Wanted) -> _Test:
-    """Return what tells whether a value is as wanted.
+def _condition(name: str, wanted: Wanted) -> Condition:
+    """Return the condition on an attribute.
 
     Raises:
         InvalidArgumentError: If it is nothing that values can be compared with.
@@ -276,16 +329,50 @@ def _test_of(name: str, wanted: Wanted) -> _Test:
     if not isinstance(wanted, Mapping):
         several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Collection) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
-        return lambda value: any(_equal(value, one) for one in equals)
+        passes = partial(_is_among, equals)
+        return Condition(name, passes, absent=_wants_absent(wanted), among=_written_so(equals))
     if not wanted or any(one not in _COMPARISONS for one in wanted):
         raise InvalidArgumentError(f"view: {name!r} takes comparisons of {listed(_COMPARISONS)}, got {short(wanted)}.")
     limits = [(comparison, _scalar(name, limit)) for comparison, limit in wanted.items()]
-    ordered = [_limit(name, limit) for comparison, limit in limits if comparison not in ("=", "!=")]
-    if not all(one.number is not None for one in ordered) and not all(one.first for one in ordered):
+    ordered = {one: literal_value(limit) for one, limit in limits if one not in ("=", "!=")}
+    are_dates = all(limit.first for limit in ordered.values())
+    if not are_dates and any(limit.number is None for limit in ordered.values()):
         raise InvalidArgumentError(
             f"view: the limits of {name!r} must be all numbers or all dates, got {short(wanted)}."
         )
-    return lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits)
+    told: list[tuple[Comparison, Any]] = []
+    if are_dates:
+        told = [(one, limit.last if one in ("<=", ">") else limit.first) for one, limit in ordered.items()]
+    elif not any(limit.first or limit.unit or abs(limit.number or 0) >= _INEXACT for limit in ordered.values()):
+        told = [(one, limit.number) for one, limit in ordered.items()]
+    among = _written_so([dict(limits)["="]]) if "=" in wanted else None
+    return Condition(
+        name,
+        lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits),
+        absent=False,
+        among=among,
+        limits=told,
+    )
+
+
+def _is_among(equals: Sequence[Scalar], value: Scalar) -> bool:
+    return any(_equal(value, one) for one in equals)
+
+
+def _written_so(equals: Iterable[Scalar]) -> list[str | float] | None:
+    """Return all texts and numbers that equal one of some values; None if they may be written otherwise, as dates."""
+    found = list[str | float]()
+    for one in equals:
+        plain = read_attribute_cell(one) if isinstance(one, str) else one
+        number = plain if isinstance(plain, int | float) and not isinstance(plain, bool) else None
+        if literal_value(one).first or (number is not None and abs(number) >= _INEXACT):
+            return None
+        found.append(one if isinstance(one, str) else json.dumps(one))
+        if number is not None:
+            found.append(float(number))
+            if not isinstance(one, str) and float(number).is_integer():
+                found += [str(int(number)), json.dumps(float(number))]
+    return found
 
 
 def _compared(value: Scalar, comparison: Comparison, limit: Scalar) -> bool:

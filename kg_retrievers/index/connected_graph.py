@@ -20,7 +20,7 @@ from kg_retrievers.graph.parts import Facts, PartReader, Said, StoredEntity
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.names import QuestionText, words_of
 from kg_retrievers.index.server_names import ServerNames, StoredName
-from kg_retrievers.index.vector_store import VectorStoreSearch
+from kg_retrievers.index.vector_store import MOST, VectorStoreSearch
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -145,7 +145,8 @@ class ConnectedGraph(Immutable):
         self.names = None if store is None else ServerNames(store, embeddings)
         if self.names is not None:
             self.names.refresh()
-        self.max_facts, self.timeout = max_facts, timeout
+        self.max_facts, self.fresh_seconds, self.timeout = max_facts, fresh_seconds, timeout
+        self._is_view = getattr(reader, "is_view", False)
         self.relations = tuple(reader.relations(refresh=True, timeout=timeout))
         self._known = frozenset(self.relations)
         self._warned: set[str] = set()
@@ -259,6 +260,12 @@ class ConnectedGraph(Immutable):
         columns, _ = builder.columns()
         return KnowledgeGraph(columns)
 
+    def sample(self, count: int) -> tuple[dict[Triple, Said], bool]:
+        """Return some facts of each relation, and whether there are more."""
+        found = self.reader.sample_facts(self.relations, count, timeout=self.timeout)
+        self._keep_descriptions(found)
+        return _said(found), found.truncated
+
     def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[dict[Triple, Said], bool]:
         """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
         kept = self._rows.get_all(keys)
@@ -307,7 +314,33 @@ class ConnectedGraph(Immutable):
         if self.names is not None and (vague := [text for text in texts if near or not exact[text]]):
             vectors = embed([readable(text) for text in vague])
             with self._waiting():
-                found += [one.name for names in self.names.nearest(vectors, k) for one in names]
+                found += self._nearest(self.names, vectors, k)
+        return found
+
+    def _nearest(self, store: ServerNames, vectors: Array, k: int) -> list[StoredName]:
+        """Return the `k` nearest names to each of several vectors; in a view, of those that it shows."""
+        size = k
+        while True:
+            found = [[one.name for one in names] for names in store.nearest(vectors, size)]
+            if not self._is_view:
+                return [name for names in found for name in names]
+            visible = {name.name: name for name in self._shown([name for names in found for name in names])}
+            shown = [[visible[name.name] for name in names if name.name in visible][:k] for names in found]
+            if size == MOST or all(len(shown[at]) == k or len(names) < size for at, names in enumerate(found)):
+                return [name for names in shown for name in names]
+            size = min(4 * size, MOST)
+
+    def _shown(self, names: Sequence[StoredName]) -> list[StoredName]:
+        """Return names of the store with those of their entities that a view shows, without names that it hides."""
+        if not self._is_view:
+            return [*names]
+        described = self._describe(sorted({key for name in names for key in name.keys}))
+        found = list[StoredName]()
+        for name in names:
+            keys = [key for key in name.keys if key in described]
+            if name.truncated and not keys:
+                keys = self._entities_named([name.name])[name.name]
+            found += [name._replace(keys=tuple(keys))] if keys else []
         return found
 
     def in_question(self, question: str) -> list[str]:
@@ -321,7 +354,8 @@ class ConnectedGraph(Immutable):
         if self.names is not None:
             with self._waiting():
                 found = self.names.written_as(dict.fromkeys(windows))
-            return sorted({key for names in found.values() for name in names for key in name.keys})
+            written = self._shown([name for names in found.values() for name in names])
+            return sorted({key for name in written for key in name.keys})
         cases = {spelt for window in windows for spelt in _spellings(window)}
         return sorted({key for keys in self._entities_named(sorted(cases)).values() for key in keys})
 
@@ -331,7 +365,8 @@ class ConnectedGraph(Immutable):
         if self.names is not None and texts:
             with self._waiting():
                 written = self.names.written_as(texts)
-            found |= {text: [name for name in names if name.name == text] for text, names in written.items()}
+            shown = self._shown([name for names in written.values() for name in names])
+            found |= {text: [name for name in shown if name.name == text] for text in texts}
         if missing := [text for text in texts if not found[text]]:
             for text, keys in self._entities_named(missing).items():
                 found[text] = [StoredName(text, tuple(keys))] if keys else []

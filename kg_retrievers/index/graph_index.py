@@ -19,12 +19,12 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, ModelMismatchError
 from kg_retrievers.graph.adjacency import FACTS
-from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where
+from kg_retrievers.graph.attributes import VALID_FROM, VALID_TO, Where, no_fact_left
 from kg_retrievers.graph.cache import Cache, Immutable, Recent, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, GraphChange, change_graph, narrow_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.parts import Said, executor_of
+from kg_retrievers.graph.parts import executor_of
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
@@ -369,7 +369,8 @@ class GraphIndex(Immutable):
     ) -> GraphIndex:
         """Return an index of only the facts whose attributes satisfy conditions; nothing of the others is in it.
 
-        The index keeps its last `VIEWS_KEPT` views. Only relations that get another name are embedded again.
+        The index keeps its last `VIEWS_KEPT` views. Only relations that get another name are embedded again. If the
+        graph stays in its database, the conditions are part of all queries.
 
         Args:
             where: As of `KnowledgeGraph.view`.
@@ -377,7 +378,8 @@ class GraphIndex(Immutable):
             validity: As of `KnowledgeGraph.view`.
 
         Raises:
-            InvalidArgumentError: As of `KnowledgeGraph.view`, or if the graph stays in its database.
+            InvalidArgumentError: As of `KnowledgeGraph.view`, or if what reads a connected graph cannot narrow it.
+            DatabaseError: If the database cannot be reached, or refuses what is asked.
 
         Example:
             >>> from kg_retrievers.index import default_embeddings
@@ -386,7 +388,8 @@ class GraphIndex(Immutable):
             >>> list(index.view({"tenant": "a"}).graph.names)
             ['Ann', 'Bob']
         """
-        check_at_hand("GraphIndex.view", self)
+        if self.is_connected:
+            return self._view_in_database(where or {}, as_of, validity) if where or as_of is not None else self
         sets = self.graph.attribute_sets.satisfying(where or {}, as_of, validity)
 
         def narrowed(keys: list[bytes]) -> dict[bytes, GraphIndex]:
@@ -395,6 +398,29 @@ class GraphIndex(Immutable):
 
         key = sets.tobytes()
         return self if sets.all() else self._views.get_or_make([key], narrowed)[key]
+
+    def _view_in_database(self, *wanted: Any) -> GraphIndex:
+        """Return the view of a connected graph: an index whose reader sees only facts that satisfy conditions."""
+        connected = self.connected
+        assert connected is not None
+        narrow = getattr(connected.reader, "view", None)
+        if narrow is None:
+            raise InvalidArgumentError(
+                f"GraphIndex.view: {connected.reader!r:.200} cannot be narrowed. Only databases that understand Cypher "
+                "can, and each view once: give all conditions in one call.",
+                hint_python="Else read the graph and narrow that: KnowledgeGraph.from_executor(executor).view(...).",
+            )
+
+        def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
+            limits = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
+            view = ConnectedGraph(
+                narrow(*wanted), self.embeddings, connected.store, timeout=connected.timeout, **limits
+            )
+            if not view.relations:
+                raise no_fact_left()
+            return dict.fromkeys(keys, _over(view, self.embeddings, self.embed))
+
+        return self._views.get_or_make([key := repr(wanted)], narrowed)[key]
 
     def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
         """Change the graph, and embed what is new.
@@ -716,9 +742,8 @@ class GraphIndex(Immutable):
         count = connected.triple_count
         is_small = count is not None and count <= connected.max_facts
         most = max(count or 1, 1) if is_small else FACTS
-        sample = connected.reader.sample_facts(connected.relations, most, timeout=connected.timeout)
-        is_small = is_small and not sample.truncated
-        facts = {triple: sample.said.get(triple, Said()) for triple in sample.triples}
+        facts, is_cut = connected.sample(most)
+        is_small = is_small and not is_cut
         if not is_small:
             around = self.part(PartRequest(tuple(sorted(self._ends_of_samples(facts))), 1)).graph
             facts = said_in(around) | facts
@@ -742,9 +767,12 @@ class GraphIndex(Immutable):
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
 
 
-def _over(connected: ConnectedGraph, embeddings: Embeddings) -> GraphIndex:
+def _over(
+    connected: ConnectedGraph, embeddings: Embeddings, embed_texts: Callable[[Sequence[str]], Array] | None = None
+) -> GraphIndex:
     """Return the index of a connected graph, whose own graph holds the relations and no facts."""
-    vectors = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
+    texts = [readable(name) for name in connected.relations] or [""]
+    vectors = embed_texts(texts) if embed_texts else embed(embeddings, texts, batch_size=1024)
     graph, dimension = connected.graph_of({}, []), vectors.shape[1]
     nothing, relations = ExactSearch(vectors[:0]), ExactSearch(vectors[: len(connected.relations)])
     index = GraphIndex(graph, embeddings, dimension, {"names": nothing, "relations": relations, "types": nothing})

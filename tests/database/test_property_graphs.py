@@ -8,11 +8,13 @@ from typing import Any
 import ladybug
 import pytest
 from arcadedb import ArcadeDB, is_installed
-from graph_reader import in_order
+from graph_reader import in_order, names_in_memory
 from property_graph import property_graph, write_cypher, write_files
 
 from kg_retrievers import (
+    CypherRetriever,
     GraphIndex,
+    HashedEmbeddings,
     KnowledgeGraph,
     LadybugExecutor,
     NeighborhoodRetriever,
@@ -21,6 +23,8 @@ from kg_retrievers import (
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.index import PartRequest
 
 GRAPH = property_graph()
 ASKED = {
@@ -127,3 +131,90 @@ def test_a_value_is_a_fact_when_connected(executor: Any) -> None:
         position = page.position
         labels += [entity.label for entity in page.entities]
     assert sorted(labels) == sorted(GRAPH.named("Film") + GRAPH.named("Person") + GRAPH.named("Studio"))
+
+
+VIEWS: list[dict[str, Any]] = [
+    {"where": {"role": "Neo"}},
+    {"where": {"role": ["a thief", None], "budget": None}, "as_of": "1980-06-01"},
+    {"where": {"posts": "cook"}},
+    {"where": {"scenes": {">=": 20, "<": 40}}},
+    {"where": {"valid_from": {">": "1970"}}},
+]
+
+
+@pytest.mark.parametrize("wanted", VIEWS, ids=str)
+def test_a_view_is_that_of_the_imported_graph(executor: Any, wanted: dict[str, Any]) -> None:
+    imported = in_order(KnowledgeGraph.from_executor(executor).view(**wanted))
+    embeddings = default_embeddings()
+    view = GraphIndex.connect(executor, embeddings).view(**wanted)
+    assert (view.triple_count, [*view.graph.relations]) == (len(imported), sorted(imported.relations))
+    assert {*view.whole.graph.triples()} == {*imported.triples()}
+    here = GraphIndex.build(imported, embeddings)
+    replies = 0
+    for kind in (SimGRAGRetriever, NeighborhoodRetriever, TripleSimilarityRetriever):
+        one, other = kind.from_index(here), kind.from_index(view)
+        for label, questions in ASKED.items():
+            for place, question in enumerate(questions):
+                asked = question.format(GRAPH.named(label)[7 * place])
+                reply = said(one, asked)
+                assert said(other, asked) == reply, asked
+                replies += bool(reply)
+    assert replies
+
+
+def test_a_view_never_tells_of_what_it_hides(executor: Any) -> None:
+    """With a vector store that holds the names of the whole database."""
+    whole, embeddings = KnowledgeGraph.from_executor(executor), HashedEmbeddings()
+    index = GraphIndex.connect(executor, embeddings, names_in_memory(whole, embeddings))
+    view, shown = index.view({"role": "Neo"}), whole.view({"role": "Neo"})
+    names = {name for key in whole.entities for name in (whole.label(key), *whole.aliases(key)) if " " in name}
+    hidden = names - {name for key in shown.entities for name in (shown.label(key), *shown.aliases(key))}
+    assert view.reader is not None
+    told = [repr(view), *view.whole.graph.entities, *view.graph.relations]
+    told += [entity.label for entity in view.reader.describe([*whole.entities])]
+    assert not any(view.reader.entities_named(sorted(hidden)).values())
+    position: str | None = ""
+    while position is not None:
+        entities, position = view.reader.entities_after(position, 200)
+        told += [entity.label for entity in entities]
+    for kind in (SimGRAGRetriever, NeighborhoodRetriever):
+        retriever = kind.from_index(view, on_refusal="raise")
+        for name in sorted(hidden)[::60]:
+            for question in (f"Who acted in {name}?", f"What is {name[:-1]} about?", "What is in this graph?"):
+                try:
+                    found = "".join(str(one) for one in retriever.invoke(question)).replace(name, "")
+                except KGRetrieversError as error:
+                    found = str(error).replace(name, "")
+                told.append(found)
+    assert not [(name, one) for name in (*hidden, "MADE_BY", "WORKS_FOR") for one in told if name in one]
+    near = view.part(PartRequest(names=(min(hidden)[:-1],), k=3)).graph
+    assert near.entities
+    assert {*near.entities} <= {*shown.entities}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"where": {"rolle": "Neo"}}, "no fact has the attribute 'rolle'; did you mean 'role'"),
+        ({"as_of": "someday"}, "as_of must be a date"),
+        ({"where": {"scenes": {">": 5, "<": "1999-01-01"}}}, "must be all numbers or all dates"),
+        ({"where": {"scenes": {">": 2000}}}, "no fact satisfies these conditions"),
+        ({"as_of": "1999", "validity": ("begin", "valid_to")}, "no fact has the attribute 'begin'"),
+    ],
+)
+def test_a_view_that_cannot_be_made_says_why(executor: Any, wanted: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        GraphIndex.connect(executor, HashedEmbeddings()).view(**wanted)
+
+
+def test_nothing_asks_the_database_past_a_view(executor: Any) -> None:
+    index = GraphIndex.connect(executor, HashedEmbeddings())
+    view = index.view({"role": "Neo"})
+    assert index.view({"role": "Neo"}) is view
+    assert index.view() is index
+    with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
+        CypherRetriever.from_index(view)
+    with pytest.raises(InvalidArgumentError, match="its queries would see all facts"):
+        CypherRetriever.from_index(view, executor=executor)
+    with pytest.raises(InvalidArgumentError, match="give all conditions in one call"):
+        view.view({"scenes": 5})

@@ -15,7 +15,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.adjacency import Adjacency, TripleColumns, rank_triples
-from kg_retrievers.graph.attributes import SOURCE
+from kg_retrievers.graph.attributes import SOURCE, no_fact_left
 from kg_retrievers.graph.building import Pairs, Reading, attribute_columns
 from kg_retrievers.graph.changes.merge import (
     RDF,
@@ -178,11 +178,7 @@ def narrow_graph(graph: KnowledgeGraph, kept_sets: Array) -> GraphChange:
     stays = kept_sets[sets.values]  # the last one is that of NONE
     facts = np.flatnonzero(mask(len(graph), sets.owners[stays]))
     if not len(facts):
-        raise InvalidArgumentError(
-            "view: no fact satisfies these conditions.",
-            hint_python="See `graph.attribute_names`, and `graph.attributes(triple)` for those of a fact.",
-            hint_shell="`info` shows the attributes.",
-        )
+        raise no_fact_left()
     merge = Merge(graph, graph.from_triples(()), NewTexts({}))
     heads, relations, tails = np.ascontiguousarray(graph.edges[facts].T)
     kept_entities = mask(len(graph.entities), heads) | mask(len(graph.entities), tails)

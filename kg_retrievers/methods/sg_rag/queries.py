@@ -271,3 +271,17 @@ def checked_reader(reader: PartReader) -> Executor:
             f"CypherRetriever: {reader!r:.100} reads a connected graph, but runs no queries.",
             hint_python="Give what runs them as executor=, such as Neo4jExecutor(uri).",
         ) from None
+
+
+def refuse_view(reader: PartReader | None) -> None:
+    """Refuse a view of a connected graph.
+
+    Raises:
+        InvalidArgumentError: If the reader is one.
+    """
+    if getattr(reader, "is_view", False):
+        raise InvalidArgumentError(
+            "CypherRetriever: its queries would see all facts of the database, but the index is a view of some.",
+            hint_python="Ask SimGRAGRetriever over the view, or narrow a copy of the graph: "
+            "GraphIndex.build(KnowledgeGraph.from_executor(executor).view(...), embeddings).",
+        )

@@ -47,6 +47,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     checked_text,
     complete_query,
     read_queries,
+    refuse_view,
 )
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
 from kg_retrievers.questions.pattern_parts import pattern_part
@@ -151,8 +152,10 @@ class CypherRetriever(BaseKGRetriever):
         the examples nearest to the question. An example needs a pattern or answers.
 
         Raises:
-            InvalidArgumentError: If a model is given, or `writer` beside `llm` or `examples`.
+            InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a view of a graph in a
+                database.
         """
+        refuse_view(index.reader)
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("writer") is None:
             return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples)}
@@ -313,9 +316,10 @@ class CypherRetriever(BaseKGRetriever):
         For another graph, a database is made from it the first time.
 
         Raises:
-            InvalidArgumentError: If what reads a connected graph runs no queries.
+            InvalidArgumentError: If what reads a connected graph runs no queries, or is a view.
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
+        refuse_view(self.index.reader)
         if self.executor is not None:
             return self.executor
         if self.index.reader is not None:
