@@ -412,7 +412,7 @@ class GraphIndex(Immutable):
             )
 
         def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
-            limits = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
+            limits: dict[str, Any] = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
             view = ConnectedGraph(
                 narrow(*wanted), self.embeddings, connected.store, timeout=connected.timeout, **limits
             )
