@@ -414,9 +414,13 @@ class GraphIndex(Immutable):
             )
 
         def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
-            limits = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
             view = ConnectedGraph(
-                narrow(*wanted), self.embeddings, connected.store, timeout=connected.timeout, **limits
+                narrow(*wanted),
+                self.embeddings,
+                connected.store,
+                max_facts=connected.max_facts,
+                fresh_seconds=connected.fresh_seconds,
+                timeout=connected.timeout,
             )
             if not view.relations:
                 raise no_fact_left()
