@@ -41,7 +41,7 @@ _WORDS: dict[str, Any] = WORDS["attributes of facts"]
 #: So many of the values of an attribute of time are dates.
 MOST = 0.8
 
-#: The least cosine of a word with a relation that accounts for it, if an attribute or its value is named, too.
+#: The least cosine of a word with a relation or an attribute that accounts for it.
 MAY_ACCOUNT = 0.17
 
 #: How much less likely than the likeliest walk the one to facts with an attribute may be, as a logarithm.
@@ -479,15 +479,16 @@ class AttributeQuestions:
             *_WORDS["question words"],
         ]
         names = self._table.of_relation[int(relation_of(label))]
-        left, least = [], MAY_ACCOUNT if parts.values or named else MAY_NAME
+        left = []
         for token in parts.tokens:
             if not token.telling or token.word in known or {token.word, singular(token.word)} & named:
                 continue
             near = max((self._nearness([token.word], name) for name in names), default=0.0)
             is_kind = self._walks.kinds.of_noun([token.word]) is not None
-            if max(near, self._walks.nearness(token.word, label)) < least and not is_kind:
+            if max(near, self._walks.nearness(token.word, label)) < MAY_ACCOUNT and not is_kind:
                 left.append(token)
-        return left
+        is_sure = len(parts.entities) > 1 and any(one.what == "attribute" and one.noun for one in asked)
+        return [] if is_sure and len(left) == 1 else left  # "what role did A take on in B"
 
     # --- the pattern --------------------------------------------------------------------------------------------------
 
