@@ -120,7 +120,6 @@ class GraphIndex(Immutable):
         dimension: The length of the vectors; 0 for an empty graph.
         searches: What searches names, relations and types, and triples if all of them were embedded, by kind.
         derived: Objects made from the index and shared by all that use it, such as its linker.
-        fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
         connected: The graph in a database, of which the index fetches parts or is a part; None for a graph in memory.
         origin: The connected index of which this is a part; the index itself if it is not a part.
         truncated: Whether facts are missing in this part of a connected graph.
@@ -147,7 +146,6 @@ class GraphIndex(Immutable):
         self._linking: dict[str, Array] | None = None
         self._views: Recent[GraphIndex] = Recent(VIEWS_KEPT)
         self.derived = Cache()
-        self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._folder: Path | None = None
         self.connected: ConnectedGraph | None = None
         self.origin: GraphIndex = self
@@ -343,7 +341,8 @@ class GraphIndex(Immutable):
             changed = index._change(embed_texts, changes)
             graph = changed.graph
             columns = changed.saved_columns()
-            columns |= {_LINKING + name: column for name, column in name_columns(graph).items()}
+            linking = changed.name_columns(index._linking)
+            columns |= {_LINKING + name: column for name, column in linking.items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             writer.replace({"graph": graph.to_part(), "index": Part(columns, meta)})
         return IndexUpdate(cls.open(path, embeddings), *changed.counts())
@@ -359,7 +358,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the embeddings do not fit the index.
         """
         changed = self._change(partial(embed, self.embeddings), changes)
-        return GraphIndex(changed.graph, self.embeddings, changed.dimension, make_searches(changed.whole_columns()))
+        return self._over_change(changed)
 
     def view(
         self,
@@ -395,8 +394,7 @@ class GraphIndex(Immutable):
 
         def narrowed(keys: list[bytes]) -> dict[bytes, GraphIndex]:
             changed = self._changed(partial(embed, self.embeddings), narrow_graph(self.graph, sets))
-            searches = make_searches(changed.whole_columns())
-            return dict.fromkeys(keys, GraphIndex(changed.graph, self.embeddings, changed.dimension, searches))
+            return dict.fromkeys(keys, self._over_change(changed))
 
         key = sets.tobytes()
         return self if sets.all() else self._views.get_or_make([key], narrowed)[key]
@@ -414,13 +412,9 @@ class GraphIndex(Immutable):
             )
 
         def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
+            limits: dict[str, Any] = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
             view = ConnectedGraph(
-                narrow(*wanted),
-                self.embeddings,
-                connected.store,
-                max_facts=connected.max_facts,
-                fresh_seconds=connected.fresh_seconds,
-                timeout=connected.timeout,
+                narrow(*wanted), self.embeddings, connected.store, timeout=connected.timeout, **limits
             )
             if not view.relations:
                 raise no_fact_left()
@@ -443,10 +437,21 @@ class GraphIndex(Immutable):
         self.embed([])  # compares the model
         return IndexChange(*before, lambda texts: self._texts.checked(embed_texts(texts)))
 
+    def _over_change(self, changed: IndexChange) -> GraphIndex:
+        """Return the index of a changed graph, with its table of names if that of the graph before is at hand."""
+        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, changed.searches())
+        index._linking = changed.name_columns(self._linking) if self._linking else None
+        return index
+
     def _all_searches(self) -> dict[str, Search]:
         """Return what searches each kind of parts, with that of the triples if all of them are embedded by now."""
         triples = self._triples.search()
         return {**self.searches, "triples": triples} if triples else {**self.searches}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with the graph, the embedding model and the dimension."""
+        return fingerprint({}, identity(self.graph, self.embeddings, self.dimension))
 
     # --- what a text means --------------------------------------------------------------------------------------------
 
