@@ -44,6 +44,9 @@ MOST = 0.8
 #: The least cosine of a word with a relation or an attribute that accounts for it.
 MAY_ACCOUNT = 0.17
 
+#: How much nearer to another relation a word is that this one does not account for, of so many relations.
+NEARER, MOST_OTHERS = 0.3, 1_000
+
 #: How much less likely than the likeliest walk the one to facts with an attribute may be, as a logarithm.
 MUCH_LESS = 1.5
 
@@ -57,6 +60,7 @@ SAME_SENSE, SENSE_MARGIN = 0.3, 0.05
 BETWEEN, ALONE, CHOSEN = 0.93, 0.85, 0.75
 
 _WHEN = re.compile(r"(?:on|in|at|during)? ?(?:(?:what|which) (?:year|date|day|month|time)|when)\b")
+_SPAN = re.compile(r"from when (?:to|until|till) when\b")
 _SINCE = re.compile(r"(?:since|from|starting) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
 _UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
 _AS_WHAT = re.compile(
@@ -64,6 +68,7 @@ _AS_WHAT = re.compile(
 )
 _WHY = re.compile(r"why\b|for (?:what|which) reasons?\b|what .*\bfor$")
 _HOW_MANY = re.compile(r"how (?:many|much)\b|what number of\b")
+_HOW_MUCH = re.compile(r"how much\b")
 _WHO = re.compile(r"(?:(?:to|by|for|from|with|of|in|at|on) )?(?:who|whom|which|what|where)\b")
 _BY = re.compile(r"(\w+) (?:what|which|whom|who)\b")
 _ALSO = re.compile(r"(?:in|at|on|for|as|since|until|with)? ?(?:what|which|when|why|how (?:many|much))\b")
@@ -196,6 +201,8 @@ class AttributeQuestions:
         unread = [token for token in whole.tokens if token.word in _WORDS["unread"] or token.word[:1].isdigit()]
         found = [self._asked(replace(whole, tokens=tokens)) for tokens in segments]
         asked = [one for one in found if one is not None]
+        if len(found) == len(asked) == 1 and asked[0].what == "attribute":
+            asked += self._also_named(parts, asked[0])
         if len(asked) < len(found) or not all(one.what in ("attribute", "time") for one in asked[1:]):
             return None
         is_said = asked[0].what in ("attribute", "time") or parts.values or parts.limits or self._has_ended(parts)
@@ -208,7 +215,7 @@ class AttributeQuestions:
                 if label is None:
                     return None
                 unread += self._left(said, asked, label)
-                is_open = asked[0].what != "end" or len(said.entities) < 2
+                is_open = asked[0].what != "end" or (len(said.entities) < 2 and not _HOW_MUCH.match(parts.text))
                 if unread or not is_open or (asked[0].what == "exists" and self._is_undated(said, label)):
                     raise UnreadError(unread)
                 return self._pattern(said, asked, label, confidence)
@@ -217,6 +224,13 @@ class AttributeQuestions:
         if len(parts.entities) > 1 and is_attribute and asked[0].what == "attribute":
             raise UnreadError([token for token in parts.tokens if singular(token.word) in nouns])
         return None
+
+    def _also_named(self, parts: _Parts, asked: _Asked) -> list[_Asked]:
+        """Return the further attributes that a question joins by "and"."""
+        words = [singular(token.word) for token in parts.tokens if not token.slot and token.word not in asked.noun]
+        names = [[*map(singular, _words_of_name(name))] for name in sorted(self._table.kinds)] if "and" in words else []
+        further = [own for own in names if (*own,) != asked.noun and _place(words, own) is not None]
+        return [replace(asked, noun=(*own,)) for own in further if all(Token(word).telling for word in own)]
 
     def _with_entities_as_values(self, parts: _Parts) -> Iterator[_Parts]:
         """Yield the parts with one of several entities as a value of an attribute."""
@@ -229,7 +243,9 @@ class AttributeQuestions:
     def _is_undated(self, parts: _Parts, label: int) -> bool:
         """Whether a fact between two entities says nothing of the time that a question names."""
         triples, labels = self._facts([self._walks.ids_of(token) for token in parts.entities])
-        times = {*self._table.of_kind(self._table.kinds, "begin", "end", "point")}
+        times = {*self._table.of_kind(self._table.kinds, "begin", "end")}
+        if parts.tokens[0].word not in ("is", "are", "was", "were"):  # a point in time says nothing of a state
+            times.update(self._table.of_kind(self._table.kinds, "point"))
         sets = [self._graph.attribute_set_ids(triple) or [NONE] for triple in triples[labels == label].tolist()]
         read = [{} if id == NONE else self._graph.attribute_sets.read(id) for some in sets for id in some]
         return bool(parts.limits) and any(times.isdisjoint(one) for one in read)
@@ -247,7 +263,7 @@ class AttributeQuestions:
         tokens = [token for token in tokens_of(question, [*kept, *marks]) if token.slot or token.word[0].isalnum()]
         tokens = self._without_named_values(tokens, values)
         limits = [one for one in find_limits([token.word or "_" for token in tokens], ()) if one.kind != "number"]
-        dated = [one for one in limits if one.value.first is not None]
+        dated = [one for one in limits if one.value.first is not None and [*one.values] == sorted(one.values)]
         left = [token for at, token in enumerate(tokens) if not any(one.start <= at < one.end for one in dated)]
         return _Parts(left, values, dated)
 
@@ -299,6 +315,8 @@ class AttributeQuestions:
 
     def _asked(self, parts: _Parts) -> _Asked | None:  # noqa: C901 # a case for each beginning
         text = parts.text.strip()
+        if _SPAN.match(text):
+            return _Asked("time", ("point", "begin", "end"))
         led = [match[1]] if (match := _BY.match(text)) else []
         for word in (*led, *(token.word for token in parts.tokens[-1:])):
             if self._table.kinds.get(word) == "text" and not Token(word).telling:
@@ -366,10 +384,8 @@ class AttributeQuestions:
         if len(ids) > 2 or (not ids and not parts.values):
             return {}
         triples, labels = self._facts(ids)
-        noun = self._noun(parts) if asked[0].what == "end" and len(ids) == 1 else ()
-        kind = self._walks.kinds.of_noun(noun) if noun else None
-        members = None if kind is None else kind_members(self._graph, kind)
-        if members is not None:
+        members = self._members(parts) if asked[0].what == "end" and len(ids) < 2 else None
+        if members is not None and ids:
             edges, backward = self._graph.edges, is_backward(labels)
             of_kind = np.isin(np.where(backward, edges.heads[triples], edges.tails[triples]), members)
             triples, labels = triples[of_kind], labels[of_kind]
@@ -383,6 +399,12 @@ class AttributeQuestions:
             if self._answers(parts, asked, names):
                 found[label] = names
         return found
+
+    def _members(self, parts: _Parts) -> Array | None:
+        """Return the things of the kind that is asked for; None if no kind is named."""
+        noun = self._noun(parts)
+        kind = self._walks.kinds.of_noun(noun) if noun else None
+        return None if kind is None else kind_members(self._graph, kind)
 
     def _facts(self, ids: Sequence[Array]) -> tuple[Array, Array]:
         """Return the triples around an entity, between two, or all, and their labels as seen from the first."""
@@ -479,16 +501,20 @@ class AttributeQuestions:
             *_WORDS["question words"],
         ]
         names = self._table.of_relation[int(relation_of(label))]
-        left = []
+        left, is_of_another = list[Token](), False
+        others = range(min(len(self._graph.relations), MOST_OTHERS))
         for token in parts.tokens:
             if not token.telling or token.word in known or {token.word, singular(token.word)} & named:
                 continue
             near = max((self._nearness([token.word], name) for name in names), default=0.0)
             is_kind = self._walks.kinds.of_noun([token.word]) is not None
-            if max(near, self._walks.nearness(token.word, label)) < MAY_ACCOUNT and not is_kind:
+            near = max(near, self._walks.nearness(token.word, label))
+            of_others = max((self._walks.nearness(token.word, 2 * other) for other in others), default=0.0)
+            if (near < MAY_ACCOUNT and not is_kind) or of_others > max(near + NEARER, SAME_NAME):
                 left.append(token)
+                is_of_another |= of_others > near + NEARER
         is_sure = len(parts.entities) > 1 and any(one.what == "attribute" and one.noun for one in asked)
-        return [] if is_sure and len(left) == 1 else left  # "what role did A take on in B"
+        return [] if is_sure and len(left) == 1 and not is_of_another else left  # "what role did A take on in B"
 
     # --- the pattern --------------------------------------------------------------------------------------------------
 
@@ -502,6 +528,9 @@ class AttributeQuestions:
         attributes, conditions = self._said(parts, names)
         operation: Operation | None = None
         target: str | None = unknowns[0].name if unknowns else None
+        if len(unknowns) == 2 and (members := self._members(parts)) is not None:
+            heads = self._graph.edges.heads[self._graph.edges.relations == int(relation_of(label))]
+            target = unknowns[0 if np.isin(heads, members).any() else 1].name
         if self._has_ended(parts) and not parts.limits and target is not None:
             attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
         degree = self._degree(parts)
