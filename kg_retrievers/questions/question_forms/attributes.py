@@ -42,7 +42,7 @@ _WORDS: dict[str, Any] = WORDS["attributes of facts"]
 MOST = 0.8
 
 #: The least cosine of a word with a relation or an attribute that accounts for it.
-MAY_ACCOUNT = 0.17
+MAY_ACCOUNT = 0.1
 
 #: How much nearer to another relation a word is that this one does not account for, of so many relations.
 NEARER, MOST_OTHERS = 0.3, 1_000
