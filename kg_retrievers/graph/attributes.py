@@ -263,6 +263,10 @@ def conditions(
     for name in where:
         _check_name(name, names)
     found = [_condition(name, wanted) for name, wanted in where.items()]
+    if as_of is None and tuple(validity) != (VALID_FROM, VALID_TO):
+        raise InvalidArgumentError(
+            f"view: validity={short(validity)} names the attributes that as_of looks at. Give as_of, too."
+        )
     if as_of is not None:
         day = _days(_scalar("as_of", as_of))
         if day is None:

@@ -355,6 +355,8 @@ cannot hold with on_loss="drop".
 
     def _triple_ids(self, triple: Sequence[str | None]) -> Array:
         """Return the ids of the triples with the given parts, ascending."""
+        if len(triple) != 3:
+            raise InvalidArgumentError(f"KnowledgeGraph: wanted head, relation and tail, but got {tuple(triple)}.")
         tables = (self.entities, self.relations, self.entities)
         wanted = [None if text is None else table.find(text) for text, table in zip(triple, tables, strict=True)]
         if -1 in wanted:
@@ -526,7 +528,8 @@ cannot hold with on_loss="drop".
             >>> list(view.entities)
             ['Acme', 'Bob']
         """
-        return narrow_graph(self, self.attribute_sets.satisfying(where or {}, as_of, validity)).graph
+        kept = self.attribute_sets.satisfying({} if where is None else where, as_of, validity)
+        return narrow_graph(self, kept).graph
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""

@@ -390,7 +390,7 @@ class GraphIndex(Immutable):
         """
         if self.is_connected:
             return self._view_in_database(where or {}, as_of, validity) if where or as_of is not None else self
-        sets = self.graph.attribute_sets.satisfying(where or {}, as_of, validity)
+        sets = self.graph.attribute_sets.satisfying({} if where is None else where, as_of, validity)
 
         def narrowed(keys: list[bytes]) -> dict[bytes, GraphIndex]:
             changed = self._changed(partial(embed, self.embeddings), narrow_graph(self.graph, sets))

@@ -319,6 +319,10 @@ def test_conditions_that_mean_nothing_are_refused(where: dict[str, Any], message
 def test_a_day_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="as_of must be a date, such as '2015-06-30', but got 'soon'"):
         graph().view(as_of="soon")
+    with pytest.raises(InvalidArgumentError, match="names the attributes that as_of looks at"):
+        graph().view(validity=("from", "to"))
+    with pytest.raises(InvalidArgumentError, match="where is a mapping"):
+        graph().view("")  # type: ignore[arg-type] # a mistake
 
 
 @pytest.mark.parametrize("end", ["9999-12-31", "9999", 9999, "3000-01", 2003.0, "2003-05-01T10:00:00"])
