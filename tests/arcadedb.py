@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,12 +99,6 @@ class ArcadeDB(ServerProcess):
     def _write_all(self, database: str, query: str, rows: Sequence[dict[str, Any]]) -> None:
         for start in range(0, len(rows), BATCH):
             self.write(database, f"UNWIND $rows AS row {query}", rows=rows[start : start + BATCH])
-
-    def load_script(self, script: str, database: str) -> None:
-        """Run the statements of a script that write nodes and relationships."""
-        for statement in re.split(r";\s*\n", script):
-            if re.match(r"\s*(CREATE|MERGE)\s*\(", statement):
-                self.write(database, statement)
 
     def executor(self, database: str, **options: Any) -> Neo4jExecutor:
         """Return an executor for a database."""

@@ -26,6 +26,9 @@ ENDS = {
     "MADE_BY": ("Film", "Studio"),
 }
 
+ROLES = ["the pilot", "a thief", "Neo", "the mayor"]
+POSTS = ["cook", "clerk"]
+
 #: The types of LadybugDB.
 _TYPES = {"string": "STRING", "int": "INT64", "date": "DATE", "boolean": "BOOLEAN", "double": "DOUBLE"}
 
@@ -75,29 +78,17 @@ def _some(choose: random.Random, said: dict[str, Any]) -> dict[str, Any]:
 
 def _said(choose: random.Random, of: str) -> dict[str, Any]:
     day = date(1950, 1, 1) + timedelta(choose.randrange(20_000))
-    genres = ["noir", "western", "musical", "drama"]
+    genres = choose.sample(["noir", "western", "musical", "drama"], choose.randint(1, 3))
     by_kind: dict[str, dict[str, Any]] = {
-        "Film": {
-            "release_year": day.year,
-            "premiere": day,
-            "genres": choose.sample(genres, choose.randint(1, 3)),
-            "seen": choose.random() < 0.5,
-        },
+        "Film": {"release_year": day.year, "premiere": day, "genres": genres, "seen": choose.random() < 0.5},
         "Person": {
             "aliases": [f"Alias {choose.randrange(10**6)}"],
             "height": choose.randrange(150, 200) / 100,
             "born": day,
         },
         "Studio": {"founded": day.year},
-        "ACTED_IN": {
-            "role": choose.choice(["the pilot", "a thief", "Neo", "the mayor"]),
-            "scenes": choose.randrange(90),
-        },
-        "WORKS_FOR": {
-            "valid_from": day,
-            "valid_to": day + timedelta(900),
-            "posts": choose.sample(["cook", "clerk"], 2),
-        },
+        "ACTED_IN": {"role": choose.choice(ROLES), "scenes": choose.randrange(90)},
+        "WORKS_FOR": {"valid_from": day, "valid_to": day + timedelta(900), "posts": choose.sample(POSTS, 2)},
         "DIRECTED": {},
         "MADE_BY": {"budget": choose.randrange(100) / 4},
     }

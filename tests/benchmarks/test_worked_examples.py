@@ -7,28 +7,17 @@ import re
 from typing import Any
 
 import pytest
+from films_and_claims import CLAIMS, INDEX
 
 from benchmarks.papers.worked_examples import with_answer_shots, with_verdict_shots
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+from kg_retrievers import Question, SimGRAGRetriever
 from kg_retrievers.graph import Pattern, Unknown
 
-FACTS = [(f"Film {number}", "directed_by", f"Person {number}") for number in range(14)]
-INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), HashedEmbeddings())
 QUESTIONS = [
     Question(
         f"Who directed Film {number}?",
         answers=(f"Person {number}",),
         pattern=Pattern.of((f"Film {number}", "directed_by", Unknown("x")), target="x"),
-    )
-    for number in range(14)
-]
-#: Of the even ones each holds, of the odd ones none.
-CLAIMS = [
-    Question(
-        f"Person {number - number % 2} directed Film {number}.",
-        pattern=Pattern.of((f"Film {number}", "directed_by", Unknown("x"))),
-        value=number % 2 == 0,
-        kind="one-hop" if number < 7 else "existence",
     )
     for number in range(14)
 ]

@@ -5,29 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from films_and_claims import CLAIMS, INDEX
 from langchain_core.prompts import PromptTemplate
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+from kg_retrievers import Question, SimGRAGRetriever
 from kg_retrievers.chains import FactVerifier, fact_verification_chain
 from kg_retrievers.chains.prompts import CLOSED_VERIFICATION_PROMPT, VERIFICATION_PROMPT
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
-from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.testing import ScriptedChatModel
-
-FACTS = [(f"Film {number}", "directed_by", f"Person {number}") for number in range(14)]
-INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), HashedEmbeddings())
-#: Of the even ones each holds, of the odd ones none.
-CLAIMS = [
-    Question(
-        f"Person {number - number % 2} directed Film {number}.",
-        pattern=Pattern.of((f"Film {number}", "directed_by", Unknown("x"))),
-        value=number % 2 == 0,
-        kind="one-hop" if number < 7 else "existence",
-    )
-    for number in range(14)
-]
 
 
 @pytest.fixture

@@ -417,10 +417,7 @@ def test_demo(run: Run) -> None:
             "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers ask --",
         ),
         (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
-        (
-            ["ask", "films.csv", HER, "--exampels", "x"],
-            "No such option: --exampels; did you mean --examples",
-        ),
+        (["ask", "films.csv", HER, "--exampels", "x"], "No such option: --exampels; did you mean --examples"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
         (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none with a pattern"),
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
@@ -439,10 +436,7 @@ def test_demo(run: Run) -> None:
         (["info", "latin.ttl"], "iconv -f latin1 -t utf-8 latin.ttl > FILE"),
         (["info", "long.csv"], "--read limits.cell_length=20000"),
         (["info", "long.ttl"], "--read limits.cell_length=N"),
-        (
-            ["info", "statements.ttl", "--read", "graphs=http://x/y"],
-            "it has no named graphs. Give --read graphs=IRI",
-        ),
+        (["info", "statements.ttl", "--read", "graphs=http://x/y"], "it has no named graphs. Give --read graphs=IRI"),
         (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),
         (["index", "films.csv", "--output", "garbage"], "the folder garbage is not empty and holds no index"),
     ],

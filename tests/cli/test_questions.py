@@ -51,10 +51,7 @@ def test_its_file_serves_for_training_and_as_examples(run: Run) -> None:
     [
         (("questions", "empty.tsv", "--output", "new.jsonl"), "no triple to ask about"),
         (("questions", GRAPH, "--output", "there.jsonl"), "there.jsonl is there already. Name a new file: --output"),
-        (
-            ("questions", GRAPH, "--output", "no/new.jsonl"),
-            "'no/new.jsonl' cannot be written",
-        ),
+        (("questions", GRAPH, "--output", "no/new.jsonl"), "'no/new.jsonl' cannot be written"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

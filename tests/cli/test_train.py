@@ -249,10 +249,7 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "here; there is: dev, train."),
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
         (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
-        (
-            ["--field", "hopz=3"],
-            "train_triple_scorer: there is no argument 'hopz'. There are: ",
-        ),
+        (["--field", "hopz=3"], "train_triple_scorer: there is no argument 'hopz'. There are: "),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
         (["--field", "hops=few"], "hops must be a valid integer, but got 'few'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),
@@ -268,10 +265,7 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
     [
         (["train"], "Missing argument 'METHOD'. See: kg-retrievers train --help"),
         ([*TRAIN[:2], *TRAIN[4:], "--output", "m"], "--graph must name the graph that the questions are about. See: "),
-        (
-            ["train", "pcst", *TRAIN[2:], "--output", "m"],
-            "pcst is not trained. Name one of gnn-rag",
-        ),
+        (["train", "pcst", *TRAIN[2:], "--output", "m"], "pcst is not trained. Name one of gnn-rag"),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
         (["ask", GRAPH, HER, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),

@@ -28,16 +28,7 @@ THINGS += [f"<{DBO}Film>", f"<{DBO}director>", "<http://www.wikidata.org/entity/
 RELATIONS = [f"<{DBO}director>", f"<{DBO}starring>", "<http://example.org/p/director>", "<urn:x-name:made%20by>"]
 RELATIONS += ["<http://www.wikidata.org/prop/direct/P57>"]
 ABOUT = [f"<{RDFS}label>", f"<{SKOS}prefLabel>", f"<{SKOS}altLabel>", "<http://schema.org/name>"]
-TEXTS = [
-    '"Her"',
-    '"Her"@en',
-    '"her"@en-gb',
-    '"Sie"@de',
-    '"elle"@fr',
-    '"dbr:Her"',
-    '"a \\\\u0022 b"',
-    '""',
-]
+TEXTS = ['"Her"', '"Her"@en', '"her"@en-gb', '"Sie"@de', '"elle"@fr', '"dbr:Her"', '"a \\\\u0022 b"', '""']
 TEXTS += ['"director"@en', '"film"', '"über"@mul', f'"2013"^^<{XSD}gYear>', f'"2013"^^<{XSD}integer>', '"x"^^<urn:odd>']
 TYPES = [f"<{DBO}Film>", "<http://example.org/types/Film>", f"<{OWL}Class>", "_:b1"]
 

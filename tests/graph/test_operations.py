@@ -63,10 +63,7 @@ def test_short_forms() -> None:
 
 REFUSED_CONDITIONS: dict[str, tuple[Any, str]] = {
     "no object": (3, "must be a dictionary or an instance of Condition, but got 3"),
-    "strange key": (
-        {"unknown": "x", "operator": "=", "value": 1, "or": 2},
-        "or must be left out",
-    ),
+    "strange key": ({"unknown": "x", "operator": "=", "value": 1, "or": 2}, "or must be left out"),
     "missing": ({"unknown": "x", "operator": "="}, "value is missing in"),
     "operator": ({"unknown": "x", "operator": ["like"], "value": 1}, "operator must be '=', '!='"),
     "no name": ({"unknown": " ", "operator": "=", "value": 1}, "unknown: must name an unknown node"),

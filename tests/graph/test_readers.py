@@ -495,9 +495,7 @@ def test_bad_arguments(tmp_path: Path, arguments: dict[str, Any], wanted: str) -
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, name: str, option: dict[str, Any]) -> None:
-    contents = {
-        "neo4j.csv": ":START_ID,:TYPE,:END_ID\na,r,b\n",
-    }
+    contents = {"neo4j.csv": ":START_ID,:TYPE,:END_ID\na,r,b\n"}
     path = write(tmp_path, name, contents.get(name, ""))
     with pytest.raises(InvalidArgumentError, match=f"{next(iter(option))} is for the formats .* Leave it out"):
         KnowledgeGraph.from_file(path, **option)

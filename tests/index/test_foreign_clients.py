@@ -115,14 +115,7 @@ class Store(InMemoryVectorStore):
         return list(self.hits)
 
 
-@pytest.mark.parametrize(
-    "hits",
-    [
-        [(Document("x", metadata={"number": 1}), None)],
-        [None],
-        [1],
-    ],
-)
+@pytest.mark.parametrize("hits", [[(Document("x", metadata={"number": 1}), None)], [None], [1]])
 def test_a_store_that_returns_something_else(hits: Any) -> None:
     store = Store(HashedEmbeddings(8))
     store.hits = hits

@@ -75,20 +75,13 @@ def answers(retriever: SimGRAGRetriever | CypherRetriever, question: str) -> tup
     return first["value"], {*first["answers"]}
 
 
+@pytest.mark.parametrize("held", ["in_memory", "in_database"])
 @pytest.mark.parametrize(("question", "value", "found"), QUESTIONS)
-def test_answers_are_of_the_type(in_memory: SimGRAGRetriever, question: str, value: object, found: set[str]) -> None:
-    """Of what the relations lead to, only things of the type that the noun names answer or count."""
-    got, named = answers(in_memory, question)
-    assert got == value or (value is None and not isinstance(got, int))
-    assert not found or named == found
-
-
-@pytest.mark.parametrize(("question", "value", "found"), QUESTIONS[:7])
-def test_a_database_holds_to_the_type(
-    in_database: CypherRetriever, question: str, value: object, found: set[str]
+def test_answers_are_of_the_type(
+    request: pytest.FixtureRequest, held: str, question: str, value: object, found: set[str]
 ) -> None:
-    """LadybugDB answers the same."""
-    got, named = answers(in_database, question)
+    """Of what the relations lead to, only things of the type that the noun names answer or count."""
+    got, named = answers(request.getfixturevalue(held), question)
     assert got == value or (value is None and not isinstance(got, int))
     assert not found or named == found
 

@@ -28,11 +28,7 @@ FILM = Unknown("film 7", type="film")
             [["UNKNOWN film 1", "directed_by", '"Unknown"'], ["UNKNOWN film 1", "starring", "UNKNOWN film 2"]],
             "UNKNOWN film 2",
         ),
-        (
-            Pattern.of(("Her", Unknown("r"), Unknown("1"))),
-            [["Her", "UNKNOWN relation 1", "UNKNOWN thing 1"]],
-            None,
-        ),
+        (Pattern.of(("Her", Unknown("r"), Unknown("1"))), [["Her", "UNKNOWN relation 1", "UNKNOWN thing 1"]], None),
     ],
     ids=["one hop", "kinds", "relation"],
 )

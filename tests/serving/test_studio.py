@@ -49,11 +49,7 @@ async def test_its_graphs_are_modules_that_give_a_workflow() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        (
-            "KG_RETRIEVERS_INDEX",
-            "",
-            "KG_RETRIEVERS_INDEX is not set; .* Save an index: kg-retrievers index",
-        ),
+        ("KG_RETRIEVERS_INDEX", "", "KG_RETRIEVERS_INDEX is not set; .* Save an index: kg-retrievers index"),
         ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD: there is no method 'simrag'; did you mean 'simgrag'"),
         ("KG_RETRIEVERS_METHOD", "pcst+simrag", "there is no method 'simrag'; did you mean 'simgrag'"),

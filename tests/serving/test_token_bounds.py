@@ -49,13 +49,7 @@ def results(name: str) -> list[Result]:
             confidence=0.123456789012345,
             value=[long] * 100,
         ),
-        Explained(
-            **asked,
-            entity=entity,
-            found=False,
-            lines=[long] * 60,
-            change=long,
-        ),
+        Explained(**asked, entity=entity, found=False, lines=[long] * 60, change=long),
         FoundEvidence(**asked, evidence=[evidence] * 20),
         SchemaSummary(
             entities=10**9,

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from built_methods import indexed
+from films_and_claims import BY, FILMS, GENRE, WRITTEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -76,13 +77,6 @@ def is_connected(facts: list[tuple[str, str, str]]) -> bool:
 
 # --- by hand ---
 
-BY, GENRE, WRITTEN = "directed_by", "has_genre", "written_by"
-FILMS: Facts = [
-    ("Her", BY, "Spike Jonze"),
-    ("Her", GENRE, "Drama"),
-    ("Adaptation", BY, "Spike Jonze"),
-    ("Adaptation", WRITTEN, "Charlie Kaufman"),
-]
 HER, DRAMA, ADAPTATION, KAUFMAN = FILMS
 IN_ORDER = [BY, GENRE, WRITTEN]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from built_methods import indexed
+from films_and_claims import TINY_EXAMPLES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -28,12 +29,6 @@ from kg_retrievers.questions.reading import Reading
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 
 Facts = list[tuple[str, str, str]]
-
-TINY_EXAMPLES = [
-    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
-    Question("Who directed Her?", answers=("Spike Jonze",)),
-    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
-]
 
 
 class TestRelationPaths(RetrieverContract):
@@ -106,11 +101,7 @@ def test_given_paths_by_hand() -> None:
     assert second.metadata["details"] == {
         "entities": [["Her", "Her"]],
         "relation_paths": [
-            {
-                "relations": [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]],
-                "score": 1.0,
-                "from": "given",
-            },
+            {"relations": [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]], "score": 1.0, "from": "given"},
             {"relations": [[STAR, "either"], [STAR, "either"]], "score": 0.5, "from": "given"},
         ],
         "empty": [],
@@ -334,11 +325,7 @@ def test_a_relation_the_model_made_up_is_the_nearest_one() -> None:
     state = {"question": "Her?", "masked_question": "_?", "seed_entities": ["Her"]}
     assert stage.calls_model
     assert stage.run.invoke(state)["relation_paths"] == [
-        {
-            "relations": [[BY, "either"], [YEAR, "either"]],
-            "score": 1.0,
-            "from": "llm",
-        }
+        {"relations": [[BY, "either"], [YEAR, "either"]], "score": 1.0, "from": "llm"}
     ]
 
 

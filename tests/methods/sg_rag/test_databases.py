@@ -15,10 +15,7 @@ from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
 from kg_retrievers.database.executor import Executor
-from kg_retrievers.errors import (
-    KGRetrieversError,
-    StaleIndexError,
-)
+from kg_retrievers.errors import KGRetrieversError, StaleIndexError
 from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.sample import load_graph, load_questions
 

@@ -10,16 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from films_and_claims import TINY_EXAMPLES
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_retrievers import (
-    GraphIndex,
-    HashedEmbeddings,
-    KnowledgeGraph,
-    LLMPatternGenerator,
-    Question,
-)
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, LLMPatternGenerator, Question
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import (
@@ -46,12 +41,6 @@ from kg_retrievers.testing.other_process import call_in_other_process
 pytest.importorskip("ladybug")
 
 from kg_retrievers.database.ladybug import LadybugExecutor
-
-TINY_EXAMPLES = [
-    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
-    Question("Who directed Her?", answers=("Spike Jonze",)),
-    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
-]
 
 _EXECUTORS: dict[str, LadybugExecutor] = {}
 

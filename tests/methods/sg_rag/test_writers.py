@@ -17,16 +17,10 @@ import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.errors import (
-    CypherSafetyError,
-    InvalidArgumentError,
-    PatternError,
-)
+from kg_retrievers.errors import CypherSafetyError, InvalidArgumentError, PatternError
 from kg_retrievers.index import EntityLinker, question_entities
 from kg_retrievers.methods.sg_rag.labelling import label_examples, star_pattern
-from kg_retrievers.methods.sg_rag.queries import (
-    check_shows_facts,
-)
+from kg_retrievers.methods.sg_rag.queries import check_shows_facts
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.questions.carried_out import Directions, Edge
 

@@ -20,11 +20,7 @@ from kg_retrievers import (
     Unknown,
 )
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import (
-    InvalidArgumentError,
-    PatternError,
-    SearchBudgetError,
-)
+from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
 

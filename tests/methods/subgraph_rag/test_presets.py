@@ -73,13 +73,7 @@ def test_triples_that_questions_bring_supervise() -> None:
     options = Supervising(supervision="triples", max_hops=2)
     network = TripleNetwork(INDEX, TripleScorerConfig(INDEX.dimension), options, np.random.default_rng(0))
     usable = train_triple_scorer(
-        INDEX,
-        [question, *LEARNED[:3]],
-        [question],
-        supervision="triples",
-        num_examples=4,
-        validations=1,
-        hidden=4,
+        INDEX, [question, *LEARNED[:3]], [question], supervision="triples", num_examples=4, validations=1, hidden=4
     )
     assert usable.unsupervised == 3
     example = network.example(usable.training.usable[0])

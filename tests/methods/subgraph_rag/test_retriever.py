@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from built_methods import drawn_model, indexed
+from films_and_claims import BY, FILMS, GENRE, WRITTEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -78,13 +79,6 @@ def given_triples(*rows: Any, truncated: Any = False) -> dict[str, Any]:
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
 
-BY, GENRE, WRITTEN = "directed_by", "has_genre", "written_by"
-FILMS: Facts = [
-    ("Her", BY, "Spike Jonze"),
-    ("Her", GENRE, "Drama"),
-    ("Adaptation", BY, "Spike Jonze"),
-    ("Adaptation", WRITTEN, "Charlie Kaufman"),
-]
 HER, DRAMA, ADAPTATION, KAUFMAN = FILMS
 #: Shares of 4/11, 2/11, 4/11 and 1/11.
 VALUES = {BY: math.log(4), GENRE: math.log(2), WRITTEN: 0.0}

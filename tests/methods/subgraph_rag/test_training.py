@@ -100,11 +100,7 @@ def done() -> ModelTraining[TripleScorer]:
 def test_nothing_to_train_on() -> None:
     strange = [Question("Who is Xyzzyplugh?", answers=("Film aa",)), Question("Film aa?", answers=("Xyzzyplugh",))]
     for questions, validation, message in (
-        (
-            [],
-            None,
-            "nothing to train on: 0 questions. A question needs answers, by the keys of the graph, within",
-        ),
+        ([], None, "nothing to train on: 0 questions. A question needs answers, by the keys of the graph, within"),
         (
             strange,
             LEARNED,

@@ -79,11 +79,7 @@ def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    [
-        "Who designed Long Bridge?",
-        "When was Old Bridge built?",
-        "Is Long Bridge 's designer a man or a woman?",
-    ],
+    ["Who designed Long Bridge?", "When was Old Bridge built?", "Is Long Bridge 's designer a man or a woman?"],
 )
 def test_plain_questions_stay(question: str) -> None:
     """A question without an operation gets the pattern of the zero-shot generator."""

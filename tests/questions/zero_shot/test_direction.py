@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,13 +52,6 @@ CLAIMS = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "above"), CLAIMS)
-def test_claims_say_which_end_is_above(claim: str, above: bool | None) -> None:
-    said = claimed(claim)
-    assert said
-    assert said.above is above
-
-
 def test_texts_without_two_ends_or_words_do_not_tell() -> None:
     assert not any(map(claimed, ["", "[x]", "[x] [y]", "who trained [x]", "is [x] [y]", "[x], [y] and [x] met"]))
     assert not any(map(asked_end, ["", "who trained whom", "where was [x] born", "[x]"]))
@@ -76,13 +70,6 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "above"), QUESTIONS)
-def test_questions_say_whether_the_answer_is_above(question: str, above: bool) -> None:
-    said = asked_end(question)
-    assert said
-    assert said.above is above
-
-
 RELATIONS = [
     *rows(True, "manages; teaches; owner of; has part; replaced by; successor; succeeded by; direct report; student"),
     *rows(False, "trained by; reports to; subsidiary of; tributary of; doctoral supervisor; manager; has boss"),
@@ -92,9 +79,13 @@ RELATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("relation", "above"), RELATIONS)
-def test_relations_say_whether_the_head_is_above(relation: str, above: bool | None) -> None:
-    said = relation_says(relation)
+TOLD = [(claimed, CLAIMS), (asked_end, QUESTIONS), (relation_says, RELATIONS)]
+
+
+@pytest.mark.parametrize(("read", "text", "above"), [(read, *row.values) for read, told in TOLD for row in told])
+def test_texts_say_which_end_is_above(read: Callable[[str], Any], text: str, above: bool | None) -> None:
+    """A claim and a relation say it of the head, a question of the answer."""
+    said = read(text)
     assert said
     assert said.above is above
 

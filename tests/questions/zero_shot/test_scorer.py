@@ -10,13 +10,7 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import mean_rows, token_table
-from kg_retrievers.questions.zero_shot.scorer import (
-    KINDS,
-    MAX_TOKENS,
-    SCORER,
-    question_ids,
-    relation_scorer,
-)
+from kg_retrievers.questions.zero_shot.scorer import KINDS, MAX_TOKENS, SCORER, question_ids, relation_scorer
 from kg_retrievers.questions.zero_shot.steps import GraphSteps, relation_words, value_kind
 
 torch = pytest.importorskip("torch")
