@@ -144,7 +144,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             yield from self._write_part(pattern, operation, executor, entities, question)
             return
         for side in operation.by:
-            for query in self._write_part(part_of(pattern, side), operation, executor, entities, question):
+            part, has_attributes = part_of(pattern, side), bool(pattern.attributes)
+            for query in self._write_part(part, operation, executor, entities, question, has_attributes):
                 yield {**query, "side": side}
 
     @property
@@ -174,8 +175,9 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         executor: Executor,
         entities: Sequence[QuestionEntity],
         question: str,
+        has_attributes: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the queries for a pattern, or for a side of a comparison."""
+        """Yield the queries for a pattern, or for a side of a comparison, of which another one may have attributes."""
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities)[: 1 if operation else None] for node in known]
         of_unknowns, of_absent = self._limits(pattern)
@@ -189,7 +191,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
             of_known = {**of_absent, **keys}
             write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
-            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn))
+            has_attributes = has_attributes or bool(pattern.attributes)
+            queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn), has_attributes)
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
@@ -452,6 +455,7 @@ def _rendered(
     operation: Operation | None,
     allowed: Mapping[str, Sequence[str]],
     write: Callable[..., dict[str, Any]],
+    has_attributes: bool,
 ) -> dict[str, Any]:
     """Return the query for the facts of a pattern, or for the bindings that an operation takes.
 
@@ -462,11 +466,12 @@ def _rendered(
         operation: Its operation.
         allowed: The keys that unknowns may have.
         write: Writes the pattern, with `allowed`, `bindings` and `counts` open: see `render`.
+        has_attributes: Whether the facts are wanted, for their attributes.
     """
     if operation is None:
         return write(allowed=allowed)
     stated: dict[str, Any] = {"operation": operation.to_dict()}
-    if pattern.attributes:
+    if has_attributes:
         nodes = (node.name for node in pattern.nodes if isinstance(node, Unknown))
         bindings = {f"e{number}": name for number, name in enumerate(nodes)}
         stated["attributed"] = replace(pattern, confidence=None).to_dict()
