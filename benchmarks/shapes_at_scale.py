@@ -79,7 +79,7 @@ def main() -> None:
     """Print the times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", choices=SIZES, default="1M")
-    parser.add_argument("--folder", type=Path, help="where the index is, or is to be kept")
+    parser.add_argument("--folder", type=Path, help="the folder of the index, which is made if it is not there")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     with TemporaryDirectory() as folder:

@@ -94,7 +94,7 @@ def main() -> None:
     """Print the times of the whole graph and of each view."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="1M")
-    parser.add_argument("--folder", type=Path, help="where the index is, or is to be kept")
+    parser.add_argument("--folder", type=Path, help="the folder of the index, which is made if it is not there")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--share", type=int, choices=SHARES, help="measure one graph in this process")
     options = parser.parse_args()

@@ -95,7 +95,7 @@ class Neo4jExecutor(DatabaseExecutor):
         driver: The driver of neo4j that connects to it, instead of an address; who made it closes it. An executor made
             with it cannot be pickled.
         database: The name of the database; None for the server's default one.
-        key: The property that holds an entity's key; or that property by node label, "key" where none is given. None
+        key: The property that holds an entity's key, or such a property for each node label, "key" by default. None
             for the first of "key", "id", "name" and "title" that the nodes of a label have. Nodes without it are left
             out.
         label: The property that holds the label of an entity, where there is one.

@@ -50,7 +50,7 @@ NO_ATTRIBUTE = (ValueError, TypeError, RecursionError)
 _LISTS = (list, tuple, set, frozenset)
 _COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
-#: Integers from this on are not all told apart as numbers with a fraction.
+#: From this integer on, numbers with a fraction no longer tell all integers apart.
 _INEXACT = 2**53
 
 

@@ -212,7 +212,7 @@ class GraphConstructors(Immutable):
 
         Args:
             source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
-            format: The format of a file by its name or media type, or "wikidata"; found by suffix where not given.
+            format: The format of a file by its name or media type, or "wikidata"; by default the suffix tells it.
             languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
                 without a language, then, for a thing without any of these, the first other language in sorted order.
             label_predicates: Predicates of labels, best first. Further labels become aliases.

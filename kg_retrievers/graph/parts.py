@@ -89,7 +89,7 @@ class PartReader(Protocol):
         """Return the names of relations as they stand in triples, sorted; `refresh` reads them anew."""
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
-        """Return how many facts there are; None where the database would look at all of them to say it."""
+        """Return how many facts there are; None if the database would look at all of them to count."""
 
     def facts_of(
         self,

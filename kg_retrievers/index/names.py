@@ -290,7 +290,7 @@ class EarlierNames(NamedTuple):
     change: GraphChange
 
     def new_ids(self) -> Array:
-        """Return the new id of each id of the table, -1 where it is gone: int32."""
+        """Return the new id of each id of the table, -1 if it is gone: int32."""
         names, new = len(self.graph.names), len(self.change.graph.names)
         found = np.full(names + len(self.graph.entities), -1, np.int32)
         for origins, before, after in ((self.change.names, 0, 0), (self.change.entities, names, new)):

@@ -99,7 +99,7 @@ class IndexChange:
         self.dimension = dimension or self._vectors["names"].new.shape[1]
 
     def searches(self) -> dict[str, Search]:
-        """Return what searches each kind, in memory; quantized vectors stay where they are if none is new."""
+        """Return the search of each kind, in memory. Quantized vectors are not copied if none is new."""
         found = dict[str, Search]()
         for kind, before in self._searches.items():
             rows = self._vectors[kind].rows

@@ -19,7 +19,7 @@ from kg_retrievers.graph import KnowledgeGraph, Pattern
 from kg_retrievers.graph.attributes import AttributeValue
 from kg_retrievers.graph.building import NONE, GraphBuilder, TextIds
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.operations import Condition, Operation, Scalar
+from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.pattern import FactAttribute
 from kg_retrievers.graph.values import Value, holds, read_value
 from kg_retrievers.questions.operations import OperationResult, compared, operation_result, plain_value
@@ -36,9 +36,9 @@ class ValueIds:
         """Begin without values."""
         self.graph, self._texts = graph, TextIds()
 
-    def id_of(self, value: Scalar) -> int:
-        """Return the id of a value."""
-        return len(self.graph.entities) + self._texts[value_text(value)]
+    def id_of(self, text: str) -> int:
+        """Return the id of a value, given as `value_texts` writes it."""
+        return len(self.graph.entities) + self._texts[text]
 
     @property
     def texts(self) -> list[str]:
@@ -85,14 +85,15 @@ class NamedIds:
         return KnowledgeGraph._from_builder(builder)
 
 
-def value_text(value: Scalar) -> str:
-    """Return a value of an attribute as the label of an entity would say it.
+def value_texts(value: AttributeValue) -> list[str]:
+    """Return a value of an attribute, or each of a list, as the label of an entity would say it.
 
     Example:
-        >>> value_text("Neo"), value_text(1999), value_text(True)
-        ('Neo', '1999', 'true')
+        >>> value_texts(1999), value_texts(["Neo", True])
+        (['1999'], ['Neo', 'true'])
     """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    several = value if isinstance(value, list) else [value]
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in several]
 
 
 def satisfies(text: str, condition: Condition) -> bool:
@@ -225,10 +226,9 @@ class _Choices:
     def _values(self, attribute: FactAttribute, attributes: Mapping[str, AttributeValue]) -> list[int]:
         if attribute.name not in attributes:
             return [NONE] if attribute.optional else []
-        value = attributes[attribute.name]
         own = [one for one in self._conditions if one.unknown == attribute.unknown]
-        several = value if isinstance(value, list) else [value]
-        return [self._ids.id_of(one) for one in several if all(satisfies(value_text(one), each) for each in own)]
+        texts = value_texts(attributes[attribute.name])
+        return [self._ids.id_of(text) for text in texts if all(satisfies(text, one) for one in own)]
 
 
 def result_with_values(pattern: Pattern, rows: Array, ids: ValueIds, whole: Array | None = None) -> OperationResult:

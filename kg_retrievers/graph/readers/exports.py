@@ -80,7 +80,7 @@ def is_neo4j_header(cells: Sequence[str]) -> bool:
 
 
 class _Header(NamedTuple):
-    """The header of files: where it stands, its line there, how the files are written, and the columns."""
+    """The header of files: its file, its line there, how the files are written, and the columns."""
 
     path: Path
     line: int

@@ -156,7 +156,7 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
     """
     operation, values = Operation.from_dict(queries[0]["operation"]), ValueIds(index.graph)
 
-    def bound(some: Sequence[Mapping[str, Any]], names: Callable[[Pattern], Sequence[str]]) -> _Bound:
+    def bound(some: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> _Bound:
         for tried, query in enumerate(some, 1):  # noqa: B007
             pattern = Pattern.from_dict(query["attributed"])
             if operation.kind != "compare":
@@ -164,16 +164,14 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
             rows = run(query, MAX_ROWS)
             if rows.truncated:
                 raise _too_many(operation.kind)
-            found = values_of_rows(pattern, values, _columns(pattern, rows, index.graph), names(pattern), facts=True)
+            wanted = [*bound_by(pattern).values()] if names is None else names
+            found = values_of_rows(pattern, values, _columns(pattern, rows, index.graph), wanted, facts=True)
             if len(found):
                 break
         return _Bound(query, pattern, found, {"tried": tried, "rows": len(rows)})
 
     if operation.kind == "compare":
-        sides = [
-            bound([query for query in queries if query.get("side") == name], lambda _, name=name: [name])  # type: ignore[misc]
-            for name in operation.by
-        ]
+        sides = [bound([query for query in queries if query.get("side") == name], [name]) for name in operation.by]
         ends = [one.rows[:, 0].tolist() for one in sides]
         truth, support = compared_with_values(operation, ends, values)
         triples = [triple for one in sides for triple in one.facts(index.graph, 1)]
@@ -181,10 +179,10 @@ def operate_with_attributes(queries: Sequence[Mapping[str, Any]], run: RunQuery,
         evidence = Evidence(tuple(dict.fromkeys(triples)), score=1.0, value=truth, details=details)
         return None if truth is None else (sides[-1].query, evidence)
     if operation.kind == "exists":
-        one = bound(queries, lambda _: [])
+        one = bound(queries, [])
         facts = one.facts(index.graph, 0)
         return one.query, Evidence(facts, score=1.0, value=bool(len(one.rows)), details=one.details)
-    one = bound(queries, lambda pattern: [*bound_by(pattern).values()])
+    one = bound(queries)
     wanted = len(bound_by(one.pattern))
     result = result_with_values(one.pattern, np.unique(one.rows[:, :wanted], axis=0), values)
     if result.value is None and not result.answers:

@@ -50,7 +50,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     refuse_view,
 )
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
-from kg_retrievers.questions.pattern_parts import pattern_part
+from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 
 #: Each preset by its name.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -285,6 +285,8 @@ class CypherRetriever(BaseKGRetriever):
         written: Any = queries[0].get("attributed")
         if written is not None:
             part = pattern_part(self.index, Pattern.from_dict(written))
+            if part.truncated:
+                raise cut_short("what facts say")
             found = operate_with_attributes(queries, run, part)
         else:
             found = operate(queries, run, self.graph, self.max_rows)

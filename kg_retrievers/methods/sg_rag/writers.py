@@ -141,7 +141,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         pattern = self._in_names_of_graph(pattern)
         self._check_relations(pattern, executor.schema())
         if operation is None or operation.kind != "compare":
-            yield from self._write_part(pattern, operation, executor, entities, question)
+            yield from self._write_part(pattern, operation, executor, entities, question, bool(pattern.attributes))
             return
         for side in operation.by:
             part, has_attributes = part_of(pattern, side), bool(pattern.attributes)
@@ -175,7 +175,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         executor: Executor,
         entities: Sequence[QuestionEntity],
         question: str,
-        has_attributes: bool = False,
+        has_attributes: bool,
     ) -> Iterator[dict[str, Any]]:
         """Yield the queries for a pattern, or for a side of a comparison, of which another one may have attributes."""
         known = [node for node in pattern.nodes if isinstance(node, Known)]
@@ -191,7 +191,6 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             drawn = replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed))
             of_known = {**of_absent, **keys}
             write = partial(_query, executor, entities=of_known, direction=_direction(pattern), types=self._types)
-            has_attributes = has_attributes or bool(pattern.attributes)
             queries = _rendered(drawn, operation, of_unknowns, partial(write, drawn), has_attributes)
             written = {**queries, "from": pattern.source or "given"}
             if operation and operation.kind == "share":

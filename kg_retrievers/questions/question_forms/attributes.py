@@ -20,7 +20,7 @@ from kg_retrievers.graph.operations import Condition, Operation, Operator, liter
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.index.embeddings import TokenTable
 from kg_retrievers.index.names import words_of as words_in
-from kg_retrievers.questions.fact_attributes import value_text
+from kg_retrievers.questions.fact_attributes import value_texts
 from kg_retrievers.questions.question_forms.classes import singular
 from kg_retrievers.questions.question_forms.forms import (
     AUXILIARY,
@@ -63,10 +63,8 @@ _WHEN = re.compile(r"(?:on|in|at|during)? ?(?:(?:what|which) (?:year|date|day|mo
 _SPAN = re.compile(r"from when (?:to|until|till) when\b")
 _SINCE = re.compile(r"(?:since|from|starting) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
 _UNTIL = re.compile(r"(?:until|till|up to|to) (?:when|(?:what|which) (?:year|date|day|month|time))\b")
-_AS_WHAT = re.compile(
-    r"(?:as|for) (?:what|whom|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b"
-)
-_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b|what .*\bfor$")
+_AS_WHAT = re.compile(r"as (?:what|who)\b|(?:in|under) (?:what|which) (?:capacity|function|role|position)\b")
+_WHY = re.compile(r"why\b|for (?:what|which) reasons?\b|what (?:is|are|was|were) .*\bfor$")
 _HOW_MANY = re.compile(r"how (?:many|much)\b|what number of\b")
 _HOW_MUCH = re.compile(r"how much\b")
 _WHO = re.compile(r"(?:(?:to|by|for|from|with|of|in|at|on) )?(?:who|whom|which|what|where)\b")
@@ -105,7 +103,7 @@ class FactTable:
         names = [tuple(graph.attribute_sets.read(id)) for id in range(len(graph.attribute_sets.texts))]
         for name in graph.attribute_names:
             for value in graph.attribute_sets.values(name).values():
-                found[name] += map(value_text, value if isinstance(value, list) else [value])
+                found[name] += value_texts(value)
             self.kinds[name] = _kind_of(name, found[name])
             if self.kinds[name] == "text":
                 for text in found[name]:
@@ -129,14 +127,14 @@ class FactTable:
         sets = [
             id
             for id, value in self.graph.attribute_sets.values(name).items()
-            if text in (value_text(one).casefold() for one in (value if isinstance(value, list) else [value]))
+            if text in map(str.casefold, value_texts(value))
         ]
         return distinct(self.pairs.owners[np.isin(self.pairs.values, sets)])
 
 
 def _kind_of(name: str, values: Sequence[str]) -> Kind:
     read = [literal_value(value) for value in values[:1000]]
-    words = {*words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name))}
+    words = {*_words_of_name(name)}
     if sum(value.first is not None for value in read) >= MOST * len(read):
         for kind in ("begin", "end", "point"):
             if words & {*_WORDS[kind]}:
@@ -531,7 +529,7 @@ class AttributeQuestions:
         if len(unknowns) == 2 and (members := self._members(parts)) is not None:
             heads = self._graph.edges.heads[self._graph.edges.relations == int(relation_of(label))]
             target = unknowns[0 if np.isin(heads, members).any() else 1].name
-        if self._has_ended(parts) and not parts.limits and target is not None:
+        if self._has_ended(parts) and not parts.limits and asked[0].what in ("end", "exists"):
             attributes |= {end: FactAttribute(0, end, end) for end in self._table.of_kind(names, "end")[:1]}
         degree = self._degree(parts)
         if asked[0].what in ("attribute", "time"):

@@ -52,6 +52,10 @@ ANSWERED: list[tuple[str, list[str], Any]] = [
     ("Which position did Ann Lee have at Acme between 2010 and 2012?", [], "engineer"),
     ("How many people joined Acme after 2010?", [], 2),
     ("Who joined Acme first?", ["Cy Dole"], 2008),
+    ("Did Cy Dole leave Acme?", [], True),
+    ("Did Bob Ray leave Acme?", [], False),
+    ("Who left Acme?", ["Ann Lee", "Cy Dole"], None),
+    ("For whom did Bob Ray work?", ["Acme"], None),
     ("From when to when did Cy Dole work for Acme?", [], {"columns": ["since", "until"], "rows": [[2008, 2012]]}),
     (
         "What was the position and the salary of Ann Lee at Beta?",

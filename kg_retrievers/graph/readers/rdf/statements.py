@@ -152,7 +152,7 @@ WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http:
 DEFAULT = "default"
 
 
-# What a predicate is for, where it is no relation: a label by its position, an alias, a type, a reifier of a triple.
+# The use of a predicate that is no relation: a label by its position, an alias, a type, a reifier of a triple.
 ALIAS, TYPE, REIFIER, FIRST_LABEL = -1, -2, -3, -4
 _NOT_TAKEN = -2
 
