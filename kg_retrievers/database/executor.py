@@ -21,7 +21,7 @@ from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError, first_of
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.graph.attributes import Condition, Where, conditions
+from kg_retrievers.graph.attributes import AttributeCondition, Where, conditions
 from kg_retrievers.graph.building import Reading
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.parts import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
@@ -69,12 +69,12 @@ def read_graph(
     Raises:
         InvalidArgumentError: If there are nodes, and none has a key.
     """
+    schema = replace(schema, labels=tuple(_typed_by_all(run, label) for label in schema.labels))
     builder = GraphBuilder()
     builder.reading = describe_reading(run, schema, dialect, PAGE_TIMEOUT)
     reader = AttributeReader(builder, attributes, "KnowledgeGraph.from_executor")
     read, repeated = set[str](), 0
     for label in schema.labels:
-        label = _typed_by_all(run, label)
         keys, done = list[str | int](), set[str]()
         for key, labels, said in _pages_of_nodes(run, schema, dialect, label, page_size):
             earlier = [
@@ -110,10 +110,12 @@ def describe_reading(run: Run, schema: DatabaseSchema, dialect: Dialect, timeout
         "keys": first_of(keys, NAMES_SHOWN),
         "types": f"the property {schema.types}" if schema.types else "the labels of nodes",
     }
-    if not schema.labels:
+    if not schema.labels and dialect == "ladybug":
         return reading
 
     def lacks(name: str) -> str:
+        if not schema.labels:
+            return "true"
         unlabelled = "" if dialect == "ladybug" else f" OR size(labels({name})) = 0"
         return f"coalesce({key_of(name, schema, dialect)}, '') = ''{unlabelled}"
 
@@ -495,8 +497,8 @@ class DatabaseExecutor(Executor):
 
         Databases keep the number of relationships. A list counts once.
         """
-        schema = self.schema()
         with self._within(timeout, "count_facts"):
+            schema = self.schema()
 
             def count(query: str) -> int:
                 return int(self._rows(query, {}, 1, timeout)[0][0])
@@ -510,7 +512,7 @@ class DatabaseExecutor(Executor):
                     facts += count(f"MATCH (n:{backticked(label.name)}) RETURN {counts} AS facts")
             return facts
 
-    def _queries(self, timeout: float, wanted: Sequence[Condition] = ()) -> PartQueries:
+    def _queries(self, timeout: float, wanted: Sequence[AttributeCondition] = ()) -> PartQueries:
         def run(query: str, parameters: dict[str, Any], most: int) -> Sequence[Sequence[Any]]:
             return self._rows(query, parameters, most, timeout)
 
@@ -520,7 +522,8 @@ class DatabaseExecutor(Executor):
         """Return a reader of only the facts whose attributes satisfy conditions; for `GraphIndex.view`.
 
         Raises:
-            InvalidArgumentError: As of `KnowledgeGraph.view`, but not if no fact satisfies the conditions.
+            InvalidArgumentError: As of `KnowledgeGraph.view`, but not if no fact satisfies the conditions. An attribute
+                is known if the schema has it, which of a large Neo4j database is that of a sample.
         """
         return ExecutorView(self, where, as_of, validity)
 

@@ -108,7 +108,7 @@ class Neo4jExecutor(DatabaseExecutor):
 
     Raises:
         InvalidArgumentError: If the URI cannot be read or holds a password, if only one of name and password is set,
-            or, from `pickle`, if `auth` was given.
+            or, from `pickle`, if `auth` or `driver` was given.
     """
 
     dialect = "neo4j"

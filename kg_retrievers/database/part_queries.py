@@ -37,7 +37,7 @@ from kg_retrievers.database.schema import (
 )
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.attributes import Condition, read_attribute_set, satisfies
+from kg_retrievers.graph.attributes import AttributeCondition, read_attribute_set, satisfies
 from kg_retrievers.graph.building import NO_ATTRIBUTES
 from kg_retrievers.graph.parts import MOST_FACTS, EntityPage, Facts, Said, StoredEntity
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
@@ -62,7 +62,7 @@ NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail"
 ID_OF: dict[Dialect, str] = {"ladybug": "CAST(id({}) AS STRING)", "neo4j": "elementId({})"}
 
 #: What an integer of 64 bits looks like that is a key.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 _WHO = "GraphIndex.connect"
 
@@ -81,7 +81,9 @@ class PartQueries:
             hidden: nothing that is returned tells of them.
     """
 
-    def __init__(self, schema: DatabaseSchema, dialect: Dialect, run: Run, wanted: Sequence[Condition] = ()) -> None:
+    def __init__(
+        self, schema: DatabaseSchema, dialect: Dialect, run: Run, wanted: Sequence[AttributeCondition] = ()
+    ) -> None:
         """Keep them."""
         self._schema, self._dialect, self._run, self._wanted = schema, dialect, run, wanted
         self._limits = parameters_of(wanted)
@@ -122,11 +124,12 @@ class PartQueries:
         if not keys:
             return Facts([], False)
         used: dict[str, Any] = {"keys": self._keys(keys), **self._limits}
-        parts, further = list[str](), ""
+        parts, further = list[str](), f" AND coalesce({self._key('m')}, '') <> ''"
         if among is not None and self._is_ladybug:
-            further = f" AND {self._key('m')} IN $keys"
+            further += f" AND {self._key('m')} IN $keys"
         elif among is not None:  # a list would be read again for each fact
-            further, used["among"] = f" AND $among[{self._key('m')}] IS NOT NULL", among
+            further += f" AND $among[{self._key('m')}] IS NOT NULL"
+            used["among"] = among
         for place, label in enumerate(self._labels):
             name, has_key = backticked(label.name), self._has_key(label)
             find = f"UNWIND $keys AS wanted MATCH (n:{name})"
@@ -152,7 +155,7 @@ class PartQueries:
             return found._replace(entities=[entity for _, entity in entities])
         is_cut = sum(row[1] is not None for row in rows) > most
         if is_cut and not found.truncated and most < MOST_READ:
-            return self._facts_of(keys, ways, relations, among, limit, 4 * most)
+            return self._facts_of(keys, ways, relations, among, limit, min(4 * most, MOST_READ))
         return found._replace(truncated=found.truncated or is_cut)
 
     def _relationships(
@@ -202,7 +205,7 @@ class PartQueries:
                     continue
                 stated |= dict([*visible.items()][:count])
                 is_cut |= len(of_type) > most or len(visible) > count
-            most *= 4
+            most = min(4 * most, MOST_READ)
         values: dict[str, dict[Triple, str]] = {}
         for label in self._labels if self._shows_values else ():
             parts = [
@@ -231,12 +234,12 @@ class PartQueries:
 
     def _sample(self, type: str, some: str = "", only: Sequence[str] = ()) -> str:
         """Return the query that reads relationships of a type; empty if no condition can hold of one."""
-        properties = [one.properties for one in self._schema.relations if one.name == type]
-        wanted = conditions_on("r", self._wanted, dict(ChainMap(*map(dict, properties))), self._dialect)
+        properties = next((one.properties for one in self._schema.relations if one.name == type), {})
+        wanted = conditions_on("r", self._wanted, properties, self._dialect)
         if wanted is None:
             return ""
         where = f" WHERE {' AND '.join([*wanted, *only])}" if wanted or only else ""
-        said = properties_of("r", properties, self._dialect)
+        said = properties_of("r", [properties], self._dialect)
         return f"MATCH (n)-[r:{backticked(type)}]->(m){where}{some} RETURN {self._ends('n', 'm')}, {said} AS said"
 
     def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
@@ -252,9 +255,14 @@ class PartQueries:
     def _value_sample(self, label: NodeLabel, name: str, most: int) -> str:
         """Return the query that reads a property of some nodes."""
         held = f"n.{backticked(name)}"
-        match = f"MATCH (n:{backticked(label.name)}) WHERE {held} IS NOT NULL"
+        match = f"MATCH (n:{backticked(label.name)}) WHERE {held} IS NOT NULL AND n.{backticked(label.key)} IS NOT NULL"
         first, last = ("", f" ORDER BY key LIMIT {most}") if self._is_ladybug else (f" WITH n LIMIT {most}", "")
-        said = f"{{{backticked(name)}: {held}}}" if self._is_ladybug else f"[[{quoted(name)}, {held}]]"
+        shown = [name, *names_in(label, self._schema).get(name, ())]  # a title is no fact without the names before it
+        pairs = [(one, f"n.{backticked(one)}") for one in shown]
+        if self._is_ladybug:
+            said = f"{{{', '.join(f'{backticked(one)}: {value}' for one, value in pairs)}}}"
+        else:
+            said = f"[{', '.join(f'[{quoted(one)}, {value}]' for one, value in pairs)}]"
         return f"{match}{first} RETURN {self._description(label, said)}{last}"
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
@@ -267,7 +275,8 @@ class PartQueries:
         """Return texts, and over Bolt the integers that they write, if some keys are no texts."""
         if self._is_ladybug or all(label.has_text_key for label in self._labels):
             return [*texts]
-        return [*texts, *(int(text) for text in texts if _INTEGER.fullmatch(text))]
+        numbers = [int(text) for text in texts if _INTEGER.fullmatch(text)]
+        return [*texts, *(number for number in numbers if -(2**63) <= number < 2**63)]
 
     def _has_key(self, label: NodeLabel) -> str:
         """Return the condition that a node has the wanted key, and not only as that of another of its labels."""
@@ -291,7 +300,7 @@ class PartQueries:
         facts = Recorder()
         reader = AttributeReader(facts, "facts", _WHO)
         for head, type, tail, said, *_ in rows:
-            if type is not None and head is not None and tail is not None:
+            if type is not None and head not in (None, "") and tail not in (None, ""):
                 reader.add_edge(str(head), self._schema.relation_of(type), str(tail), dict(said or {}))
         if not self._wanted:
             return facts.said

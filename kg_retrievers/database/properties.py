@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked, quoted, unread
 from kg_retrievers.graph import GraphBuilder, Triple
-from kg_retrievers.graph.attributes import SOURCE, Condition, attribute_set
+from kg_retrievers.graph.attributes import SOURCE, AttributeCondition, attribute_set
 from kg_retrievers.graph.values import Comparison
 
 #: The types of numbers that Python and LadybugDB compare alike.
@@ -50,7 +50,7 @@ def attribute_names(schema: DatabaseSchema) -> list[str]:
 
 
 def conditions_on(
-    name: str, wanted: Sequence[Condition], properties: Mapping[str, str], dialect: Dialect
+    name: str, wanted: Sequence[AttributeCondition], properties: Mapping[str, str], dialect: Dialect
 ) -> list[str] | None:
     """Return the conditions of a query on a relationship; None if no relationship can satisfy them.
 
@@ -69,7 +69,7 @@ def conditions_on(
         if one.name == SOURCE:  # it may be in "sources"
             continue
         if dialect == "ladybug":
-            test = texts if type == "STRING" else days if type == "DATE" else numbers if _NUMBER.match(type) else ""
+            test = texts if type == "STRING" else days if type == "DATE" else numbers if _NUMBER.fullmatch(type) else ""
             if not type and not one.absent:
                 return None
             if not one.absent:
@@ -85,7 +85,7 @@ def conditions_on(
     return [f"({one})" for one in found]
 
 
-def _tests(held: str, place: int, wanted: Condition) -> tuple[str, str, str]:
+def _tests(held: str, place: int, wanted: AttributeCondition) -> tuple[str, str, str]:
     """Return what is to hold of a text, a number and a date; each is empty if any may satisfy the condition."""
     texts, numbers, days = list[str](), list[str](), list[str]()
     if wanted.among is not None:
@@ -99,7 +99,7 @@ def _tests(held: str, place: int, wanted: Condition) -> tuple[str, str, str]:
     return " AND ".join(texts), " AND ".join(numbers), " AND ".join(days)
 
 
-def parameters_of(wanted: Sequence[Condition]) -> dict[str, Any]:
+def parameters_of(wanted: Sequence[AttributeCondition]) -> dict[str, Any]:
     """Return the parameters of `conditions_on`."""
     used: dict[str, Any] = {}
     for place, one in enumerate(wanted):

@@ -171,7 +171,7 @@ def facts_in(label: NodeLabel, schema: DatabaseSchema) -> list[str]:
     if label.key not in label.properties:
         return []
     names = {*label.properties} - {label.key}
-    titled = {"title"} - ({"title"} if names & {"label", "name", schema.label} else set())
+    titled = set[str]() if names & {"label", "name", schema.label} else {"title"}
     not_facts = {*NODE_ATTRIBUTES, *unread(label.properties), schema.label, *titled}
     return sorted(names - not_facts)
 
@@ -213,5 +213,5 @@ def backticked(name: str) -> str:
 
 
 def quoted(text: object) -> str:
-    """Write a text as a literal of LadybugDB."""
+    """Write a text as a literal of Cypher."""
     return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -232,7 +232,7 @@ class AttributeSets:
         return found
 
 
-class Condition(NamedTuple):
+class AttributeCondition(NamedTuple):
     """What is wanted of one attribute of facts.
 
     Attributes:
@@ -252,7 +252,7 @@ class Condition(NamedTuple):
 
 def conditions(
     names: Sequence[str], where: Where, as_of: date | str | None, validity: tuple[str, str]
-) -> list[Condition]:
+) -> list[AttributeCondition]:
     """Return the conditions of `AttributeSets.satisfying` on facts whose attributes have some names.
 
     Raises:
@@ -274,13 +274,17 @@ def conditions(
         first, last = day
         begins, ends = _checked_validity(validity, names)
         found += [
-            Condition(begins, lambda one: (of := _days(one)) and of[0] <= last, absent=True, limits=[("<=", last)]),
-            Condition(ends, lambda one: (of := _days(one)) and of[1] >= first, absent=True, limits=[(">=", first)]),
+            AttributeCondition(
+                begins, lambda one: (of := _days(one)) and of[0] <= last, absent=True, limits=[("<=", last)]
+            ),
+            AttributeCondition(
+                ends, lambda one: (of := _days(one)) and of[1] >= first, absent=True, limits=[(">=", first)]
+            ),
         ]
     return found
 
 
-def satisfies(attributes: Mapping[str, AttributeValue], wanted: Iterable[Condition]) -> bool:
+def satisfies(attributes: Mapping[str, AttributeValue], wanted: Iterable[AttributeCondition]) -> bool:
     """Tell whether a set of attributes satisfies all conditions."""
     return all(_holds(one, attributes[one.name]) if one.name in attributes else one.absent for one in wanted)
 
@@ -294,7 +298,7 @@ def no_fact_left() -> InvalidArgumentError:
     )
 
 
-def _holds(wanted: Condition, value: AttributeValue) -> bool:
+def _holds(wanted: AttributeCondition, value: AttributeValue) -> bool:
     return any(map(wanted.passes, value if isinstance(value, list) else [value]))
 
 
@@ -324,7 +328,7 @@ def _wants_absent(wanted: Wanted) -> bool:
     return wanted is None or (isinstance(wanted, Collection) and not isinstance(wanted, str | bytes) and None in wanted)
 
 
-def _condition(name: str, wanted: Wanted) -> Condition:
+def _condition(name: str, wanted: Wanted) -> AttributeCondition:
     """Return the condition on an attribute.
 
     Raises:
@@ -334,7 +338,7 @@ def _condition(name: str, wanted: Wanted) -> Condition:
         several = [wanted] if isinstance(wanted, str | bytes) or not isinstance(wanted, Collection) else [*wanted]
         equals = [_scalar(name, one) for one in several if one is not None]
         passes = partial(_is_among, equals)
-        return Condition(name, passes, absent=_wants_absent(wanted), among=_written_so(equals))
+        return AttributeCondition(name, passes, absent=_wants_absent(wanted), among=_written_so(equals))
     if not wanted or any(one not in _COMPARISONS for one in wanted):
         raise InvalidArgumentError(f"view: {name!r} takes comparisons of {listed(_COMPARISONS)}, got {short(wanted)}.")
     limits = [(comparison, _scalar(name, limit)) for comparison, limit in wanted.items()]
@@ -350,7 +354,7 @@ def _condition(name: str, wanted: Wanted) -> Condition:
     elif not any(limit.first or limit.unit or abs(limit.number or 0) >= _INEXACT for limit in ordered.values()):
         told = [(one, limit.number) for one, limit in ordered.items()]
     among = _written_so([dict(limits)["="]]) if "=" in wanted else None
-    return Condition(
+    return AttributeCondition(
         name,
         lambda value: all(_compared(value, comparison, limit) for comparison, limit in limits),
         absent=False,

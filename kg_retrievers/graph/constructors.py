@@ -369,6 +369,6 @@ class GraphConstructors(Immutable):
         """
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        reader = executor_of(executor, "KnowledgeGraph.from_executor")
+        reader = executor_of(executor, "KnowledgeGraph.from_executor", "read_graph")
         with nullcontext() if reader is executor else closing(reader):
             return cls._from_builder(reader.read_graph(page_size, attributes), text_relations)

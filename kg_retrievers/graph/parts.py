@@ -147,7 +147,7 @@ class PartReader(Protocol):
         """
 
 
-def executor_of(source: Any, who: str) -> Any:
+def executor_of(source: Any, who: str, method: str) -> Any:
     """Return an executor as it is, and a `Neo4jExecutor` for a driver of neo4j or a store that holds one.
 
     Such stores are LangChain's `Neo4jGraph` and LlamaIndex's `Neo4jPropertyGraphStore`, or the index of one. Keys are
@@ -156,12 +156,13 @@ def executor_of(source: Any, who: str) -> Any:
     Args:
         source: The executor, driver or store.
         who: Begins the message of the error.
+        method: The method by which an executor is known, as it is needed.
 
     Raises:
         InvalidArgumentError: If it is none of them.
         MissingExtraError: If the extra `neo4j` is not installed.
     """
-    if hasattr(source, "facts_of") or hasattr(source, "read_graph"):
+    if hasattr(source, method):
         return source
     if (driver := driver_of(source)) is None:
         raise InvalidArgumentError(

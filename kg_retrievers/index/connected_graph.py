@@ -234,7 +234,10 @@ class ConnectedGraph(Immutable):
         """Add facts that were read already, and entities that the database has, to a part."""
         wanted = set(facts)
         ends = {end for triple in wanted for end in (triple.head, triple.tail)}
-        read = _said(self.reader.facts_between(sorted(ends), timeout=self.timeout)) if wanted else {}
+        read: dict[Triple, Said] = {}
+        if wanted:
+            found = self.reader.facts_between(sorted(ends), limit=self.max_facts, timeout=self.timeout)
+            read = dict(_said(found))
         known = self._of_known({triple: read.get(triple, Said()) for triple in wanted})
         graph = self.graph_of(said_in(part) | known, [*part.entities, *ends, *keys])
         return GraphPart(graph, len(known) < len(wanted))

@@ -287,7 +287,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the store was filled with other embeddings.
             DatabaseError: If the database cannot be reached, or refuses what is asked.
         """
-        reader = executor_of(reader, "GraphIndex.connect")
+        reader = executor_of(reader, "GraphIndex.connect", "facts_of")
         connected = ConnectedGraph(
             reader, embeddings, vectors, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout
         )
@@ -412,9 +412,13 @@ class GraphIndex(Immutable):
             )
 
         def narrowed(keys: list[str]) -> dict[str, GraphIndex]:
-            limits: dict[str, Any] = {"max_facts": connected.max_facts, "fresh_seconds": connected.fresh_seconds}
             view = ConnectedGraph(
-                narrow(*wanted), self.embeddings, connected.store, timeout=connected.timeout, **limits
+                narrow(*wanted),
+                self.embeddings,
+                connected.store,
+                max_facts=connected.max_facts,
+                fresh_seconds=connected.fresh_seconds,
+                timeout=connected.timeout,
             )
             if not view.relations:
                 raise no_fact_left()

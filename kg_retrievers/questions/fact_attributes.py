@@ -96,7 +96,7 @@ def value_texts(value: AttributeValue) -> list[str]:
     return [str(one).lower() if isinstance(one, bool) else str(one) for one in several]
 
 
-def satisfies(text: str, condition: Condition) -> bool:
+def _satisfies(text: str, condition: Condition) -> bool:
     """Return whether a value satisfies a condition, as an entity with this label does."""
     match condition.operator:
         case "contains":
@@ -228,7 +228,7 @@ class _Choices:
             return [NONE] if attribute.optional else []
         own = [one for one in self._conditions if one.unknown == attribute.unknown]
         texts = value_texts(attributes[attribute.name])
-        return [self._ids.id_of(text) for text in texts if all(satisfies(text, one) for one in own)]
+        return [self._ids.id_of(text) for text in texts if all(_satisfies(text, one) for one in own)]
 
 
 def result_with_values(pattern: Pattern, rows: Array, ids: ValueIds, whole: Array | None = None) -> OperationResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import ladybug
@@ -217,3 +218,23 @@ def test_nothing_asks_the_database_past_a_view(executor: Any) -> None:
         CypherRetriever.from_index(view, executor=executor)
     with pytest.raises(InvalidArgumentError, match="give all conditions in one call"):
         view.view({"scenes": 5})
+
+
+def test_lists_titles_and_empty_keys(tmp_path: Path) -> None:
+    with ladybug.Database(tmp_path / "g.lbdb") as database, ladybug.Connection(database) as connection:
+        for query in (
+            "CREATE NODE TABLE N(id STRING PRIMARY KEY, name STRING, title STRING)",
+            "CREATE REL TABLE R(FROM N TO N, n INT64[])",
+            "CREATE (a:N {id: 'a', name: 'Ann', title: 'Dr'}), (:N {id: 'b', name: 'Bob'}), (:N {id: ''})",
+            "MATCH (a:N {id: 'a'}), (b:N) WHERE b.id <> 'a' CREATE (a)-[:R {n: [1, 5]}]->(b)",
+        ):
+            connection.execute(query)
+    with LadybugExecutor(tmp_path / "g.lbdb", key="id") as executor:
+        facts = {("a", "R", "b"), ("a", "title", "Dr")}
+        assert {*executor.facts_of(["a"]).triples} == facts
+        assert {*executor.sample_facts(["R", "title"], 5).triples} == facts
+        view = executor.view({"n": [5, None]}, None, ("valid_from", "valid_to"))
+        assert {*view.facts_of(["a"]).triples} == facts
+        assert GraphIndex.connect(executor, HashedEmbeddings()).view({"n": {">=": 3}}).triple_count == 1
+        with pytest.raises(InvalidArgumentError, match="wanted an executor"):
+            KnowledgeGraph.from_executor(view)
