@@ -196,9 +196,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             if operation and operation.kind == "share":
                 whole = self._in_names_of_graph(whole_of(replace(drawn, operation=operation)))
                 without_attributes(pattern, type(self).__name__)
-                terms = (term for triple in (*whole.triples, *whole.absent) for term in triple)
-                named = {term.name for term in terms if isinstance(term, Unknown)} - {*operation.by}
-                limits = {name: keys_left for name, keys_left in of_unknowns.items() if name in named}
+                limits, _ = self._limits(whole)  # the other triples do not limit it
                 written["whole"] = write(whole, allowed=limits, bindings={"target": str(pattern.target)})
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
