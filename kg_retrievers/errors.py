@@ -171,29 +171,6 @@ class PatternError(KGRetrieversError, ValueError):
     """A pattern cannot be built or matched, for example because nothing in it is known."""
 
 
-class ReplyError(KGRetrieversError, ValueError):
-    """A language model's reply cannot be read. `reason` says why, `reply` is the reply as it came."""
-
-    def __init__(self, reason: str, reply: str, **hints: Unpack[Hints]) -> None:
-        """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
-        shown = reply if len(reply) <= 300 else reply[:300] + " ..."
-        super().__init__(f"{reason} The reply was: {shown!r}", **hints)
-        self.reason = reason
-        self.reply = reply
-
-
-class PatternParseError(PatternError, ReplyError):
-    """A language model's reply holds no readable pattern."""
-
-
-class RelationPathParseError(ReplyError):
-    """A language model's reply holds no readable relation path."""
-
-
-class AnswerParseError(ReplyError):
-    """A language model's reply holds no readable answer, or none in the form that was asked for."""
-
-
 class QuerySafetyError(KGRetrieversError, ValueError):
     """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 
@@ -293,6 +270,25 @@ class SearchBudgetError(RefusalError):
     `kg_retrievers.refused`; `on_refusal="raise"` raises it. Chains and workflows do not say that the graph holds no
     answer, but that the search ended. An evaluation counts it as an error.
     """
+
+
+class ReplyError(RefusalError, ValueError):
+    """A language model's reply cannot be used. `reason` says why, `reply` is the reply as it came."""
+
+    def __init__(self, reason: str, reply: str, **hints: Unpack[Hints]) -> None:
+        """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
+        shown = reply if len(reply) <= 300 else reply[:300] + " ..."
+        super().__init__(f"{reason} The reply was: {shown!r}", **hints)
+        self.reason = reason
+        self.reply = reply
+
+
+class PatternParseError(PatternError, ReplyError):
+    """A language model's reply holds no readable pattern."""
+
+
+class AnswerParseError(ReplyError):
+    """A language model's reply holds no readable answer, or none in the form that was asked for."""
 
 
 class ModelCallError(KGRetrieversError):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, LLMPatternGenerator, RelationPathRetriever, SimGRAGRetriever
+from kg_retrievers import GraphIndex, HashedEmbeddings, LLMPatternGenerator, SimGRAGRetriever
 from kg_retrievers.chains import cited_answer_chain, fact_verification_chain
-from kg_retrievers.methods.rog.proposals import LLMRelationPaths
+from kg_retrievers.errors import AnswerParseError
+from kg_retrievers.questions.choosing import Choice, ReadingChooser
 from kg_retrievers.sample import load_graph
 
-#: The stages whose replies are held to a schema, where the model has structured output; the others reply in text.
-STRUCTURED = ("pattern", "cited answer", "verification")
+#: The stages, whose replies are held to a schema if the model has structured output.
+STRUCTURED = ("choice", "pattern", "cited answer", "verification")
+
+#: Readings to choose from.
+READINGS = ("Her -> directed by -> ? (answers: Spike Jonze)", "Her -> starring -> ? (answers: Scarlett Johansson)")
 
 Stage = Callable[[str], Any]
 
@@ -28,11 +32,18 @@ def stages(index: GraphIndex, llm: Any) -> dict[str, Stage]:
     """
     patterns = SimGRAGRetriever.from_index(index)
     generator = LLMPatternGenerator(llm)
-    by_path = RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, llm))
+    chooser = ReadingChooser(llm)
     answer, verify = cited_answer_chain(patterns, llm), fact_verification_chain(patterns, llm)
     return {
+        "choice": lambda question: chosen(chooser.invoke(Choice(question, READINGS))),
         "pattern": lambda question: generator.invoke({"question": question}),
         "cited answer": answer.invoke,
         "verification": verify.invoke,
-        "relation paths": by_path.invoke,
     }
+
+
+def chosen(position: int | None) -> int:
+    """Return the chosen position; a reply that cannot be used raises the error of this package."""
+    if position is None:
+        raise AnswerParseError("no line was chosen.", "")
+    return position

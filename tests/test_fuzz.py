@@ -17,8 +17,8 @@ from kg_retrievers.core import replies
 from kg_retrievers.database.safety import check_read_only, limited
 from kg_retrievers.database.tokens import tokenize
 from kg_retrievers.errors import CypherSafetyError
-from kg_retrievers.methods.rog.prompts import parse_relation_paths
 from kg_retrievers.methods.subgraph_rag.prompts import parse_answers as parse_lines
+from kg_retrievers.questions.choosing import chosen_number
 from kg_retrievers.questions.prompts import parse_pattern
 
 pytestmark = pytest.mark.heavy
@@ -49,7 +49,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "parse_object: verdict": lambda reply: replies.parse_object(reply, VerdictReply),
     "subgraph-rag answers": parse_lines,
     "parse_pattern": parse_pattern,
-    "parse_relation_paths": lambda reply: parse_relation_paths(reply, ["directed_by", "starring", "written by"], 3),
+    "chosen_number": lambda reply: chosen_number(reply, 9),
 }
 
 

@@ -30,7 +30,6 @@ from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain, fact_verification_chain, llm_answerer
 from kg_retrievers.errors import KGRetrieversError
 from kg_retrievers.graph import Pattern, Unknown
-from kg_retrievers.methods.rog.proposals import LLMRelationPaths
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter
 
 pytestmark = pytest.mark.heavy
@@ -116,12 +115,12 @@ def readers(index: GraphIndex, executor: Any, draw: random.Random) -> dict[str, 
     simgrag, rog = SimGRAGRetriever.from_index(index), RelationPathRetriever.from_index(index)
     by_model = {
         "simgrag": lambda model: SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
-        "rog": lambda model: RelationPathRetriever.from_index(index, proposer=LLMRelationPaths(index, model)),
+        "rog": lambda model: RelationPathRetriever.from_index(index, llm=model, asks_model="always"),
         "sg-rag": lambda model: CypherRetriever.from_index(
             index, executor=executor, writer=PatternCypherWriter(index, LLMPatternGenerator(model))
         ),
     }
-    markers = {"simgrag": "triples", "rog": "PATH", "sg-rag": "triples"}
+    markers = {"simgrag": "triples", "rog": "choice", "sg-rag": "triples"}
     asked = {"question": QUESTION}
     add("answer_chain, marked", "nswer", lambda model: answer_chain(simgrag, model), QUESTION)
     add("answer_chain, listed", "\n", lambda model: answer_chain(rog, model), QUESTION)
@@ -134,8 +133,8 @@ def readers(index: GraphIndex, executor: Any, draw: random.Random) -> dict[str, 
     for name, make in by_model.items():
         add(f"retriever {name}", markers[name], make, QUESTION)
         add(f"workflow {name}", markers[name], partial(_workflow, make), asked)
-    add("cascade of patterns", "triples", lambda m: SimGRAGRetriever.from_index(index, llm=m), UNCLEAR)
-    add("cascade of paths", "PATH", lambda m: RelationPathRetriever.from_index(index, llm=m), UNCLEAR)
+    add("cascade of patterns", "choice", lambda m: SimGRAGRetriever.from_index(index, llm=m), UNCLEAR)
+    add("cascade of paths", "choice", lambda m: RelationPathRetriever.from_index(index, llm=m), UNCLEAR)
     messages = {"messages": [HumanMessage(QUESTION)]}
     add("agent with a tool", "query", lambda m: create_agent(m, [simgrag.as_tool()]), messages)
     return found

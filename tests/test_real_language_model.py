@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 QUESTION = "Who directed Her?"
-NAMES = [*STRUCTURED, "relation paths"]
+NAMES = STRUCTURED
 
 
 @pytest.fixture(scope="module")

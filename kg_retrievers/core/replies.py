@@ -18,6 +18,7 @@ from kg_retrievers.errors import (
     EntityLinkingError,
     LowConfidenceError,
     RefusalError,
+    ReplyError,
     SearchBudgetError,
 )
 
@@ -56,7 +57,7 @@ def refusal_of(error: RefusalError) -> str:
     """
     if isinstance(error, LowConfidenceError) and error.confidence >= MIN_CONFIDENCE:
         return LESS_SURE
-    if isinstance(error, EntityLinkingError | LowConfidenceError):
+    if isinstance(error, EntityLinkingError | LowConfidenceError | ReplyError):
         return NOT_UNDERSTOOD
     return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
 

@@ -45,8 +45,14 @@ SUGGESTED = 3
 _DIGITS = re.compile(r"\d+")
 
 
+#: Who takes the names of patterns from the graph, by `Pattern.source`.
+READERS = frozenset({"examples", "question-forms", "zero-shot", "chosen"})
+
+
 def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[str] = ()) -> None:
-    """Check that a pattern names entities and relations of the graph, if it asks for more than a list of matches.
+    """Check that a pattern names entities and relations of the graph, if anybody but a reader of ours wrote it.
+
+    A reader takes its names from the graph, so a list of matches by one of the `READERS` is not checked.
 
     A name is one of the graph where as many letters of it are equal as of a misspelt one, and all digits, or where it
     is short for one. The distance of embeddings tells little: within .9, 56 % of names of MetaQA have another name, and
@@ -61,9 +67,7 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
         EntityLinkingError: If it has no entity of a name; the nearest are the suggestions.
         LowConfidenceError: If it has no relation that a text means, or several; the nearest are `nearest`.
     """
-    operation = pattern.operation
-    is_list = operation is None or (operation.kind == "list" and not operation.by)
-    if is_list and not pattern.conditions and not pattern.absent and not pattern.attributes:
+    if pattern.source in READERS and _is_list(pattern):
         return
     if not index.is_part:  # a part may lack what other facts have
         check_attributes(index.graph, pattern)
@@ -73,7 +77,7 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
             raise EntityLinkingError(
                 f"The pattern names {text!r}, which the graph lacks.",
                 _nearest_labels(index, text),
-                hint_python="Name an entity of the graph, or ask for a list without conditions.",
+                hint_python="Name an entity of the graph.",
             )
     for kind in dict.fromkeys(node.type for node in pattern.nodes if node.type is not None):
         if len(index.graph.types) and kind not in index.graph.types_below and not index.is_part:
@@ -95,8 +99,14 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
                 0.0,
                 [text],
                 relations,
-                hint_python="Name a relation of the graph, or ask for a list without conditions.",
+                hint_python="Name a relation of the graph.",
             )
+
+
+def _is_list(pattern: Pattern) -> bool:
+    """Tell whether a pattern asks for no more than its matches."""
+    is_list = pattern.operation is None or (pattern.operation.kind == "list" and not pattern.operation.by)
+    return is_list and not pattern.conditions and not pattern.absent and not pattern.attributes
 
 
 def _entity_texts(pattern: Pattern) -> Iterator[str]:
@@ -299,13 +309,20 @@ class CarriedOut(NamedTuple):
         return {"turned": Pattern(self.turned).to_dict()["triples"]} if self.turned else {}
 
 
-def carried_out(index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequence[str]] | None = None) -> CarriedOut:
+def carried_out(
+    index: GraphIndex,
+    pattern: Pattern,
+    linked: Mapping[str, Sequence[str]] | None = None,
+    *,
+    check_names: bool = True,
+) -> CarriedOut:
     """Return the pattern that is carried out: the same one without an operation, conditions and absent triples.
 
     Args:
         index: The indexed graph.
         pattern: The pattern.
         linked: The keys of the entities that are known for some texts.
+        check_names: Whether a list of matches may name only what the graph has; see `check_known_texts`.
 
     Raises:
         EntityLinkingError: If the graph lacks an entity that the pattern names; see `check_known_texts`.
@@ -320,11 +337,10 @@ def carried_out(index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequen
         >>> carried_out(index, pattern).pattern.to_dict()["triples"]
         [[{'unknown': 'x'}, 'directed by', 'Nolan']]
     """
-    if pattern.operation is None and not pattern.conditions and not pattern.absent and not pattern.attributes:
-        return CarriedOut(pattern)
     linked = linked or {}
-    check_known_texts(index, pattern, linked)
-    if pattern.directed is not None:
+    if check_names or not _is_list(pattern):
+        check_known_texts(index, pattern, linked)
+    if pattern.directed is not None or (pattern.operation is None and _is_list(pattern)):
         return CarriedOut(pattern)
     turning = _Turning(index, pattern, linked)
     turned = {triple for group in _joined(pattern.triples) for triple in turning.among(group)}

@@ -16,11 +16,19 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
 from kg_retrievers.core.structured_replies import CUT, StructuredModel, reply_text, was_cut
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, PatternParseError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    LowConfidenceError,
+    PatternError,
+    PatternParseError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown, readable
 from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions.carried_out import check_known_texts
+from kg_retrievers.questions.choosing import sample_answers
 from kg_retrievers.questions.examples import ExamplePatternGenerator
 from kg_retrievers.questions.prompts import (
     EXAMPLES,
@@ -28,8 +36,10 @@ from kg_retrievers.questions.prompts import (
     REPAIR_PROMPT,
     PatternReply,
     parse_pattern,
+    write_schema,
     write_shots,
 )
+from kg_retrievers.questions.schema_lines import schema_lines
 
 #: How a question begins that asks for things: "who", "in which", "how many", "when did".
 _ASKS_FOR_THINGS = re.compile(
@@ -147,20 +157,22 @@ SHOTS = 12
 class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply cannot be used.
 
-    It cannot be used where it is unreadable, where it leaves nothing open or copies an example (see `check_meant`), or
-    where it has an operation, conditions or absent triples and names what the graph lacks (see `check_known_texts`);
-    the model is told the nearest names of the graph. A model with structured output is asked for it.
+    It cannot be used if it is unreadable, leaves nothing open or copies an example (see `check_meant`), names what the
+    graph lacks (see `check_known_texts`), or fits nothing in the graph. Then the model is told so, with the nearest
+    names of the graph. A model with structured output is asked for it.
 
-    Of the user's examples, the nearest to the question are shown to the model, the nearest last; our own `EXAMPLES`
-    come before them as far as there is room. The pattern has no confidence: how often a model is right is not known.
+    The model sees the part of the schema that is near the question: see `schema_lines`. Of the user's examples, the
+    nearest to the question are shown, the nearest last; our own `EXAMPLES` come before them as far as there is room.
+    The pattern has no confidence; `QuestionReader` gives it one.
 
-    Differs from the paper: the examples are those nearest to each question, where the paper shows the same to all.
+    Differs from the paper: the examples are those nearest to each question, while the paper shows the same to all; and
+    the paper's prompt shows nothing of the graph.
 
     Args:
         llm: The language model; set its temperature to 0 for equal replies on every run.
         examples: Finds the examples to show; None shows our own alone.
-        index: The indexed graph; None checks no names.
-        prompt: In place of ours, with the placeholder `question`, and `shots` if examples are to be shown.
+        index: The indexed graph; None shows no schema and checks no names.
+        prompt: In place of ours, with the placeholder `question`, and `shots` and `schema` if these are to be shown.
         repair_prompt: In place of ours, with the placeholders `question`, `reply` and `error`.
         shots: How many worked examples the prompt shows in all, 1 or more; table 3 compares 4, 8 and 12. As many
             examples of yours as that leave no room for ours.
@@ -188,7 +200,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     ) -> None:
         """Check the model, the prompts and the number of shots."""
         check_model(llm, "LLMPatternGenerator")
-        optional = {"shots"}.intersection(getattr(prompt, "input_variables", ()))
+        optional = {"shots", "schema"}.intersection(getattr(prompt, "input_variables", ()))
         check_placeholders(prompt, {"question", *optional}, "LLMPatternGenerator: prompt")
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
         if type(shots) is not int or shots < 1:
@@ -208,7 +220,8 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         """Ask, read, check the names, and if need be ask again with the reason."""
         values = {"question": input["question"]}
         shots = yield Call(self._shots, input)
-        asked = values | {"shots": write_shots(shots)}
+        schema: Sequence[str] = yield Call(self._schema, input)
+        asked = values | {"shots": write_shots(shots), "schema": write_schema(schema)}
         reply = yield Call(self.prompts["pattern"] | self._model, asked)
         refused: Pattern | None = None
         try:
@@ -228,14 +241,24 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             return refused
 
     def _lacking(self, input: Mapping[str, Any]) -> str:
-        """Return what a pattern names that the graph lacks, with the nearest names; nothing if all is there."""
+        """Return what a pattern names that the graph lacks, with the nearest names, or that nothing fits it."""
         if self.index is None:
             return ""
         try:
             check_known_texts(self.index, input["pattern"], {one.term.text for one in input.get("entities") or ()})
+            found = sample_answers(self.index, input["pattern"])
         except (EntityLinkingError, LowConfidenceError) as error:
             return as_data(error.message) + " Name one of these only if the question means it; else keep the name."
+        except (PatternError, SearchBudgetError) as error:
+            return as_data(str(error))
+        if found == [] and not self.index.is_part:
+            return "Nothing in the graph fits these triples. Look at the names and directions of the relations again."
         return ""
+
+    def _schema(self, input: Mapping[str, Any]) -> list[str]:
+        if self.index is None:
+            return []
+        return schema_lines(self.index, input["question"], input.get("entities") or ())
 
     def _shots(self, input: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Return the examples nearest to the question, after as many of ours as there is room for."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from math import log
@@ -11,13 +14,31 @@ from typing import Any, Literal, Self
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
+from pydantic import BaseModel, Field
 
 from kg_retrievers.algorithms.logistic import LogisticPrior, fit_logistic
-from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import MIN_CONFIDENCE, Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    LowConfidenceError,
+    NoEvidenceError,
+    PatternError,
+    RefusalError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.questions.carried_out import READERS, carried_out
+from kg_retrievers.questions.choosing import (
+    MOST_LINES,
+    MOST_READINGS,
+    Choice,
+    ReadingChooser,
+    in_words,
+    sample_answers,
+    single_steps,
+)
 from kg_retrievers.questions.clock import Clock, in_dates, is_relative
 from kg_retrievers.questions.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.questions.llm import SHOTS, LLMPatternGenerator
@@ -30,8 +51,39 @@ from kg_retrievers.questions.zero_shot.sentence_encoder import EmbeddingsEncoder
 #: right more often than the zero-shot pattern (98 and 95 %), beyond .3 less often (67 and 88 %).
 EXAMPLE_DISTANCE = 0.2
 
-#: When a language model is asked for the pattern: if nothing else is sure, or always.
-AsksModel = Literal["unsure", "always"]
+#: When a language model is asked: if nothing else is sure, always or never.
+AsksModel = Literal["unsure", "always", "never"]
+
+#: The most times that a language model is asked to choose.
+MAX_SAMPLES = 15
+
+#: How many of our readings a language model must choose twice, if we are not sure of the first of them. All others it
+#: must choose three times: one that chooses blindly does so for 1 in 144 questions.
+LIKELY = 3
+
+#: How likely a reading that a language model means is right: one that is also ours, another one that it chooses again,
+#: and one that it writes and then chooses. Of scripted models of six qualities, 492 of 495 and 79 of 87 were right
+#: (`benchmarks/language_model_modes.py --fit`). The last one is a guess. No published model was measured.
+CHOSEN, CHOSEN_AGAIN, WRITTEN = 0.99, 0.91, 0.8
+
+
+class ReaderFields(BaseModel):
+    """The fields of retrievers that say how a language model reads a question; fixed once the retriever is made."""
+
+    #: When the language model is asked, if there is one: "unsure", if neither an example nor the words of the question
+    #: are sure, "always" or "never".
+    asks_model: AsksModel = Field(default="unsure", frozen=True)
+    #: Whether it first chooses among readings, and writes one only if none is meant.
+    chooses: bool = Field(default=True, frozen=True)
+    #: How often it is asked to choose, each time in another order; from 2 on, most must agree.
+    samples: int = Field(default=1, ge=1, le=MAX_SAMPLES, strict=True, frozen=True)
+    #: How many worked examples it is shown to write; yours come first.
+    shots: int = Field(default=SHOTS, ge=1, strict=True, frozen=True)
+
+
+def reader_arguments(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some fields that are `ReaderFields`, as arguments of `QuestionReader`."""
+    return {name: fields[name] for name in ReaderFields.model_fields if name in fields}
 
 
 class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
@@ -43,8 +95,12 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     2. "question-forms": the form of a question that needs an operation, such as "how many".
     3. "zero-shot": the walks that the words of the question ask for. A more distant example is taken if it is likelier.
        If both agree, they are wrong together only if both are wrong.
-    4. "llm": the language model, if there is one and none of these is sure (`Reading.is_sure`), or no entity is found.
-       It is shown the nearest examples.
+    4. The language model, if there is one and none of these is sure (`Reading.is_sure`), or no entity is found.
+       "chosen": of up to eight readings in words, each with two answers, it chooses one. Another one than ours, or one
+       that we would refuse, counts only if it is chosen again from the list in another order. "llm": only if none is
+       meant, the model writes a pattern. It sees the relations and types near the question and the nearest examples.
+       The pattern counts if the graph has its names and if the model chooses it from the list. A model that contradicts
+       itself, or sends what cannot be used, changes nothing.
 
     Args:
         index: The indexed graph.
@@ -52,6 +108,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         examples: Questions with patterns, or the generator made of them, if there are some.
         linker: Finds the entities of a question if none are given.
         asks_model: When the language model is asked.
+        chooses: Whether it chooses before it writes. If not, what it writes is the reading, without a confidence.
+        samples: How often it is asked to choose; from 2 on, more than half of the replies must agree.
         shots: How many worked examples the language model is shown; see `LLMPatternGenerator`.
         encoder: Embeddings for sentences in place of the package's encoder, such as `local_embeddings(model)`. Ranking
             and confidence stay fitted to the package's encoder.
@@ -61,10 +119,11 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
     Raises:
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
         EntityLinkingError: From `invoke`, if no entity is found, or none with facts, and there is no language model.
-        LowConfidenceError: From `invoke`, if an operation is not understood, and there is no language model.
+        LowConfidenceError: From `invoke`, if an operation is not understood, and there is no language model; or if the
+            language model finds that no reading is meant.
         SearchBudgetError: From `invoke`, if the question is about all entities of a type of a connected graph, and
             there is no language model.
-        PatternParseError: From `invoke`, if the language model's second reply is unreadable, too.
+        PatternParseError: From `invoke`, if `chooses` is False and the second reply is unreadable, too.
 
     Example:
         >>> from kg_retrievers import GraphIndex, default_embeddings
@@ -82,6 +141,8 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
         examples: Sequence[Question] | ExamplePatternGenerator | None = None,
         linker: EntityLinker | None = None,
         asks_model: AsksModel = "unsure",
+        chooses: bool = True,
+        samples: int = 1,
         shots: int = SHOTS,
         encoder: Embeddings | None = None,
         clock: Clock | None = None,
@@ -99,9 +160,12 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             self.zero_shot.trust = learned_trust(self.zero_shot, self.examples.questions)
         self.forms = QuestionFormGenerator(self.zero_shot)
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index, shots=shots)
-        self.asks_model = asks_model
-        self.calls_model = llm is not None
+        self.chooser = ReadingChooser(llm) if llm is not None and chooses else None
+        self.asks_model, self.samples = asks_model, samples
+        self.calls_model = llm is not None and asks_model != "never"
         self.prompts = self.model.prompts if self.model else {}
+        if self.chooser:
+            self.prompts = {"choice": self.chooser.prompt, **self.prompts}
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the reader over another graph, with the patterns of the same examples."""
@@ -126,17 +190,110 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
 
     def body(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Ask the language model if the others are not sure."""
-        if self.model is None or self.asks_model == "unsure":
+        reading: Reading | None = None
+        refusal: RefusalError | None = None
+        if self.model is None or self.chooser or self.asks_model != "always":
             try:
                 reading = yield from self._without_model(input)
-            except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
-                if self.model is None:
-                    raise
-            else:
-                if self.model is None or reading.is_sure:
-                    return reading
-        by_model: Pattern = yield Call(self.model, input)
-        return Reading(by_model)
+            except (EntityLinkingError, LowConfidenceError, SearchBudgetError) as error:
+                refusal = error
+        sure = reading is not None and reading.is_sure and self.asks_model == "unsure"
+        if self.model is None or self.asks_model == "never" or sure:
+            return _own(reading, refusal)
+        if self.chooser is None:
+            by_model: Pattern = yield Call(self.model, input)
+            return Reading(by_model)
+        return (yield from self._with_model(input, reading, refusal))
+
+    def _with_model(
+        self, input: Mapping[str, Any], reading: Reading | None, refusal: RefusalError | None
+    ) -> Body[Reading]:
+        """Return the reading that the language model chooses or writes; ours if its replies cannot be used."""
+        patterns: list[Pattern] = yield Call(self._candidates, (input, reading))
+        texts: list[str] = yield Call(self._in_words, patterns)
+        question: str = input["question"]
+        meant: int | None = -1
+        if patterns:
+            meant = yield from self._chosen(question, texts)
+        if meant is None:
+            return _own(reading, refusal)
+        confidence = CHOSEN
+        if meant < 0:
+            assert self.model
+            try:
+                written: Pattern = yield Call(self.model, input)
+                yield Call(self._check, (input, written))
+            except (PatternError, RefusalError) as error:
+                raise self._nothing_meant(question, reading, error) from error
+            others = [one for one in patterns if one.operation or _facts(one) != _facts(written)]
+            patterns, confidence = [written, *others], WRITTEN
+            texts = yield Call(self._in_words, patterns)
+            again = yield from self._chosen(question, texts, turn=1)
+            if again != 0:
+                raise self._nothing_meant(question, reading)
+            meant = 0
+        elif self.samples == 1 and not (meant == 0 and _passes(reading)):
+            confidence = CHOSEN_AGAIN
+            for turn in range(1, 2 if meant < LIKELY else 3):
+                again = yield from self._chosen(question, texts, turn)
+                if again != meant:
+                    return _own(reading, refusal)
+        chosen = patterns.pop(meant)
+        source = "chosen" if chosen.source in READERS else chosen.source
+        return Reading(replace(chosen, source=source, confidence=confidence, unplaced=(), lacking=()), tuple(patterns))
+
+    def _chosen(self, question: str, texts: Sequence[str], turn: int = 0) -> Body[int | None]:
+        """Return the position of the text that the language model chooses, -1 for none, None if it does not say."""
+        votes = Counter[int | None]()
+        for sample in range(self.samples):
+            vote: int | None = yield Call(self.chooser, Choice(question, texts, turn + sample))  # type: ignore[arg-type]
+            votes[vote] += 1
+        ((most, count),) = votes.most_common(1)
+        return most if 2 * count > self.samples else None
+
+    def _candidates(self, asked: tuple[Mapping[str, Any], Reading | None]) -> list[Pattern]:
+        """Return the readings to choose from: ours first, then those by the words alone, then single steps.
+
+        The single steps are those by the relations nearest to the question, also by such as its entity lacks. So a
+        model can say what is lacking, and one that chooses blindly hits a wrong answer less often.
+        """
+        input, reading = asked
+        found = [] if reading is None else [reading.pattern, *reading.alternatives]
+        steps = list[Pattern]()
+        with suppress(EntityLinkingError, LowConfidenceError, SearchBudgetError):
+            question, entities = self._asked_part((input["question"], self.zero_shot.entities(input)))
+            if len(found) < MOST_READINGS and "walks" not in input:
+                words = self.zero_shot.read({**input, "question": question, "entities": entities})
+                found += [words.pattern, *words.alternatives]
+            plain = {_facts(pattern) for pattern in found if pattern.operation is None}
+            every = single_steps(self.zero_shot.index, question, entities)
+            steps = [step for step in every if _facts(step) not in plain]
+        return _different([*_different(found)[:MOST_READINGS], *steps])[:MOST_LINES]
+
+    def _in_words(self, patterns: Sequence[Pattern]) -> list[str]:
+        return in_words(self.zero_shot.index, patterns)
+
+    def _check(self, asked: tuple[Mapping[str, Any], Pattern]) -> None:
+        """Check that the graph has what a written pattern names, and something that fits it."""
+        input, pattern = asked
+        index = self.zero_shot.index
+        carried_out(index, pattern)
+        if sample_answers(index, pattern) == []:
+            raise NoEvidenceError(f"QuestionReader: nothing in the graph fits the question {input['question']!r:.200}.")
+
+    def _nothing_meant(
+        self, question: str, reading: Reading | None, error: Exception | None = None
+    ) -> LowConfidenceError:
+        """Return the refusal if the language model finds none of the readings, and writes none that the graph fits."""
+        why = getattr(error, "message", "") if isinstance(error, RefusalError) else ""
+        nearest = getattr(error, "nearest", None) or (reading.pattern.nearest if reading else ())
+        return LowConfidenceError(
+            f"QuestionReader: the language model finds no reading of {question!r:.200} in this graph. {why}".strip(),
+            0.0,
+            getattr(error, "unplaced", ()),
+            nearest,
+            hint_python="Rephrase it with a relation of the graph.",
+        )
 
     def _without_model(self, input: Mapping[str, Any]) -> Body[Reading]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
@@ -201,6 +358,32 @@ class QuestionReader(GeneratorRunnable[Mapping[str, Any], Reading]):
             return next(self.examples.nearest(input))
         except EntityLinkingError:
             return None
+
+
+def _own(reading: Reading | None, refusal: RefusalError | None) -> Reading:
+    """Return the reading that was made without a language model, or raise why there is none."""
+    if reading is not None:
+        return reading
+    assert refusal
+    raise refusal
+
+
+def _passes(reading: Reading | None) -> bool:
+    """Tell whether a reading would not be refused for its confidence."""
+    return reading is not None and (reading.confidence is None or reading.confidence >= MIN_CONFIDENCE)
+
+
+def _different(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Return the patterns that ask for different things, the first of equal ones."""
+    different = {json.dumps(as_asked(pattern), sort_keys=True): pattern for pattern in reversed(patterns)}
+    return [*reversed(different.values())]
+
+
+def as_asked(pattern: Pattern) -> dict[str, Any]:
+    """Return a pattern as plain data without how it was read."""
+    return replace(
+        pattern, source=None, confidence=None, unplaced=(), nearest=(), lacking=(), truncated=False
+    ).to_dict()
 
 
 def _likelier(zero_shot: Reading, example: Pattern) -> Reading:

@@ -14,23 +14,16 @@ from kg_retrievers.graph.verbalize import table_lines
 from kg_retrievers.methods.g_retriever import prompts as g_retriever
 from kg_retrievers.methods.gnn_rag import prompts as gnn_rag
 from kg_retrievers.methods.kaping import prompts as kaping
-from kg_retrievers.methods.rog import prompts as rog
 from kg_retrievers.methods.subgraph_rag import prompts as subgraph_rag
+from kg_retrievers.questions import choosing
 
 QUESTION = "who directed {Her}?"
 WALK = {"question": QUESTION, "evidence": "[1]\nHer -> directed by -> Spike Jonze"}
 TABLES = {"question": QUESTION, "evidence": "node_id,node_attr\n0,Her"}
 NO_TABLES = {"question": QUESTION, "evidence": "[1]\n" + "\n".join(table_lines([]))}
-PATHS: dict[str, Any] = {
-    "question": QUESTION,
-    "entities": "{Her}",
-    "relations": "directed_by: Her -> directed_by -> Spike Jonze",
-    "beam_width": 3,
-    "max_hops": 2,
-}
+LINES = "1. Her -> directed by -> ? (answers: Spike Jonze)\n2. None of these asks for it."
 PROMPTS: dict[str, tuple[BasePromptTemplate[Any], dict[str, Any]]] = {
-    "relation_paths": (rog.PATHS_PROMPT, PATHS),
-    "relation_paths_repair": (rog.REPAIR_PROMPT, PATHS | {"reply": "{Spike Jonze}", "error": "no line is a path."}),
+    "choice": (choosing.CHOICE_PROMPT, {"question": QUESTION, "readings": LINES}),
     "triple_similarity_answer": (kaping.ANSWER_PROMPT, WALK),
     "subgraph_rag_answer": (subgraph_rag.ANSWER_PROMPT, WALK),
     "subgraph_rag_dialogue": (subgraph_rag.DIALOGUE_PROMPT, WALK),

@@ -118,11 +118,17 @@ def test_llm_keeps_a_name_that_the_graph_lacks(second: str) -> None:
     assert found.triples[0].tail == Known("Jeunet the Great")
 
 
-@pytest.mark.parametrize("reply", [counting("Jean-Pierre Jeunet"), GOOD.replace("Her", "Nothing at all")])
-def test_llm_is_asked_once_where_the_graph_has_all_names_or_a_list_is_asked_for(reply: str) -> None:
-    llm = ScriptedChatModel(replies=[reply])
+def test_llm_is_asked_once_if_the_graph_has_all_names() -> None:
+    llm = ScriptedChatModel(replies=[counting("Jean-Pierre Jeunet")])
     LLMPatternGenerator(llm, index=INDEX).invoke({"question": "?"})
     assert len(llm.prompts) == 1
+
+
+def test_llm_is_told_that_nothing_fits() -> None:
+    empty = '{"triples": [["Jean-Pierre Jeunet", "written by", "?x"]], "target": "?x"}'
+    llm = ScriptedChatModel(replies=[empty, GOOD])
+    LLMPatternGenerator(llm, index=INDEX).invoke({"question": "What of Jean-Pierre Jeunet?"})
+    assert "Nothing in the graph fits these triples" in llm.prompts[1][-1].text
 
 
 def test_llm_may_name_what_is_linked() -> None:

@@ -38,8 +38,8 @@ def counted(*triples: Any, **more: Any) -> Pattern:
         counted((FILM, "release year", "March 1987")),
         counted((FILM, "directed by", Known("whoever it is", entity="Christopher Nolan"))),
         counted((FILM, "director", "Greta Gerwig")),
-        Pattern.of((FILM, "liked by", "Nobody at all"), target="film"),
-        Pattern.of((FILM, "liked by", "Nobody at all"), target="film", operation=Operation("list")),
+        Pattern.of((FILM, "liked by", "Nobody at all"), target="film", source="zero-shot"),
+        Pattern.of((FILM, "liked by", "Nobody at all"), target="film", source="chosen", operation=Operation("list")),
     ],
 )
 def test_what_the_graph_has_passes(pattern: Pattern) -> None:
@@ -61,6 +61,7 @@ def test_what_the_graph_has_passes(pattern: Pattern) -> None:
             "Solaris",
         ),
         (Pattern.of(("Casablanca", "directed by", "Greta Gerwig"), operation=EXISTS), "Casablanca"),
+        (Pattern.of(("Casablanca", "directed by", Unknown("x")), target="x"), "Casablanca"),
     ],
 )
 def test_name_that_the_graph_lacks(pattern: Pattern, text: str) -> None:
@@ -102,7 +103,10 @@ def test_refusal_of_a_retriever(operation: Operation) -> None:
     assert retriever.invoke("?") == []
     with pytest.raises(RefusalError, match="'Wolfgang Petersen'"):
         retriever.invoke("?", on_refusal="raise")
-    assert retriever.invoke("?", pattern=Pattern.of(*pattern.triples, target="film"))
+    plain = Pattern.of(*pattern.triples, target="film")
+    assert retriever.invoke("?", pattern=plain) == []
+    nearest = SimGRAGRetriever(index=index(), checks_names=False)
+    assert nearest.invoke("?", pattern=plain)
 
 
 def test_empty_graph() -> None:

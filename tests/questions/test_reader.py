@@ -6,13 +6,15 @@ import asyncio
 from typing import Any
 
 import pytest
+from choosing_model import choosing
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.questions.choosing import ReadingChooser
 from kg_retrievers.questions.examples import ExamplePatternGenerator, confidence_at
-from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
+from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, WRITTEN, QuestionReader
 from kg_retrievers.questions.reading import SURE, Reading, walks_of
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -38,6 +40,14 @@ def cascade(
     return made, llm
 
 
+def meaning(reader: QuestionReader, wanted: str, written: str) -> ScriptedChatModel:
+    """Give a reader a model that means the line that begins so, or else the pattern that it writes."""
+    llm = choosing(wanted, written)
+    made = QuestionReader(INDEX, llm=llm, examples=EXAMPLES)
+    reader.model, reader.chooser = made.model, ReadingChooser(llm)
+    return llm
+
+
 def test_a_near_example_asks_no_model() -> None:
     made, llm = cascade(REPLY, confidence=0.0)
     pattern = made.read(NEAR).pattern
@@ -56,10 +66,12 @@ def test_a_distant_example_leaves_the_question_to_a_sure_zero_shot_pattern() -> 
     ("confidence", "said"), [(SURE - 0.01, {}), (1.0, {"unplaced": ["oldest"]})], ids=["unsure", "words left over"]
 )
 def test_the_model_is_asked_with_the_nearest_examples_as_shots(confidence: float, said: dict[str, Any]) -> None:
-    made, llm = cascade(REPLY, confidence=confidence, **said)
+    made, _ = cascade(REPLY, confidence=confidence, **said)
+    llm = meaning(made, "none", REPLY)
     pattern = made.read(FAR).pattern
-    assert (pattern.source, pattern.confidence) == ("llm", None)
-    ((message,),) = llm.prompts
+    assert (pattern.source, pattern.confidence) == ("llm", WRITTEN)
+    _, (message,), _ = llm.prompts
+    assert "directed_by: Amélie -> directed_by -> Jean-Pierre Jeunet" in message.text
     shown = [line.removeprefix("Question: ") for line in message.text.splitlines() if line.startswith("Question: ")]
     assert shown[-1] == FAR
     assert sorted(shown[-4:-1]) == sorted(example.text for example in EXAMPLES)
@@ -92,9 +104,10 @@ def test_an_example_whose_relations_the_entity_lacks_is_not_near() -> None:
 
 
 def test_a_question_without_an_entity_goes_to_the_model() -> None:
-    made, llm = cascade(REPLY)
+    made, _ = cascade(REPLY)
+    llm = meaning(made, "Amélie -> directed by -> ?", REPLY)
     assert made.read("Who directed Xyzzyplugh?").pattern.source == "llm"
-    assert len(llm.prompts) == 1
+    assert len(llm.prompts) == 2
     without, _ = cascade()
     with pytest.raises(EntityLinkingError, match="No entity of the graph"):
         without.read("Who directed Xyzzyplugh?")
@@ -109,7 +122,7 @@ def test_entities_that_are_given_are_used_by_all() -> None:
 
 def test_prompts_and_calls() -> None:
     with_model, _ = cascade(REPLY)
-    assert (set(with_model.prompts), with_model.calls_model) == ({"pattern", "repair"}, True)
+    assert (set(with_model.prompts), with_model.calls_model) == ({"choice", "pattern", "repair"}, True)
     without, _ = cascade()
     assert (without.prompts, without.calls_model) == ({}, False)
 
@@ -147,8 +160,12 @@ def test_walks_come_with_alternatives_of_falling_confidence() -> None:
 
 def test_a_model_may_be_asked_always() -> None:
     llm = ScriptedChatModel(replies=[REPLY])
-    reader = QuestionReader(INDEX, llm=llm, examples=EXAMPLES, asks_model="always")
+    reader = QuestionReader(INDEX, llm=llm, examples=EXAMPLES, asks_model="always", chooses=False)
     assert reader.read(NEAR).pattern.source == "llm"
+    reader = QuestionReader(INDEX, llm=choosing("Amélie -> starring"), examples=EXAMPLES, asks_model="always")
+    assert reader.read(NEAR).pattern.source == "chosen"
+    reader = QuestionReader(INDEX, llm=ScriptedChatModel(replies=[]), asks_model="never")
+    assert (reader.read(NEAR).pattern.source, reader.calls_model) == ("zero-shot", False)
 
 
 def test_the_distance_is_one_at_which_examples_are_likely_right() -> None:

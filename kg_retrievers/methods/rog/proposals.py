@@ -1,29 +1,23 @@
-"""Question -> relation paths: by examples, by a language model, and by the first that is sure."""
+"""Question -> relation paths: by examples, or by the question's reading."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.path_mining import WALKS_TRIED, LabelledQuestion, MinedPath, mine_relation_paths
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
-from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.stages import Body, Call, GeneratorRunnable
-from kg_retrievers.core.structured_replies import guarded
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, RefusalError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import is_backward, relation_of, translated_label
-from kg_retrievers.graph.verbalize import as_data
 from kg_retrievers.index import (
     EntityLinker,
     GraphIndex,
@@ -36,12 +30,10 @@ from kg_retrievers.index import (
     question_entities,
 )
 from kg_retrievers.index.graph_index import LEARNED_FACTS
-from kg_retrievers.index.graph_search import SIMILARITY_DECIMALS
 from kg_retrievers.index.linking import tell_unknown_answer
-from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reader import EXAMPLE_DISTANCE, QuestionReader
-from kg_retrievers.questions.reading import SURE, Reading, walks_of
+from kg_retrievers.questions.reading import Reading, walks_of
 
 #: How many questions of a template its relation paths are mined from.
 EXAMPLES_MINED = 10
@@ -120,86 +112,6 @@ NEIGHBORS = 3
 #: The least share of the best score with which a relation path of the examples is proposed. Chosen of .5 and .75, on
 #: the questions of `benchmarks/all_methods.py`: it leaves out none of their answers, and 41 to 96 % of the tokens.
 SCORE_SHARE = 0.5
-
-#: The most relations that a language model chooses from.
-RELATIONS_SHOWN = 40
-
-
-class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]]):
-    """Asks a language model for relation paths, and once more where its reply is unreadable.
-
-    The first path scores 1, the second 1/2, the third 1/3, and so on. The model chooses from all relations of the
-    entities of the question and those around them, each shown with a fact; of more than `RELATIONS_SHOWN`, those
-    nearest to the question, of equally near ones the first of the graph. For a name that is no relation of the graph,
-    beside one that is, the nearest relation is taken.
-
-    Args:
-        index: The indexed graph.
-        llm: The language model; set its temperature to 0 for equal replies on every run.
-
-    Raises:
-        InvalidArgumentError: If `llm` is no language model.
-        RelationPathParseError: From `invoke`, if the second reply is unreadable, too.
-    """
-
-    calls_model = True
-
-    prompts: ClassVar[Mapping[str, BasePromptTemplate[Any]]] = {"relation_paths": PATHS_PROMPT, "repair": REPAIR_PROMPT}
-
-    def __init__(self, index: GraphIndex, llm: BaseLanguageModel[Any]) -> None:
-        """Check the model."""
-        check_model(llm, "LLMRelationPaths")
-        self.index, self.llm = index, llm
-
-    def with_index(self, index: GraphIndex) -> Self:
-        """Return the same over another graph."""
-        moved = copy(self)
-        moved.index = index
-        return moved
-
-    def body(self, input: Mapping[str, Any]) -> Body[list[dict[str, Any]]]:
-        """Ask, read, and if need be ask again with the reason."""
-        graph, max_hops = self.index.graph, input["max_hops"]
-        values = {name: input[name] for name in ("question", "beam_width", "max_hops")}
-        labels = [as_data(graph.label(seed)) for seed in input["seed_entities"]]
-        values["entities"] = "; ".join(labels)
-        values["relations"] = "\n".join(self._relations(input))
-        model = guarded(self.llm) | StrOutputParser()
-        reply = yield Call(self.prompts["relation_paths"] | model, values)
-        try:
-            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
-        except RelationPathParseError as error:
-            values |= {"reply": error.reply, "error": error.reason}
-            reply = yield Call(self.prompts["repair"] | model, values)
-            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
-        return self._rows(paths, input["beam_width"])
-
-    def _relations(self, input: Mapping[str, Any]) -> list[str]:
-        """Return a line for each relation around the entities, that nearest to the question first."""
-        graph, adjacency = self.index.graph, self.index.graph.adjacency
-        seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
-        own = [adjacency.row_triples(seed) for seed in seeds]
-        around = neighborhood(adjacency, seeds, max_hops=input["max_hops"], max_nodes=input["max_nodes"])
-        triples = np.concatenate([*own, around.triples])  # of an entity with many facts, max_nodes may leave out some
-        relations, first = np.unique(graph.edges[triples][:, 1], return_index=True)
-        cosines = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
-        lines = []
-        for position in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
-            head, relation, tail = graph.triple(int(triples[first[position]]))
-            lines.append(as_data(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}"))
-        return lines
-
-    def _rows(self, paths: Sequence[Sequence[tuple[str, str]]], beam_width: int) -> list[dict[str, Any]]:
-        """Take the nearest relation where a name is none of the graph; of equal paths the first counts."""
-        relations = self.index.graph.relations
-        strange = list(dict.fromkeys(name for path in paths for name, _ in path if name not in relations))
-        nearest = self.index.nearest_relations(strange, 1)
-        taken = {name: relations[int(found.ids[0])] for name, found in zip(strange, nearest, strict=True)}
-        named = dict.fromkeys(tuple((taken.get(name, name), direction) for name, direction in path) for path in paths)
-        return [
-            {"relations": [list(step) for step in path], "score": 1 / rank, "from": "llm"}
-            for rank, path in enumerate(list(named)[:beam_width], 1)
-        ]
 
 
 class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
@@ -329,17 +241,18 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
     """Proposes relation paths, in the order of `QuestionReader`.
 
     Those of examples are taken if they are as likely right as an example at `EXAMPLE_DISTANCE`. If not, the walks of
-    the question's reading are, unless the former are likelier. If the confidence is below `SURE`, or words of the
-    question are left over, the language model is asked, if there is one.
+    the question's reading are, unless the former are likelier. The reader asks the language model, if there is one and
+    it is not sure itself.
 
     Args:
         index: The indexed graph.
         llm: The language model, if there is one.
         examples: Questions with answers, if there are some.
+        **reader: Further arguments of `QuestionReader`.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or no example has an entity and an answer in the graph.
-        RelationPathParseError: From `invoke`, if the language model's second reply is unreadable, too.
+        LowConfidenceError: From `invoke`, if the question is read as more than relation paths, or as `QuestionReader`.
     """
 
     def __init__(
@@ -348,20 +261,18 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
+        **reader: Any,
     ) -> None:
-        """Make the three."""
+        """Make both."""
         self.examples = None if examples is None else ExampleRelationPaths(index, examples)
-        self.reader = QuestionReader(index)
-        self.model = None if llm is None else LLMRelationPaths(index, llm)
-        self.calls_model = llm is not None
-        self.prompts = self.model.prompts if self.model else {}
+        self.reader = QuestionReader(index, llm=llm, **reader)
+        self.calls_model, self.prompts = self.reader.calls_model, self.reader.prompts
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the same over another graph, with the relation paths of the same examples."""
         moved = copy(self)
         moved.examples = self.examples and self.examples.with_index(index)
         moved.reader = self.reader.with_index(index)
-        moved.model = self.model and self.model.with_index(index)
         return moved
 
     def body(self, input: Mapping[str, Any]) -> Body[Rows]:
@@ -369,34 +280,49 @@ class RelationPathProposer(GeneratorRunnable[Mapping[str, Any], Rows]):
         rows: Rows = []
         if self.examples:
             rows = yield Call(self.examples, input)
-        if _confidence(rows) < confidence_at(EXAMPLE_DISTANCE):
-            try:
-                read: Rows = yield Call(self._read, input)
-                rows = max(read, rows, key=_confidence)
-            except EntityLinkingError:
-                pass
-            if self.model is not None and (_confidence(rows) < SURE or rows[0].get("unplaced")):
-                rows = yield Call(self.model, input)
-        return rows
+        if _confidence(rows) >= confidence_at(EXAMPLE_DISTANCE):
+            return rows
+        try:
+            slots: list[QuestionEntity] = yield Call(self._slots, input)
+            reading: Reading = yield Call(self.reader, {
+                "question": input["question"], "seed_entities": input["seed_entities"], "entities": slots,
+                "walks": input["beam_width"], "max_hops": input["max_hops"],
+            })  # fmt: skip
+            read = _rows(reading, slots)[: input["beam_width"]]
+        except RefusalError:
+            if not rows:
+                raise
+            return rows
+        return max(read, rows, key=_confidence)
 
-    def _read(self, input: Mapping[str, Any]) -> Rows:
-        """Return the walks of the reading as relation paths."""
-        question, slots = input["question"], as_named(self.reader.linker, input["question"], input["seed_entities"])
-        reading: Reading = self.reader.invoke({
-            "question": question, "entities": slots, "walks": input["beam_width"], "max_hops": input["max_hops"]
-        })  # fmt: skip
-        order = [slot.name for slot in sorted(slots, key=lambda slot: slot.start)]
-        rows: Rows = []
-        for pattern in (reading.pattern, *reading.alternatives):
-            score = min(max(pattern.confidence or 0.0, MIN_SCORE), 1.0)
-            for start, steps in walks_of(pattern) or ():
-                relations = [[relation, "backward" if backward else "forward"] for relation, backward in steps]
-                row = {"relations": relations, "score": score, "from": "zero-shot"}
-                rows.append(row | ({"entity": order.index(start.text)} if len(slots) > 1 else {}))
-        best = reading.pattern
-        rows[0] |= {"confidence": best.confidence}
-        rows[0] |= {name: list(getattr(best, name)) for name in ("unplaced", "nearest", "lacking")}
-        return rows
+    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        return as_named(self.reader.linker, input["question"], input["seed_entities"])
+
+
+def _rows(reading: Reading, slots: Sequence[QuestionEntity]) -> Rows:
+    """Return the walks of a reading as relation paths, the likeliest first.
+
+    Raises:
+        LowConfidenceError: If the reading is more than walks.
+    """
+    order = [slot.name for slot in sorted(slots, key=lambda slot: slot.start)]
+    best, rows = reading.pattern, list[dict[str, Any]]()
+    for pattern in (best, *reading.alternatives):
+        score = min(max(pattern.confidence or 0.0, MIN_SCORE), best.confidence or 1.0)
+        for start, steps in walks_of(pattern) or ():
+            relations = [[relation, "backward" if backward else "forward"] for relation, backward in steps]
+            row = {"relations": relations, "score": score, "from": pattern.source}
+            rows.append(row | ({"entity": order.index(start.text)} if len(slots) > 1 and start.text in order else {}))
+        if not rows:
+            raise LowConfidenceError(
+                "RelationPathProposer: the question asks for more than relation paths lead to.",
+                0.0,
+                hint_python="Ask a retriever with operations = True, such as SimGRAGRetriever.",
+                hint_shell="Ask with --method simgrag.",
+            )
+    rows[0] |= {"confidence": best.confidence}
+    rows[0] |= {name: list(getattr(best, name)) for name in ("unplaced", "nearest", "lacking")}
+    return rows
 
 
 def as_named(linker: EntityLinker, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:

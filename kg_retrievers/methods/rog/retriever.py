@@ -28,6 +28,7 @@ from kg_retrievers.graph.pattern import excludes_named
 from kg_retrievers.index import GraphIndex, PartRequest, linker_of
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import RelationPathProposer, as_named
+from kg_retrievers.questions.reader import ReaderFields, reader_arguments
 
 
 def _pair(step: object) -> object:
@@ -78,7 +79,7 @@ BEAM_WIDTH = 3
 K, MAX_PATHS = 10, 1_000
 
 
-class RelationPathRetriever(BaseNeighborhoodRetriever):
+class RelationPathRetriever(ReaderFields, BaseNeighborhoodRetriever):
     """Follows the relation paths proposed for a question from its entities to the answers.
 
     Labelled examples propose the relation paths if some are near, else the words of the question, zero-shot, or a
@@ -90,12 +91,13 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     details says "intersection" or "union". The score is that of the relation path, in (0, 1]. "empty" lists those that
     lead nowhere.
 
-    Differs from the paper: the language model is not tuned. It sees relations of the graph and names `beam_width` paths
-    in one reply. Relations have directions, crossed either way if the proposal names none. All walks along a relation
-    path are one Document (`granularity="subgraph"`; "path" gives each its own, as the paper's prompt does).
+    Differs from the paper: the language model is not tuned. It chooses among the walks that the question's words may
+    mean, and writes one only if none is meant: see `QuestionReader`. Relations have directions, crossed either way if
+    the proposal names none. All walks along a relation path are one Document (`granularity="subgraph"`; "path" gives
+    each its own, as the paper's prompt does).
 
-    Cost: at most two calls of a language model behind an API. Following is linear in the walks, at most `MAX_WALKS` a
-    hop. A template of the examples is mined when a question comes near.
+    Cost: at most six calls of a language model behind an API, mostly none or one. Following is linear in the walks, at
+    most `MAX_WALKS` per hop. A template of the examples is mined when a question comes near.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
@@ -147,7 +149,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("proposer") is None:
-            return {"proposer": RelationPathProposer(index, llm=llm, examples=examples)}
+            reader = reader_arguments(fields)
+            return {"proposer": RelationPathProposer(index, llm=llm, examples=examples, **reader)}
         cls._check_made_once("proposer", llm, examples)
         return {}
 

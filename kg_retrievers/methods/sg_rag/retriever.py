@@ -51,6 +51,7 @@ from kg_retrievers.methods.sg_rag.queries import (
 )
 from kg_retrievers.methods.sg_rag.writers import CascadeCypherWriter
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
+from kg_retrievers.questions.reader import ReaderFields, reader_arguments
 
 #: Each preset by its name.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -65,7 +66,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class CypherRetriever(BaseKGRetriever):
+class CypherRetriever(ReaderFields, BaseKGRetriever):
     """Writes a Cypher or SPARQL query for the question and runs it; its rows hold the evidence and the answers.
 
     The executor says which language: SPARQL for a `SparqlExecutor`, else Cypher.
@@ -158,7 +159,7 @@ class CypherRetriever(BaseKGRetriever):
         refuse_view(index.reader)
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("writer") is None:
-            return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples)}
+            return {"writer": CascadeCypherWriter(index, llm=llm, examples=examples, **reader_arguments(fields))}
         cls._check_made_once("writer", llm, examples)
         return {}
 

@@ -406,8 +406,9 @@ class CascadeCypherWriter(PatternCypherWriter):
 
     Args:
         index: The indexed graph.
-        llm: The language model that writes a pattern if nothing else is sure, if there is one.
+        llm: The language model that reads the question if nothing else is sure, if there is one.
         examples: Questions with patterns or answers, if there are some.
+        **reader: Further arguments of `QuestionReader`.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, or no example has a pattern, or an answer that a walk
@@ -420,11 +421,12 @@ class CascadeCypherWriter(PatternCypherWriter):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
+        **reader: Any,
     ) -> None:
         """Make the reader and the templates."""
         self.templates = None if examples is None else TemplateCypherWriter(index, examples)
         known = self.templates.generator if self.templates else None
-        super().__init__(index, QuestionReader(index, llm=llm, examples=known))
+        super().__init__(index, QuestionReader(index, llm=llm, examples=known, **reader))
 
     def with_index(self, index: GraphIndex) -> Self:
         """Return the writer over another graph, with the templates of the same examples."""

@@ -49,10 +49,9 @@ from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.questions.around import evidence_around
 from kg_retrievers.questions.carried_out import carried_out
 from kg_retrievers.questions.fact_attributes import ValueIds
-from kg_retrievers.questions.llm import SHOTS
 from kg_retrievers.questions.pattern_parts import cut_short, pattern_part
 from kg_retrievers.questions.possible_entities import Distinct, PatternJoin, allowed_entities
-from kg_retrievers.questions.reader import AsksModel, QuestionReader
+from kg_retrievers.questions.reader import QuestionReader, ReaderFields, reader_arguments
 from kg_retrievers.questions.reading import PatternGenerator, Reading, pattern_of
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
@@ -89,6 +88,9 @@ PAPER: Mapping[str, Any] = {
     "ties": "break",
     #: Section 4.1: a language model writes every pattern.
     "asks_model": "always",
+    "chooses": False,
+    #: Equation 3: names mean the nearest ones of the graph.
+    "checks_names": False,
     #: Appendix C.1; table 3 compares 4, 8 and 12.
     "shots": 12,
 }
@@ -101,7 +103,7 @@ class SimGRAGState(RetrievalState, total=False):
     pattern: dict[str, Any]
 
 
-class SimGRAGRetriever(BaseKGRetriever):
+class SimGRAGRetriever(ReaderFields, BaseKGRetriever):
     """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
 
     The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum of the L2 distances between the
@@ -151,11 +153,9 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: the entity is. "candidates": an unknown is an entity of one of the `k_types` nearest types, at no distance.
     #: "ignore": nothing.
     node_types: NodeTypes = "distance"
-    #: When the generator that `from_index` makes asks a language model, where there is one: "unsure", where neither an
-    #: example nor the zero-shot generator is sure, or "always". Fixed once the retriever is made.
-    asks_model: AsksModel = Field(default="unsure", frozen=True)
-    #: How many worked examples it shows to the model; yours come first. Fixed once the retriever is made.
-    shots: int = Field(default=SHOTS, ge=1, strict=True, frozen=True)
+    #: Whether a pattern that a model or a person writes may name only what the graph has. If not, the nearest names
+    #: stand for others, unless it has an operation, conditions, absent triples or attributes.
+    checks_names: bool = True
     #: Which nodes must be different entities; see `match_pattern`. "auto": "none" where the pattern may revisit what it
     #: names, else "known"; see `decide_revisits`.
     distinct: Literal["auto", "known", "nodes", "none"] = "auto"
@@ -185,15 +185,16 @@ class SimGRAGRetriever(BaseKGRetriever):
         """Make the cascade of pattern generators, unless another generator is given.
 
         The language model writes the pattern if neither an example nor the zero-shot generator is sure, or always
-        (`asks_model`). It is shown the examples nearest to the question (`shots`). An example needs a pattern.
+        (`asks_model`), unless it chooses one (`chooses`). It is shown the examples nearest to the question (`shots`).
+        An example needs a pattern.
 
         Raises:
             InvalidArgumentError: If a model is given, or `pattern_generator` beside `llm` or `examples`.
         """
         super().fields_made_from(index, llm, examples, model, fields)
         if fields.get("pattern_generator") is None:
-            made_by = {name: fields[name] for name in ("asks_model", "shots") if name in fields}
-            return {"pattern_generator": QuestionReader(index, llm=llm, examples=examples, **made_by)}
+            reader = QuestionReader(index, llm=llm, examples=examples, **reader_arguments(fields))
+            return {"pattern_generator": reader}
         cls._check_made_once("pattern_generator", llm, examples)
         return {}
 
@@ -257,10 +258,10 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Raises:
             PatternError: If nothing in the pattern is known.
-            EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
-            LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
+            EntityLinkingError: If it names an entity that the graph lacks; see `checks_names`.
+            LowConfidenceError: If it names a relation or a type that the graph lacks.
         """
-        carried = carried_out(self.index, pattern)
+        carried = carried_out(self.index, pattern, check_names=self.checks_names)
         found = self._match(carried.pattern, self.k if k is None else k, question)
         return [replace(one, details={**one.details, **carried.details}) for one in found]
 

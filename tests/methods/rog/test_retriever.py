@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from built_methods import indexed
+from choosing_model import choosing
 from films_and_claims import TINY_EXAMPLES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -18,11 +19,11 @@ from kg_retrievers import GraphIndex, KnowledgeGraph, Question
 from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation_paths
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, joining_relation_paths, path_turns
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError, RelationPathParseError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, LowConfidenceError
 from kg_retrievers.graph import Adjacency, Pattern, Unknown
 from kg_retrievers.graph.adjacency import triple_of
 from kg_retrievers.methods.rog import proposals
-from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths
+from kg_retrievers.methods.rog.proposals import ExampleRelationPaths
 from kg_retrievers.methods.rog.retriever import RelationPathRetriever
 from kg_retrievers.questions.examples import confidence_at
 from kg_retrievers.questions.reading import Reading
@@ -36,20 +37,6 @@ class TestRelationPaths(RetrieverContract):
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         return super().make_retriever(index, **({} if "llm" in fields else {"examples": TINY_EXAMPLES}) | fields)
-
-
-class TestRelationPathsByLLM(RetrieverContract):
-    """The model's paths, in an order of its own."""
-
-    retriever_class = RelationPathRetriever
-
-    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
-        llm = ScriptedChatModel(replies=["starring -> starring\nstarring\ndirected_by (forward)"], cycle=True)
-        proposer = LLMRelationPaths(index, fields.pop("llm", llm))
-        return super().make_retriever(index, **{"proposer": proposer} | fields)
-
-    def test_evaluation(self) -> None:
-        pytest.skip("the contract expects no calls of a language model")
 
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
@@ -75,10 +62,7 @@ def nothing(input: Any) -> list[dict[str, Any]]:
 
 
 def retriever(index: GraphIndex = INDEX, **fields: Any) -> RelationPathRetriever:
-    """With a language model and nothing else, it proposes all relation paths."""
-    given_source = {"llm", "examples", "proposer"} & set(fields)
-    if given_source == {"llm"}:
-        fields["proposer"] = LLMRelationPaths(index, fields.pop("llm"))
+    given_source = {"llm", "examples", "proposer", "asks_model"} & set(fields)
     return RelationPathRetriever.from_index(
         index, **({} if given_source else {"proposer": RunnableLambda(nothing)}) | fields
     )
@@ -302,77 +286,42 @@ def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
 # --- a language model -------------------------------------------------------------------------------------------------
 
 
-def test_llm_by_hand() -> None:
-    llm = ScriptedChatModel(replies=["1. starring -> starring\n2. directed by (forward)\n3. starring -> starring"])
-    documents = retriever(llm=llm).invoke("What has a star in common with Her?")
-    assert answers(documents) == [["Arrival"], ["Jonze"]]
-    assert documents[0].metadata["details"]["relation_paths"] == [
-        {"relations": [[STAR, "either"], [STAR, "either"]], "score": 1.0, "from": "llm"},
-        {"relations": [[BY, "forward"]], "score": 0.5, "from": "llm"},
-    ]
-    text = llm.prompts[0][0].text
-    assert text.endswith(
-        "Question: What has a star in common with Her?\nIt names: Her\nRelations, each with a fact:\n"
-        "starring: Her -> starring -> Adams\nrelease_year: Her -> release_year -> 2013\n"
-        "directed_by: Her -> directed_by -> Jonze\nRelation paths:"
-    )
+def test_a_model_chooses_the_walk() -> None:
+    llm = choosing("Her -> starring -> ?")
+    documents = retriever(llm=llm, asks_model="always").invoke("Who is in Her, so to say?")
+    assert answers(documents)[0] == ["Adams"]
+    assert documents[0].metadata["details"]["relation_paths"][0]["from"] == "chosen"
 
 
-def test_a_relation_the_model_made_up_is_the_nearest_one() -> None:
-    llm = ScriptedChatModel(replies=["is directed by -> release year\ndirected by -> release_year"])
-    retrieved = retriever(llm=llm, max_hops=2)
-    (stage,) = [stage for stage in retrieved.stages if stage.name == "propose_relation_paths"]
-    state = {"question": "Her?", "masked_question": "_?", "seed_entities": ["Her"]}
-    assert stage.calls_model
-    assert stage.run.invoke(state)["relation_paths"] == [
-        {"relations": [[BY, "either"], [YEAR, "either"]], "score": 1.0, "from": "llm"}
-    ]
+def test_a_model_that_means_another_relation_is_refused_with_the_nearest() -> None:
+    llm = choosing("budget", '{"triples": [["Her", "production budget", "?x"]]}')
+    with pytest.raises(LowConfidenceError, match=r"names the relation 'production budget', which the graph lacks"):
+        retriever(llm=llm, asks_model="always", on_refusal="raise").invoke("What did Her cost to make?")
 
 
-def test_of_many_relations_the_nearest_are_shown() -> None:
-    index = indexed([("Her", f"relation {number:02}", f"x{number}") for number in range(60)])
-    llm = ScriptedChatModel(replies=["relation 07"])
-    retriever(index, llm=llm).invoke("What is the relation 07 of Her?")
-    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
-    assert len(lines) == 40
-    assert lines[0] == "relation 07: Her -> relation 07 -> x7"
-
-
-def test_an_unreadable_reply_is_repaired_once() -> None:
-    llm = ScriptedChatModel(replies=["Spike Jonze!", "directed_by"])
-    assert answers(retriever(llm=llm).invoke("Who directed Her?")) == [["Jonze"]]
-    again = llm.prompts[1][0].text
-    assert "The reply:\nSpike Jonze!\n" in again
-    assert "What is wrong with it: parse_relation_paths: no line of the reply is a path" in again
-
-
-async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
+async def test_what_cannot_be_used_changes_nothing() -> None:
     llm = ScriptedChatModel(replies=["Spike Jonze!", "no {idea} %s"], cycle=True)
-    with pytest.raises(RelationPathParseError) as caught:
-        retriever(llm=llm).invoke("Who directed Her?")
-    assert caught.value.reply == "no {idea} %s"
-    assert len(llm.prompts) == 2
-    with pytest.raises(RelationPathParseError) as caught:
-        await retriever(llm=llm).ainvoke("Who directed Her?")
-    assert caught.value.reply == "no {idea} %s"
+    for asked in (retriever(llm=llm, asks_model="always"), retriever(asks_model="never")):
+        assert answers(asked.invoke("Who directed Her?"))[0] == ["Jonze"]
+        assert answers(await asked.ainvoke("Who directed Her?"))[0] == ["Jonze"]
 
 
 def test_the_first_that_is_sure_proposes() -> None:
-    """Examples that are near, else zero-shot walks, else the language model."""
+    """Examples that are near, else zero-shot walks, else what the language model chooses."""
 
-    def asked(question: str, confidence: float, **given: Any) -> tuple[str, int]:
-        llm = ScriptedChatModel(replies=["directed_by"])
+    def asked(question: str, confidence: float, **given: Any) -> tuple[str, bool]:
+        llm = choosing("Her -> directed by -> ?")
         found = retriever(llm=llm, **given)
-        pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", confidence=confidence)
+        pattern = Pattern.of(("Her", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
         found.proposer.reader.zero_shot.read = lambda _: Reading(pattern)  # type: ignore[attr-defined]
         document = found.invoke(question)[0]
-        return document.metadata["details"]["relation_paths"][0]["from"], len(llm.prompts)
+        return document.metadata["details"]["relation_paths"][0]["from"], bool(llm.prompts)
 
     examples = [Question("Who starred in Her?", answers=("Adams",))]
     far = "Tell me by whom the making of Her was led"
-    assert asked("Who starred in Arrival?", 0.0, examples=examples) == ("examples", 0)
-    assert asked(far, 0.9, examples=examples) == ("zero-shot", 0)
-    assert asked(far, 0.1, examples=examples) == ("llm", 1)
+    assert asked("Who starred in Arrival?", 0.0, examples=examples) == ("examples", False)
+    assert asked(far, 0.9, examples=examples) == ("zero-shot", False)
+    assert asked(far, 0.1, examples=examples) == ("chosen", True)
 
 
 def test_neither_examples_nor_a_model_are_needed() -> None:
